@@ -1,5 +1,5 @@
 # make demo | demo-full | demo-authors | test | test-faults | test-cluster | nightly | lint | install | lock | clean
-# make install CUDA=cu126: torch built for that CUDA (docs/install.md); CUDA=cpu: the CPU build.
+# make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 # The first of these that runs; any other by PYTHON=….
 PYTHON ?= $(shell for one in python3.11 python3.12 python3; do \
@@ -104,12 +104,11 @@ lock:
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new
 	mv requirements.lock.new requirements.lock
 
-# After a change of the lock: which licences its packages have.
+# After a change of the lock: which licences its packages have, in DEPENDENCIES.md.
 licences: install
-	python docs/licences.py > docs/licences.md.new
-	mv docs/licences.md.new docs/licences.md
+	python .ci/licences.py
 
-# Known weaknesses of the locked packages, by PyPI's advisories; it needs a network. docs/dependencies.md has the results.
+# Known weaknesses of the locked packages, by PyPI's advisories; it needs a network. DEPENDENCIES.md says what was found.
 audit-packages:
 	$(PYTHON) -m venv $(VENV)/pip-audit
 	$(VENV)/pip-audit/bin/pip install --quiet pip-audit==2.10.1

@@ -12,22 +12,22 @@ from entropy_valley.runs import inventory, snapshot
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
 
 
-configfile: BASE[0]
-configfile: BASE[1]
-
-
 # The config as this run was started with: a job on a cluster is a Snakemake of its own, and the files may be edited while
 # it waits. The first process writes it down and hands its path on.
 envvars:
     snapshot.VARIABLE,
 
 
-try:
-    config, FILES = snapshot.read(config, BASE, workflow.configfiles, workflow.config_settings.config)
-    EXPERIMENT = configuration.load_merged(config, FILES, tables.problems)
-    REPORTS = tables.configured(EXPERIMENT)
-except errors.InputError as error:
-    raise WorkflowError(str(error)) from None
+# Snakemake lays the files of the command line over these.
+for path in [*BASE, *snapshot.extended(BASE, workflow.configfiles)]:
+
+    configfile: path
+
+
+config = snapshot.merged(config, BASE, workflow.configfiles)
+FILES = snapshot.config_files(BASE, workflow.configfiles)
+EXPERIMENT = configuration.load_merged(config, FILES, tables.problems)
+REPORTS = tables.configured(EXPERIMENT)
 
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)

@@ -1,6 +1,6 @@
 """Compare the numbers that README and docs quote with the CSV files that they come from.
 
-    python docs/check_numbers.py                                 # all pages, with results/demo, results/tatoeba, …
+    python docs/check_numbers.py                                  # all pages, with the results of their configs
     python docs/check_numbers.py --write docs/numbers/README.txt  # put in what the CSV files say
 
 A file in docs/numbers says where the numbers of its page come from: `README.txt` is that of the README, `findings.txt`
@@ -183,7 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("numbers", nargs="*", type=Path, help="default: docs/numbers/*.txt")
     parser.add_argument("--write", action="store_true", help="correct the numbers")
-    parser.add_argument("--demo", type=Path, help="where results/demo is")
+    parser.add_argument("--demo", type=Path, help="where results/demo-full is")
     options = parser.parse_args()
     failed = False
     for numbers in options.numbers or all_numbers():
@@ -207,7 +207,7 @@ def page_of(numbers: Path) -> Path:
 
 def located(demo: Path | None) -> Callable[[str], Path]:
     """Where a file of results is: in the checkout, but for the demo's where ``demo`` says so."""
-    prefix = "results/demo/"
+    prefix = "results/demo-full/"
     return lambda file: demo / file.removeprefix(prefix) if demo and file.startswith(prefix) else ROOT / file
 
 

@@ -30,7 +30,7 @@ OUTPUTS = {  # of EV, in either run; those of the others are empty
 
 def write(root: Path, scores: Mapping[str, list[float]] = SCORES) -> dict[str, Any]:
     """Files of two runs of each system; return the params of their tables."""
-    params = fake_orders.write(root, {(name, "med"): values for name, values in scores.items()}, seeds=(1, 2))
+    params = fake_orders.write(root, {(method, "med"): values for method, values in scores.items()}, seeds=(1, 2))
     names = [f"t{number}" for number in range(len(SOURCES))]
     rows = [{"id": one, "source": text, "target": "词"} for one, text in zip(names, SOURCES, strict=True)]
     files.write_jsonl(root / "test.jsonl", rows)

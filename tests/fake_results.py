@@ -69,6 +69,7 @@ def write(
             "backbones": LABELS,
         },
         "ratios": {"ratio": {name: ratio for name, (_, _, ratio) in DIRECTIONS.items()}},
+        "systems": {name: ["1.2M", "LoRA-SFT"] for name in LABELS},
     }
 
 
@@ -121,6 +122,18 @@ def _cell(
     texts = [{"id": row["id"], "hypothesis": "词"} for row in segments]
     put(cell, TRANSLATIONS, texts, signature=signature, **counts, **totals)
     return cell
+
+
+def write_pools(root: Path) -> dict[str, Any]:
+    """One direction and seed, trained on each of two pools, the second one worse by 0.1; return their params."""
+    cells = []
+    for pool, fall in (("50k", 0), ("200k", 0.1)):
+        comet = {name: score - fall for name, score in COMET.items()}
+        params = write(root / pool, directions=("en-zh",), backbones={"llada-tiny": (1,)}, comet=comet)
+        cells += [cell | {"pool": pool} for cell in params["cells"]]
+        for cell in params["cells"]:
+            put(cell, TRANSLATIONS, signature=ScoredCell(**cell).decoding()["signature"] | {"adapter_digest": pool})
+    return params | {"cells": cells}
 
 
 def write_instruct(root: Path, *, vocabulary: int = 152_064, sentences: int = 40) -> dict[str, Any]:
@@ -191,9 +204,9 @@ def write_selector_checks(root: Path, *, seeds: Sequence[int] = (1, 2), sentence
 
 
 def add_canvases(cell: Mapping[str, Any], canvases: Sequence[Mapping[str, Any]]) -> None:
-    """Give each translation of a cell its canvas."""
+    """Give each translation of a cell its canvas, and the length of it."""
     texts = zip(rows(cell, TRANSLATIONS), canvases, strict=True)
-    put(cell, TRANSLATIONS, [{**text, "canvas": canvas} for text, canvas in texts])
+    put(cell, TRANSLATIONS, [{**text, "canvas": canvas, "length": canvas["length"]} for text, canvas in texts])
 
 
 def valley(generator: np.random.Generator, sentences: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=10,
 )
@@ -98,8 +99,8 @@ def test_what_is_written_is_read_back(tmp_path):
 @pytest.mark.parametrize(
     ("content", "place", "problem"),
     [
-        (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not a JSON object"),
-        (b'{"id": "1"}\n{"id": \n', ":2", "not a JSON object"),
+        (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not JSON"),
+        (b'{"id": "1"}\n{"id": \n', ":2", "not JSON"),
         (b'{"id": "1"}\n["id"]\n', ":2", "no id"),
         (b'{"id": "1"}\n{"name": "2"}\n', ":2", "no id"),
         (b'{"id": "1"}\n{"id": "\xff"}\n', ":2", "not UTF-8 (byte 0xff)"),
@@ -116,6 +117,23 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, content, place, problem):
     assert caught.value.place == f"{path}{place}"
     assert caught.value.problem.startswith(problem)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_is_no_json_is_not_written(tmp_path, value):
+    for write in (files.write_json, lambda path, row: files.write_jsonl(path, [row]), lambda _, row: files.digest(row)):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            write(tmp_path / "rows", {"score": value})
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_that_is_not_utf8_is_one_line(tmp_path):
+    script = "import sys; from entropy_valley import errors, files; errors.run(lambda: files.write_json(*sys.argv[1:]))"
+    environment = os.environ | {"PYTHONUTF8": "0", "LC_ALL": "C"}
+    command = [sys.executable, "-c", script, tmp_path / "out.json", "Grüße"]
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert finished.returncode == 2 and finished.stderr.count("\n") == 1
+    assert "cannot be written as utf-8. Give the file another name, or unset PYTHONUTF8" in finished.stderr
 
 
 def test_text_files_of_other_systems(tmp_path):

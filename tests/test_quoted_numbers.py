@@ -8,7 +8,7 @@ from pathlib import Path
 import check_numbers
 import pytest
 
-DEMO = Path(os.environ.get("ENTROPY_VALLEY_DEMO") or check_numbers.ROOT / "results/demo")
+DEMO = Path(os.environ.get("ENTROPY_VALLEY_DEMO") or check_numbers.ROOT / "results/demo-full")
 TABLE = """\
 backbone,direction,seed,method,statistic,comet,share,calls
 llada,en-zh,1,ratio,run,0.5,,32

@@ -36,10 +36,17 @@ def refusal(make: Callable[..., object], *arguments: object) -> str | None:
     return None
 
 
+def brief(value: object, most: int = 200) -> str:
+    """A value for an error message: on one line, of at most ``most`` characters. A text that can be printed is as it
+    is, any other value as Python writes it."""
+    text = value if isinstance(value, str) and value.isprintable() else repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def listed(names: Sequence[str], most: int = 40) -> str:
-    """Names for an error message: at most ``most`` of them, and the number of the others."""
+    """Names for an error message: at most ``most`` of them, each :func:`brief`, and the number of the others."""
     beyond = len(names) - most
-    return ", ".join(names[:most]) + (f", … and {beyond} more" if beyond > 0 else "")
+    return ", ".join(map(brief, names[:most])) + (f", … and {beyond} more" if beyond > 0 else "")
 
 
 def tell(error: Exception, before: str = "") -> None:
@@ -74,6 +81,11 @@ def in_one_line() -> Iterator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
         sys.exit(1)
+    except UnicodeEncodeError as error:  # a file's name that is not UTF-8, or Python without its UTF-8 mode
+        part = error.object[max(0, error.start - 20) : error.end + 20]
+        remedy = "Give the file another name, or unset PYTHONUTF8 and set LC_ALL=C.UTF-8."
+        print(f"error: {part!r}: cannot be written as {error.encoding}. {remedy}", file=sys.stderr, flush=True)
+        sys.exit(2)
     except OSError as error:
         folder = isinstance(error, IsADirectoryError)
         act = "Name a file, not a folder" if folder else "Free space or correct the permissions"

@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief
 
 _FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
@@ -31,7 +31,7 @@ TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts wherev
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def digest(value: Any) -> str:
@@ -60,13 +60,13 @@ def bytes_digest(content: bytes) -> str:
 
 def file_digest(path: str | Path) -> str:
     """128-bit blake2b of a file's bytes, as 32 hex digits."""
-    with open(path, "rb") as file:
+    with open(regular(path), "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def kept_digest(path: str | Path) -> str:
     """:func:`file_digest`; that of a large file is kept in :func:`cache_folder` while its path, size and time stay."""
-    about = Path(path).stat()
+    about = regular(path).stat()
     if about.st_size < LARGE:
         return file_digest(path)
     stamp = [str(Path(path).resolve()), about.st_size, about.st_mtime_ns, about.st_ino]
@@ -91,7 +91,7 @@ def version(path: str | Path) -> Version:
 
 def sha256(path: str | Path) -> str:
     """The sha256 of a file, as others publish it."""
-    with open(path, "rb") as file:
+    with open(regular(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -169,13 +169,49 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2) + "\n")
+    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """One row on each line; a large file is never held as a whole."""
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        file.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+# --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
+
+MOST = 2**26  # bytes of a file from others that is read at once
+
+
+def regular(path: str | Path, most: int | None = None) -> Path:
+    """The path. Raises InputError unless it is a regular file of at most ``most`` bytes: a pipe may never end."""
+    path = Path(path)
+    if not path.is_file():
+        raise not_there(path)
+    if most is not None and (size := path.stat().st_size) > most:
+        raise InputError(path, f"{size:,} bytes, more than {most:,}, the most of such a file", "Name another file.")
+    return path
+
+
+def not_there(path: str | Path) -> InputError:
+    """The error for a path that is no regular file."""
+    if Path(path).exists():
+        return InputError(path, f"is a {'folder' if Path(path).is_dir() else 'pipe'}, not a file", "Name a file.")
+    return InputError(path, "file not found", "Check the path, or run the rule that makes it.")
+
+
+@contextlib.contextmanager
+def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
+    """The block reads a file with a library, which raises anything where the file is damaged: here an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
+            raise
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise InputError(path, f"is no {kind} that can be read ({brief(reason)})", remedy) from None
 
 
 _inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
@@ -191,13 +227,11 @@ def noted(inputs: dict[str, str]) -> Iterator[None]:
         _inputs.reset(token)
 
 
-def read_lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 text file without their newline; missing, empty or no text is an InputError."""
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError):
-        raise not_there(path) from None
+def read_lines(path: str | Path, most: int | None = None) -> list[str]:
+    """The lines of a UTF-8 text file without their newline. Raises InputError as :func:`regular` does, for an empty
+    file and for what is no text."""
+    path = regular(path, most)
+    content = path.read_bytes()
     if (inputs := _inputs.get()) is not None:
         inputs[str(path)] = bytes_digest(content)
     text = _decoded(path, content)
@@ -206,20 +240,9 @@ def read_lines(path: str | Path) -> list[str]:
     return _lines(path, text)
 
 
-def not_there(path: str | Path) -> InputError:
-    """The error for a path that is no file."""
-    if Path(path).is_dir():
-        return InputError(path, "is a folder, not a file", "Name a file.")
-    return InputError(path, "file not found", "Check the path, or run the rule that makes it.")
-
-
-def read_json(path: str | Path) -> Any:
-    try:
-        return json.loads("\n".join(read_lines(path)))
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}", f"not JSON ({error.msg})", "Remove the file and run again."
-        ) from None
+def read_json(path: str | Path, most: int | None = None) -> Any:
+    """The value of a JSON file of at most ``most`` bytes."""
+    return _json(path, "\n".join(read_lines(path, most)), "Fetch or make it again.")
 
 
 def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -227,26 +250,31 @@ def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any
     return [_row(path, number, line, keys) for number, line in enumerate(read_lines(path), 1)]
 
 
-def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[str, Any]:
+def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
+    """The value of a JSON text; ``line`` is its place in the file, where it is a line of one."""
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{number}",
-            f"not a JSON object ({error.msg}): {line[:60]!r}",
-            "Each line must be one JSON object; remove blank lines.",
-        ) from None
+        return json.loads(text)
+    except RecursionError:
+        problem, at = "nested too deeply", 0
+    except ValueError as error:  # also for a number of too many digits, which has no place
+        problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
+    place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
+    raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
+
+
+def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[str, Any]:
+    row = _json(path, line, "Each line must be one JSON object; remove blank lines.", number)
     missing = [key for key in keys if not isinstance(row, dict) or key not in row]
     if missing:
         raise InputError(f"{path}:{number}", f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
     for key in TEXTS:
         if key in keys and not isinstance(row[key], str):
-            problem = f"{key} is {str(row[key])[:60]!r}, not a text"
+            problem = f"{key} is {brief(row[key], 60)}, not a text"
             raise InputError(f"{path}:{number}", problem, "Remove the file, and make it again.")
     return row
 
 
-# --- Text: what can be in a file and in a sentence. docs/reliability.md has the policy, case by case.
+# --- Text: what can be in a file and in a sentence. docs/performance.md, "Text", has the policy.
 #
 # Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
 

@@ -1,8 +1,9 @@
-"""The base class of all blocks of the config, and the types of their values."""
+"""The base class of all blocks of the config and the types of their values, and the schemas of others' files."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -19,7 +20,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from entropy_valley.errors import question
+from entropy_valley import files
+from entropy_valley.errors import InputError, brief, listed, question
 
 # The folders of the repository: nothing that is computed goes there.
 PROJECT = (
@@ -143,3 +145,40 @@ Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]
 AnyNames = Annotated[list[Name], AfterValidator(unique)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+# --- Files of others, such as those of a checkpoint: a schema says what is read of a JSON object.
+
+
+class Foreign(BaseModel):
+    """A schema. A value of another type than it says is an error, and so is a number that is not finite. Other keys may
+    have any value."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+def misfits(schema: type[Foreign], content: Any) -> list[str]:
+    """What is wrong with the content of a file by its schema."""
+    try:
+        schema.model_validate(content)
+    except ValidationError as error:
+        return [_misfit(".".join(map(str, item["loc"])).removesuffix(".[key]"), item) for item in error.errors()]
+    return []
+
+
+def _misfit(key: str, item: Mapping[str, Any]) -> str:
+    if item["type"] == "missing":
+        return f"no field {key}"
+    message = re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
+    if item["type"] in ("model_type", "dict_type"):
+        message = "must be a JSON object"
+    return f"{key or 'it'} is {brief(repr(item['input']), 60)}, but {message}"
+
+
+def read_object(path: str | Path, schema: type[Foreign] = Foreign) -> dict[str, Any]:
+    """The JSON object of a file as it is. Raises InputError for one that is large, nested deeply or not as the schema
+    says."""
+    content = files.read_json(path, files.MOST)
+    if problems := misfits(schema, content):
+        raise InputError(path, listed(problems), "Fetch it again, or correct it.")
+    return content

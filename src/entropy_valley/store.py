@@ -1,8 +1,8 @@
 """A store of finished values by content key, so that nothing is computed twice.
 
 A folder of shards, JSON Lines of ``{"key": …, "value": …}``. Each writer has its own shard, so no locks are needed and
-network file systems are safe. A line that does not parse, such as the last one after a kill, is ignored. Deleting the
-folder only costs time.
+network file systems are safe. A line that does not parse, such as the last one after a kill, is ignored, and so is what
+is no regular file. Deleting the folder only costs time.
 
 At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for. The
 name of a shard ends with the digest of the code that wrote it.
@@ -52,7 +52,7 @@ class Store:
             return None
         try:
             value = json.loads(self._read(self._lines[key]))["value"]
-        except ValueError:
+        except (ValueError, LookupError, RecursionError):  # a damaged line
             return None
         self.codes.add(self._lines[key].shard.stem.rpartition("-")[2])
         return value
@@ -84,7 +84,7 @@ class Store:
     def _lines(self) -> dict[str, _Location]:
         """Where the whole line of each key is; the newest shard's where jobs did the same work."""
         lines: dict[str, _Location] = {}
-        for shard in sorted(self._folder.glob("*.jsonl")) if self._folder else ():
+        for shard in sorted(filter(Path.is_file, self._folder.glob("*.jsonl"))) if self._folder else ():
             start = 0
             with open(shard, "rb") as file:
                 for line in file:

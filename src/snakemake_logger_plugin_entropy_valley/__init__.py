@@ -38,7 +38,9 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
-TARGETS = "docs/results.md has the names of files; `snakemake --list-target-rules` those of other targets."
+RULES = ("all", "pages", "document", "pdf", "packs")  # that may be targets
+TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
+PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
@@ -134,11 +136,18 @@ class Screen:
             yield record.getMessage()
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """An error that ends the run; for a mistyped target with what may be meant."""
-        yield record.getMessage()
-        target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", record.getMessage())
-        if record.exception == "MissingRuleException" and target:
-            yield _near(target[1])
+        """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
+        text = record.getMessage()
+        target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", text)
+        if record.exception == "InputError":
+            _, first, *others = text.splitlines()
+            yield f"{ERROR}{first}"
+            yield from (line for line in others if not line.startswith('  File "'))
+        elif record.exception == "MissingRuleException" and target:
+            yield f"{ERROR}no rule makes {target[1]}. {_near(target[1])}"
+        else:
+            yield text
+            yield from [TARGETS] * (PATTERN in text)
 
     def end(self) -> Iterator[str]:
         """What is printed after the last record."""
@@ -246,7 +255,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.runs.audit import Audit
     from entropy_valley.runs.inventory import Inventory, Job
 
-    experiment = snapshot.experiment()
+    experiment, configs = snapshot.current()
     inventory = Inventory(experiment) if experiment else None
     outputs = [[re.sub(r" \([a-z, ]+\)$", "", path) for path in record.output] for record in records]
     if inventory is None or not any(inventory.at(paths[0]) for paths in outputs):  # of a module with a prefix
@@ -261,11 +270,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     order = {job: place for place, job in enumerate(everything)}
     left = sorted(why, key=lambda job: order.get(job, len(order)))
     done = [job for job in everything if job not in why and audit.job(job).exists]
-    planned = plan.Plan.of_jobs(audit, left, done)
-    yield from (*plan.heading(planned), "")
-    yield plan.table(planned, why)
-    yield ""
-    yield from plan.totals(planned)
+    yield from plan.report(plan.Plan.of(audit, left, done), configs, why)
 
 
 def _why(reason: str, state: Any) -> str:
@@ -283,14 +288,16 @@ def _why(reason: str, state: Any) -> str:
 
 
 def _near(target: str) -> str:
-    """What a mistyped target may mean."""
-    from entropy_valley.errors import question
+    """What a mistyped target may mean: a rule, or a file by its path or its name."""
+    from entropy_valley.errors import nearest
     from entropy_valley.runs import snapshot
     from entropy_valley.runs.inventory import Inventory
 
-    experiment = snapshot.experiment()
+    experiment, _ = snapshot.current()
     paths = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
-    return question(target, paths).strip() or TARGETS
+    meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
+    near = dict.fromkeys(meant[name] for name in nearest(target, meant))
+    return f"Did you mean {' or '.join(near)}?" if near else TARGETS
 
 
 def _counts(records: Iterable[logging.LogRecord]) -> dict[str, int]:

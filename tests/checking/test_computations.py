@@ -108,7 +108,7 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
 def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
     paper = subject.of(load_files(SMALLEST[:2], tables.problems))
     assert (paper["processes"], paper["precision"], paper["device"]) == (8, "bfloat16", "cuda")
-    billions = {name: Size.of(subject.arguments(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
+    billions = {name: Size.of(subject.model_config(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
     expected = {"llada-8b": 8.02, "dream-7b": 7.62, "diffullama-7b": 6.74, "llama3-8b": 8.03, "dream-instruct": 7.62}
     assert billions == pytest.approx(expected, abs=0.01)
     with pytest.raises(SkippedError, match="not known"):

@@ -266,3 +266,9 @@ def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
     dealt = {"method": "reassigned", "of": of, "seed": 1}
     with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
         load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})
+
+
+def test_names_of_files_are_read_as_utf8(monkeypatch):
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")
+    with pytest.raises(InputError, match=r"PYTHONUTF8: is off, and Python reads the names of files as ascii"):
+        load_files(base_files(ROOT))

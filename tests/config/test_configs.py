@@ -152,24 +152,6 @@ def test_one_ratio_for_all_directions(load):
         assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 7
 
 
-def test_canvases_that_need_no_model_go_by_their_selector(load, tmp_path, monkeypatch):
-    (tmp_path / "own_lengths.py").write_text(
-        "from entropy_valley.lengths.base import Unprobed\nclass Fixed(Unprobed): pass\nclass Other: pass\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    blocks = {
-        "ratio_0.70": {"method": "ratio", "ratios": 0.70},
-        "bound": {"method": "oracle"},
-        "fixed": {"method": "own_lengths:Fixed"},
-        "other": {"method": "own_lengths:Other"},
-    }
-    experiment = load({"length_methods": blocks})  # in no matrix: a study may still ask for them
-    for name in ("oracle", "ratio", "ratio_0.70", "bound", "fixed"):
-        assert not methods.canvas_needs_model(experiment, name)
-    for name in ("ev", "cal", "neighbours", "length_head", "length_head_beam5", "other"):
-        assert methods.canvas_needs_model(experiment, name)
-
-
 def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
     blocks = load({}).length_methods
     assert LengthMethods.model_fields.keys() == LENGTH_METHODS.keys()

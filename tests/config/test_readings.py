@@ -144,6 +144,14 @@ def test_a_backbone_decodes_by_readings_of_its_own(load):
     assert paths.adapter_run(own, mine) == RUN == paths.adapter_run(own, RUN)
 
 
+def test_the_bleu_of_a_backbone_goes_before_that_of_all(load):
+    own = load({"backbones": {"llada-8b": {"bleu": {"tokenize": "zh"}}}, "scoring": {"bleu": {"tokenize": "char"}}})
+    runs = (matrix.Run("en-de", name, 1) for name in ("llada-8b", "dream-7b"))
+    cells = (matrix.Cell(run, "wmt22", "ev", "med", 32) for run in runs)
+    specs = [values(params.scores(own, CellSet(cell.run, "mine", (cell,)))) for cell in cells]
+    assert [spec["bleu"] for spec in specs] == [{"tokenize": "zh"}, {"tokenize": "char"}]
+
+
 @pytest.mark.parametrize(
     ("own", "whole"),
     [

@@ -126,20 +126,6 @@ def test_files_of_nobody_of_two_and_under_another_name(made, form, sheet):
     assert "en-zh.B.xlsx: is the form of A, by its sheet Pack" in found
 
 
-@pytest.mark.parametrize(
-    ("name", "content"), [("en-zh.A.xlsx", b"PK\x03\x04 no zip"), ("en-zh.A.xlsx", b""), ("en-zh.A.csv", b"hello")]
-)
-def test_files_that_are_no_forms(made, tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    found = problems(tmp_path / name, made)
-    assert name in found and ("no spreadsheet" in found or "does not begin with a column ID" in found)
-
-
-def test_a_missing_column(made, form):
-    form.write_text(form.read_text("utf-8-sig").replace("Fluency B (1-5)", "Fluency"), encoding="utf-8")
-    assert "has no column Fluency B (1-5)" in problems(form, made)
-
-
 @given(seed=st.integers(0, 1000), flips=st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
 def test_unblinding_is_exact_under_every_flip(tmp_path_factory, seed, flips):

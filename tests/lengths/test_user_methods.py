@@ -44,6 +44,7 @@ def chosen(length_method):
         ("[0]", "Choice(3)", "Mine.propose: sentence None: proposes 0 slots. Give 1 or more."),
         ("[3]", "4", "Mine.choose: sentence None: AttributeError: 'int' object has no attribute"),
         ("[3]", "Choice(0)", "Mine.choose: sentence None: chooses 0 slots. Choose 1 or more."),
+        ("[3]", "Choice(3, {3: -np.inf})", "Mine.choose: sentence None: scores 3 slots as -inf. Leave such lengths"),
     ],
 )
 def test_a_wrong_answer(users_class, propose, choose, problem):

@@ -101,7 +101,7 @@ class TestPeftsFiles:
             {
                 "target_modules": BLOCK,
                 "rank_pattern": {"ff_out": 2, "blocks.1.q_proj": 5},
-                "alpha_pattern": {r"blocks\.\d\.(k|v)_proj": 3, "model.transformer.ff_out": 1},
+                "alpha_pattern": {r"blocks\.1\.k_proj": 3, "v_proj": 5, "model.transformer.ff_out": 1},
             },
         ],
         ids=["the authors' own", "rslora", "regex", "patterns"],

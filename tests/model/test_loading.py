@@ -16,7 +16,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.decoding.inputs import read_tokenizer
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.checkpoint import config_arguments
@@ -128,7 +127,7 @@ class TestBadFiles:
     def test_a_truncated_file(self, folder, family):
         path = folder / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-100])
-        self.refused(folder, family, r"files: model\.safetensors is not a whole safetensors file")
+        self.refused(folder, family, r"files: model\.safetensors \(not a whole safetensors file")
 
     def test_missing_and_extra_tensors(self, folder, family):
         tensors = weights(folder)
@@ -145,7 +144,7 @@ class TestBadFiles:
     def test_a_missing_shard(self, folder, family):
         split(folder)
         (folder / SHARDS[1]).unlink()
-        message = self.refused(folder, family, rf"{folder}: files: model-2\.safetensors is missing\. ")
+        message = self.refused(folder, family, rf"{folder}: files: model-2\.safetensors \(file not found\)\. ")
         assert "extra" not in message
 
     @pytest.mark.parametrize("indexed", [True, False])
@@ -174,14 +173,6 @@ class TestBadFiles:
         write_index(folder, dict(others))
         self.refused(folder, family, rf"{folder}: not in the index: {first[0]}\. ")
 
-    @pytest.mark.parametrize(
-        "content", ["{", "[]", "{}", '{"weight_map": {}}', '{"weight_map": ["a"]}', '{"weight_map": {"a": "../b"}}']
-    )
-    def test_a_damaged_index(self, folder, family, content):
-        split(folder)
-        (folder / checkpoint.INDEX).write_text(content)
-        self.refused(folder, family, rf"{checkpoint.INDEX}.*(not JSON|no `weight_map`)")
-
     def test_all_at_once(self, tiny, folder, family):
         wanted = [family.released_name(name) for name, _ in tiny[family.name][0].named_parameters()]
         parts = split(folder, indexed=False)
@@ -192,7 +183,7 @@ class TestBadFiles:
         self.refused(
             folder,
             family,
-            r"files: model-3\.safetensors is not a whole",
+            r"files: model-3\.safetensors \(not a whole",
             f"in two files: {kept[0]}",
             f"missing: {', '.join(name for name in wanted if name in lost)}",
             "extra: stranger",
@@ -277,31 +268,6 @@ class TestBadCheckpoints:
         (folder / "config.json").write_text(json.dumps(config))
         with pytest.raises(InputError, match="no field 'rope_theta'"):
             load_backbone(folder, family.name)
-
-    @pytest.mark.parametrize(
-        ("size", "value", "problem"),
-        [
-            ("num_key_value_heads", 3, "num_key_value_heads 3 does not divide 4 heads"),
-            ("num_attention_heads", 5, "hidden_size 32 is no even number for each of 5 heads"),
-            ("num_hidden_layers", "2", "num_hidden_layers is '2', no whole number above 0"),
-            ("vocab_size", 0, "vocab_size is 0, no whole number above 0"),
-        ],
-    )
-    def test_sizes_of_which_no_model_can_be_made(self, tiny, tmp_path, size, value, problem):
-        folder = shutil.copytree(tiny["dream"][1], tmp_path / "dream")
-        edit_config(folder, **{size: value})
-        with pytest.raises(InputError, match=f"config.json: {problem}"):
-            load_backbone(folder, "dream")
-
-    @pytest.mark.parametrize("content", ["{", "", "[]", '{"version": "1.0"}'])
-    def test_a_broken_tokenizer(self, tiny, tmp_path, content):
-        folder = shutil.copytree(tiny["llada"][1], tmp_path / "llada")
-        (folder / "tokenizer.json").write_text(content)
-        for read in (lambda: load_backbone(folder, "llada"), lambda: read_tokenizer(folder, FAMILIES["llada"])):
-            with pytest.raises(
-                InputError, match=r"tokenizer.json: no tokenizer can be made of it \(.+ Copy the tokenizer"
-            ):
-                read()
 
     @pytest.mark.parametrize(
         ("weight", "value", "problem"),

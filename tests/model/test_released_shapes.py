@@ -213,9 +213,3 @@ def test_what_lladas_config_leaves_out_is_as_its_authors_class_has_it(field, tmp
     else:
         with pytest.raises(InputError, match=f"{field} is {family.defaults[field]!r}, not {family.fixed[field]!r}"):
             config_arguments(tmp_path, family)
-
-
-def test_a_config_that_is_no_object_is_named(repository, tmp_path):
-    (tmp_path / "config.json").write_text("[1]")
-    with pytest.raises(InputError, match="not a JSON object"):
-        config_arguments(tmp_path, RELEASES[repository])

@@ -1,21 +1,20 @@
-"""What is left to run, what it takes by its work and by finished jobs, and what it would download."""
+"""What jobs take by their work and by finished jobs, and what they would download."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from entropy_valley import cli, files, results, tables
+from entropy_valley import files, results, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
 from entropy_valley.provenance import Record, record_path
 from entropy_valley.runs import plan
-from entropy_valley.runs.audit import Audit
+from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.inventory import Inventory
 from entropy_valley.runs.plan import PAPERS, Plan
 from entropy_valley.runs.work import Text, Work
@@ -37,7 +36,11 @@ def experiment(**over):
 
 
 def planned(config, *targets):
-    return Plan.of(Audit(Inventory(config)), targets or None)
+    """The plan of the jobs that are not done, of some files or of the whole config."""
+    audit = Audit(Inventory(config))
+    jobs = audit.inventory.behind(targets) if targets else audit.inventory.all()
+    done = [job for job in jobs if audit.job(job).state == DONE]
+    return Plan.of(audit, [job for job in jobs if job not in done], done)
 
 
 def benchmark(name, seconds):
@@ -90,6 +93,16 @@ def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
     assert exact > some > never == prefix > 0.1 * exact
 
 
+def test_padding_is_work_of_a_training():
+    """So many EOS, or up to the longest pair of a micro-batch."""
+    work = []
+    for padding in (0, 4, "batch"):
+        config = experiment(training={"loss": {"eos_padding": padding}})
+        job = next(job for job in Inventory(config).all() if job.rule == "train")
+        work += Work(config, TEXTS).of([job]).values()
+    assert work[0] < work[1] < work[2] < 3 * work[0]
+
+
 def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
     demo = experiment(results="results/demo")
     before = planned(demo)
@@ -101,7 +114,9 @@ def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
     assert after.speed("train")[1] == 1 and first.name in [job.name for job in after.done]
     (same,) = (job for job in after.left if job.name == others[0].name)
     assert after.seconds[same] == pytest.approx(3 * before.seconds[others[0]], rel=0.1)
-    assert after.speed("translate") == before.speed("translate")
+    assert after.speed("translate") == before.speed("translate")  # none of it has finished, so it is three times usual
+    table, same = (next(took for job, took in one.seconds.items() if job.rule == "table") for one in (before, after))
+    assert after.slower == pytest.approx(3) and same == pytest.approx(3 * table)
 
 
 def test_a_job_holds_the_gpus_of_its_rule():
@@ -120,30 +135,6 @@ def test_shards_of_a_translation_count_together():
     benchmark("translate/en-zh.llada-tiny.seed1.matrix", 1)
     benchmark("train_comet", 40)
     assert plan.measured("results/demo") == {"translate/en-zh.llada-tiny.seed1.matrix": 21, "train_comet": 40}
-
-
-def test_only_what_is_missing_or_follows_from_it_is_left():
-    demo = experiment(results="results/demo")
-    inventory = Inventory(demo)
-    target = inventory.sets.all[0].scores("results/demo")
-    chain = inventory.behind([target])
-
-    def left():
-        return [job.rule for job in plan.left(Audit(inventory), [target])[0]]
-
-    assert left() == [job.rule for job in chain]
-    for job in chain:
-        finish(job)
-    assert left() == []
-    trained = next(job for job in chain if job.rule == "train")
-    for path in trained.outputs:
-        Path(path).unlink()
-    assert left() == []  # what only finished jobs read is not missed
-    Path(target).unlink()
-    assert left() == ["score"]
-    translated = inventory.at(chain[-1].inputs[0])
-    Path(translated.outputs[0]).unlink()
-    assert left() == ["train", "translate", "score"]
 
 
 def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
@@ -185,36 +176,13 @@ def test_large_and_unknown_downloads_need_a_word():
     papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems)
     inventory = Inventory(papers)
     jobs = [inventory.at("results/backbones/llada-8b.json"), inventory.at("results/corpus/en-zh/train.jsonl")]
-    said = plan.downloads_line(papers, jobs)
-    assert said.startswith(
+    line = plan.downloads_line(papers, jobs)
+    assert line.startswith(
         "19.7 GB: GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB, not kept). To agree"
     )
-    assert said.endswith("--config confirm=yes")
+    assert line.endswith("--config confirm=yes")
     assert "confirm" not in plan.downloads_line(papers.model_copy(update={"confirm": True}), jobs)
     (Path("models/llada-8b")).mkdir(parents=True)
     Path("models/llada-8b/config.json").write_text("{}")
     assert [str(one) for one in plan.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB, not kept)"]
     assert plan.downloads_line(papers, []) == "none"
-
-
-def said(monkeypatch, capsys, *arguments):
-    configs = [*map(str, base_files(ROOT)), str(ROOT / "config/demo.yaml")]
-    monkeypatch.setattr(sys, "argv", ["entropy-valley", "plan", *arguments, "--configfile", *configs])
-    cli.main()
-    return capsys.readouterr().out
-
-
-def test_the_command_prints_a_row_for_each_rule(monkeypatch, capsys):
-    text = said(monkeypatch, capsys)
-    assert "Results:   results/demo; 0 jobs done\n" in text and "Downloads: none\n" in text
-    rows = {line.split()[0]: line.split()[1:3] for line in text.splitlines() if line.endswith("usual")}
-    assert rows["translate"] == rows["score"] == ["9", "36"] and rows["figure"][0] == "7"
-    assert max(map(len, text.splitlines()[1:])) <= plan.WIDTH + 10  # behind the line of config files
-    part = said(monkeypatch, capsys, "results/demo/tables/main.tex")
-    assert "\ntable " in part and "\nfigure " not in part
-
-
-def test_a_target_that_nothing_makes_is_an_error(monkeypatch, capsys):
-    with pytest.raises(SystemExit):
-        said(monkeypatch, capsys, "results/demo/tables/man.tex")
-    assert "Did you mean results/demo/tables/main.tex" in capsys.readouterr().err

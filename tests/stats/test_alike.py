@@ -60,12 +60,13 @@ def test_unlike_cells_are_refused_with_both_files(cells, kind, settings, said):
 
 
 def test_readings_that_a_backbone_may_have_of_its_own(cells):
-    """K_t, the mask token, products and training are of a backbone; within it they are compared."""
+    """K_t, the mask token, products, training and BLEU are of a backbone; within it they are compared."""
     other = [cell for cell in cells if cell.backbone != cells[0].backbone]
     binary = METHODS | {"ev": GRID | {"exact": False}}
     for cell in other:
         change_params(cell.translations_file, schedule="floors", mask_token="may_be_revealed", methods=binary)
         change_params(cell.adapter_file, training={"betas": [0.9, 0.999]})
+        change_params(cell.scores_file, bleu={"tokenize": "zh"})
     assert require_alike(cells)["en-de"]["ev"] == [GRID, GRID | {"exact": False}]
 
 

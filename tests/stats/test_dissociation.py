@@ -86,18 +86,18 @@ def test_a_run_without_a_gap_has_no_claim(made):
     assert claims(parsed(params))[["length_closure", "delta", "ci_low", "ci_high"]].isna().all(axis=None)
 
 
-def test_points_are_means_over_runs(made):
+def test_points_are_the_sentences_of_the_first_run(made):
     params = set_scores(
         add_canvases(made, lambda cell, _: TRUE + cell["seed"] * (cell["method"] == "ev")),
         lambda cell, _: float(cell["seed"]),
     )
     found = points(parsed(params)).groupby("method")[["error", "score"]].agg(["min", "max"])
-    assert found.loc["ev"].to_list() == [1.5, 1.5, 1.5, 1.5]
-    assert found.loc["oracle"].to_list() == [0, 0, 1.5, 1.5]
+    assert found.loc["ev"].to_list() == [1, 1, 1, 1]
+    assert found.loc["oracle"].to_list() == [0, 0, 1, 1]
 
 
 def test_canvases_of_other_sentences_are_refused(made):
     params = add_canvases(made)
-    put(params["cells"][1], TRANSLATIONS, [{"id": "other", "canvas": {"length": 3}}])
+    put(params["cells"][1], TRANSLATIONS, [{"id": "other", "hypothesis": "", "length": 3}])
     with pytest.raises(InputError, match=r"translations\.jsonl: test ratio med-T8: not the sentences of .*test oracle"):
         points(parsed(params))

@@ -7,7 +7,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params
-from entropy_valley.stats.our_numbers import FUNCTIONS, TABLES_OF, TableRows, ours
+from entropy_valley.stats.our_numbers import FUNCTIONS, TABLES_OF, WHY_NOT, TableRows, ours
 from entropy_valley.stats.paper_numbers import find, means
 from entropy_valley.tables.paper_comparison import compare
 
@@ -33,7 +33,7 @@ def params(tmp_path):
         (tmp_path / f"{name}.csv").write_text(text)
     paths = {name: str(tmp_path / f"{name}.csv") for name in tables}
     names = {"llada-8b": "tiny", "wmt22": "grammar"}
-    return Params(tables=paths, names=names, metric="comet22", steps=32, seeds=[7, 8], values=True)
+    return Params(tables=paths, names=names, metric="comet22", steps=32, seeds=[7, 8], values=True, settings=[])
 
 
 def rows(params, **where):
@@ -94,6 +94,72 @@ def test_equal_values_are_no_order(params, tmp_path):
     (tmp_path / "main.csv").write_text(MAIN.replace("0.8612", "0.85172"))
     order = rows(params, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
     assert (order["ours_text"], order["verdict"]) == ("oracle = ev > ratio", "2 of 3 pairs")
+
+
+def test_a_setting_of_the_config_is_no_result(params):
+    ratio = ["sec:appendix_repro", "llada-8b", "en-zh", "", "ratio", "ratio"]
+    probes = ["sec:method-cost", "llada-8b", "", "", "ev", "probes"]
+    given = Params(params | {"settings": [[*ratio, 0.8], [*probes, 6]]})
+    assert verdict(given, ratio[0], "ratio", direction="en-zh") == "same setting"
+    assert verdict(given, probes[0], "probes") == "other setting"
+
+
+def test_what_is_not_compared_has_a_reason(params):
+    frame = rows(params, verdict="not compared")
+    assert all(frame["why"]) and set(frame["why"]) & set(WHY_NOT.values())
+    assert not any(rows(params, verdict="not run")["why"])
+
+
+def column(metric, values, **where):
+    """Rows of a study in one run: ``metric`` by method."""
+    place = {"direction": "zh-en", "testset": "wmt22-500", "statistic": "run", "backbone": "llada-8b", "seed": "1"}
+    return [{**place, "method": name, metric: f"{value}", **where} for name, value in values.items()]
+
+
+def of_frame(number, name, frame):
+    return ours(number, {name: TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])}).value
+
+
+def test_the_best_ratio_is_that_of_the_papers_ratios():
+    """One of ours beyond them may be better still."""
+    scores = {"ratio_1.00": 0.1, "ratio_1.10": 0.2, "ratio": 0.3, "ratio_1.30": 0.4, "ratio_1.40": 0.5}
+    frame = column("comet", {**scores, "ratio_1.50": 0.65, "ev": 0.6, "oracle": 0.7})
+    lead, closure = (
+        find("tab:ratio_sweep", f"{name}_over_best_ratio", direction="zh-en", system="ev")
+        for name in ("lead", "closure")
+    )
+    assert of_frame(lead, "ratio_sweep", frame) == pytest.approx(0.1)
+    assert of_frame(closure, "ratio_sweep", frame) == pytest.approx(0.5)
+
+
+def test_more_steps_gain_what_the_best_of_both_budgets_does():
+    scores = {"32": 0.5, "37": 0.53, "40": 0.52}
+    frame = [
+        row for steps, one in scores.items() for row in column("comet", {"ratio": one}, testset="wmt22", steps=steps)
+    ]
+    gain = find("sec:exp-main", "best_further_steps", direction="zh-en", system="ratio")
+    tables = {name: TableRows(None, {}, "comet22", 32, [1]) for name in ("main", "full_significance")}
+    tables["fwdcount_control"] = TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])
+    assert ours(gain, tables).value == pytest.approx(0.03)
+
+
+def test_dream_instruct_is_compared_as_its_authors_read_it():
+    name = "dream-instruct-zero-shot"
+    rates = [(name, 0.1), (f"{name}-unshifted", 0.9)]
+    frame = [{"backbone": one, "method": "ev", "metric": "empty_rate", "value": f"{rate}"} for one, rate in rates]
+    number = find("sec:appendix_dream7b", "empty_rate", backbone=name, direction="en-zh", system="ev")
+    assert of_frame(number, "dream_instruct", frame) == 0.9
+
+
+def test_comparisons_of_all_runs_are_counted():
+    pairs = [("dream-7b", "1", 0.01), ("dream-7b", "2", -0.01), ("diffullama-7b", "1", 0.02)]
+    place = {"direction": "en-zh", "testset": "wmt22", "first": "ev", "second": "ratio"}
+    frame = [{**place, "backbone": name, "seed": seed, "ci_low": f"{low}"} for name, seed, low in pairs]
+    of_both = {"backbone": "", "system": "dream-7b+diffullama-7b"}
+    counts = [find("tab:crossbb", metric, **of_both) for metric in ("comparisons", "comparisons_above")]
+    tables = {"crossbb": TableRows(None, {}, "comet22", 32, [1])}
+    tables["full_significance"] = TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])
+    assert [ours(count, tables).value for count in counts] == [3, 2]
 
 
 def test_nothing_is_run(params):

@@ -68,6 +68,18 @@ def test_autoregressive_cells_have_a_decoder_of_their_own(matched):
     assert facts[-1].signature.startswith("15|")
 
 
+def test_a_backbone_may_have_a_tokenizer_of_its_own(cells):
+    dream = [cell for cell in cells if (cell.backbone, cell.direction) == ("dream-tiny", "zh-en")]
+    for cell in dream:
+        put(cell, SCORES, signatures=cell.scores()["signatures"] | {"bleu": "tok:zh"})
+    facts = {(fact.signature, fact.backbones): fact.directions for fact in provenance(cells, METRICS[1:])}
+    assert facts["tok:zh", ("dream-tiny",)] == ("zh-en",)
+    assert [directions for (_, backbones), directions in facts.items() if backbones == ("llada-tiny",)] == [("zh-en",)]
+    put(dream[0], SCORES, signatures=dream[0].scores()["signatures"] | {"bleu": "tok:char"})
+    with pytest.raises(InputError, match="the signature of sacreBLEU"):
+        provenance(cells, METRICS)
+
+
 def test_a_backbone_as_it_is_has_no_adapter_to_count(cells):
     for cell in cells[:3]:
         put(cell, TRANSLATIONS, signature=cell.decoding()["signature"] | {"adapter_digest": None})

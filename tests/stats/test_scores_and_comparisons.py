@@ -35,7 +35,7 @@ def test_collect_is_tidy(params):
     assert frame.groupby(["backbone", "direction", "seed", "method", "metric"]).size().eq(1).all()
 
 
-@pytest.mark.parametrize("value", [math.nan, "0.8", None, True])
+@pytest.mark.parametrize("value", ["0.8", None, True])
 def test_a_score_must_be_a_number(params, value):
     put(params["cells"][0], SCORES, bleu=value)
     with pytest.raises(InputError, match="bleu is"):

@@ -21,7 +21,7 @@ from entropy_valley import tables
 
 GOLDEN = Path(__file__).with_name("golden")
 BOTH = {("oracle", "med"): [0.5] * 5, ("oracle", "sig_first"): [0.6] * 5}
-STUDY = {"columns": ["comet", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
+STUDY = {"columns": ["comet", "closure_best", "lead"], "against": ["ev", "med", 8], "fixed": ["ratio"]}
 MED = {"med": {"order": "med", "settings": {}, "source_guided": False}}
 PROMPT = {"direction": "en-zh", "prompt": "Translate English to Chinese.\n\nEnglish: {src}\nChinese: "}
 NOTHING_RUN = {
@@ -32,6 +32,7 @@ NOTHING_RUN = {
     "steps": 32,
     "seeds": [1],
     "values": True,
+    "settings": [],
 }
 MADE_UP = {
     "tables/main": lambda root: fake_results.write(root),
@@ -41,6 +42,7 @@ MADE_UP = {
     "tables/ar_reference": lambda root: fake_results.write(root, autoregressive={"llama3-tiny": (1, 2)}),
     "tables/dream_instruct": lambda root: fake_results.write_instruct(root),
     "tables/systems": lambda root: fake_results.write(root) | STUDY,
+    "tables/transfer": lambda root: fake_results.write_pools(root) | {"columns": [], "against": ["ev", "med", 8]},
     "tables/orders": lambda root: fake_orders.write(root, BOTH),
     "tables/categories": lambda root: fake_orders.write(root, BOTH),
     "tables/checks": lambda root: fake_results.write_selector_checks(root),
@@ -71,7 +73,7 @@ MADE_UP = {
     "tables/paper_comparison": lambda root: {**NOTHING_RUN, "tables": {}},
     "tables/corpus": lambda root: fake_corpora.write(root),
     "figures/hero": lambda root: fake_results.write(root),
-    "figures/method": lambda root: {"ratios": [0.55, 0.62, 0.71, 0.8, 1.0], "steps": 32},
+    "figures/method": lambda root: {"ratios": [0.55, 0.62, 0.71, 0.8, 1.0], "steps": 32, "schedule": "llada"},
     "figures/crossbb": lambda root: fake_results.write(root),
     "figures/entropy_valley": lambda root: fake_results.write_selector_checks(root),
     "figures/selector_checks": lambda root: fake_results.write_selector_checks(root),

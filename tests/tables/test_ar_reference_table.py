@@ -4,6 +4,8 @@ import pytest
 from fake_sets import put
 from making import made
 
+from entropy_valley import tables
+from entropy_valley.config import base_files, load_files
 from entropy_valley.results import SCORES
 from entropy_valley.tables.ar_reference import ArReference
 
@@ -38,11 +40,9 @@ def lines(table):
 
 def test_numbers_worked_by_hand(worked):
     (_, diffusion), (_, beam), (_, difference) = lines(built(worked)[0])
-    assert diffusion["Entropy-Valley"][-1] == "0.7300 ± 0.0141"  # of the seeds 1 and 2, not of 3
-    assert beam["Beam search, beam 4"][-1] == "0.8000 ± 0.0000"
-    assert [texts[-1] for texts in difference.values()] == [
-        *("−0.0700", "−0.0800 [−0.0800, −0.0800]", "−0.0600 [−0.0600, −0.0600]")
-    ]
+    assert diffusion["Entropy-Valley"][-1] == "73.00 ± 1.41"  # of the seeds 1 and 2, not of 3
+    assert beam["Beam search, beam 4"][-1] == "80.00 ± 0.00"
+    assert [texts[-1] for texts in difference.values()] == [*("−7.00", "−8.00 [−8.00, −8.00]", "−6.00 [−6.00, −6.00]")]
 
 
 def test_a_direction_without_a_common_seed_is_not_available(matched):
@@ -51,5 +51,11 @@ def test_a_direction_without_a_common_seed_is_not_available(matched):
             cell["seed"] += 7
     table, _ = built(matched)
     rows = lines(table)[2][1].values()
-    assert [texts[0] for texts in rows] == ["n/a"] * 3
-    assert not any("n/a" in text for texts in rows for text in texts[1:])
+    assert [texts[2] for texts in rows] == ["n/a"] * 3
+    assert not any("n/a" in text for texts in rows for text in texts[3:])
+
+
+def test_each_system_has_its_size_and_how_it_was_adapted():
+    experiment = load_files(base_files())
+    systems = tables.configured(experiment)["tables/ar_reference"].params(experiment)["systems"]
+    assert systems == {"llada-8b": ["8.0B", "LoRA-SFT"], "llama3-8b": ["8.0B", "LoRA-SFT"]}

@@ -22,7 +22,10 @@ def write_adapters(root):
         training = {"betas": [0.9, 0.95], "learning_rate": rate, "epochs": None, "lora": {"rank": 8}}
         spec = {"training": training, "precision": "float32"} if rate else {}
         files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
-        runs.append({"path": str(path), "backbone": backbone, "direction": direction, "seed": seed})
+        log = root / f"{direction}.{backbone}.run.json"
+        if direction == "en-zh":
+            files.write_json(log, {"device": "NVIDIA H20"})
+        runs.append({"path": str(path), "log": str(log), "backbone": backbone, "direction": direction, "seed": seed})
     return {"adapters": runs, "backbones": [("tiny", "Tiny"), ("given", "Given")]}
 
 
@@ -34,6 +37,13 @@ def test_a_setting_without_a_printed_name_is_shown_where_it_is_not_the_default(t
     files.write_json(path, facts)
     keys = set(trainings(params["adapters"])["key"])
     assert {"keep_every", "loss_antithetic", "loss_eps"} <= keys and "too_long" not in keys
+
+
+def test_what_has_no_setting_is_told_of_what_was_trained_here(tmp_path):
+    values = trainings(write_adapters(tmp_path)["adapters"]).set_index(["backbone", "direction", "key"])["value"]
+    assert values["tiny", "en-zh", "device"] == "NVIDIA H20" and ("tiny", "en-de", "device") not in values
+    assert values["tiny", "en-de", "optimizer"] == "AdamW" and values["tiny", "en-de", "selection"] == "last step"
+    assert set(values["given"].index.get_level_values("key")) == {"steps", "trainable_parameters"}
 
 
 def test_hyperparams_are_those_of_all_runs_of_the_tables():

@@ -29,7 +29,7 @@ def source(tmp_path):
     (tmp_path / "figures").mkdir()
     figure.Figure(figsize=(9, 2)).savefig(tmp_path / "figures/hero.pdf")
     items = [Item("figures/hero", MINE), Item("tables/main", MINE)]
-    files.write_text(tmp_path / "report.tex", document.to_latex(items, tmp_path))
+    files.write_text(tmp_path / "report.tex", document.to_latex(items, [("Results", MINE)], tmp_path))
     return tmp_path / "report.tex"
 
 
@@ -41,6 +41,12 @@ def test_the_papers_come_first_and_in_its_order():
     assert paths.index("figures/hero") < paths.index("tables/main") < paths.index("tables/candidate_range")
     assert paths.index("tables/crossbb") < paths.index("tables/ev_line")
     assert dict(items)["tables/main"].startswith("Main table: COMET-22 and sacreBLEU of the length")
+
+
+def test_the_title_page_says_what_was_run():
+    facts = dict(document.about(experiment(autoregressive={"backbones": []})))
+    assert facts["Directions"] == "En→Zh, Zh→En, En→De" and facts["Training seeds"] == "1, 2, 3"
+    assert facts["Results"] == "results" and "Autoregressive" not in facts
 
 
 def test_what_it_reads_are_files_of_the_reports():
@@ -56,6 +62,8 @@ def test_it_is_set(source, pdflatex):
     text = source.read_text()
     assert text.index("figures/hero.pdf") < text.index(r"\input{tables/main.float.tex}")
     assert r"\section{Ours}" not in text
+    assert r"Results & 50\% of \textless{}\&\textgreater{} \\" in text  # of the title page
+    assert r"\subsection{Figure: The results at a glance}" in text and r"\subsection{Table: Main results}" in text
     document.typeset(source, source.with_suffix(".pdf"))
     assert source.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     assert {path.name for path in source.parent.glob("report*")} == {"report.tex", "report.pdf"}

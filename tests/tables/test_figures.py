@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fake_orders
 import fake_results
 import numpy as np
 import pytest
@@ -7,11 +8,11 @@ from fake_sets import put, rows
 from making import drawn, made, one_backbone
 
 from entropy_valley.results import SCORES
-from entropy_valley.tables import style
+from entropy_valley.tables import formats, style
 from entropy_valley.tables.ar_reference import ArReference
 from entropy_valley.tables.crossbb import CrossBackboneFigure
 from entropy_valley.tables.hero import Hero
-from entropy_valley.tables.method import MethodFigure
+from entropy_valley.tables.method import MethodFigure, snapshots
 
 
 def points(axes):
@@ -29,7 +30,23 @@ def test_hero_and_the_table_give_the_same_differences(matched):
         put(cell, SCORES, comet22=sum(row["comet22"] for row in scores) / len(scores))
     shown = texts(drawn(Hero, matched)[0].axes[1])
     table, _ = made(ArReference, matched)
-    assert [cell.text for cell in table.sections[2].groups[0].rows[0].cells] == shown
+    leads = [cell.text for cell in table.sections[2].groups[0].rows[0].cells[2:]]  # × 100
+    assert leads == [formats.signed(100 * float(text.replace("−", "-")), 2) for text in shown]
+
+
+def test_the_span_of_lengths_is_that_of_the_mean_over_runs_and_of_the_run_of_the_orders(tmp_path):
+    """The paper's span of lengths is that of three runs, its span of orders that of one."""
+    scores = {("oracle", "med"): 0.86, ("ratio", "med"): 0.83, ("ev", "med"): 0.85, ("oracle", "sig_first"): 0.87}
+    orders = fake_orders.write(tmp_path / "orders", {system: [score] * 5 for system, score in scores.items()})
+    params = fake_results.write(tmp_path, directions=("en-zh",)) | {"sweep": orders}
+    figure, numbers = drawn(Hero, params)
+    spans = numbers[numbers["metric"] == "length_span"].set_index("runs")["mean"]
+    means = numbers[numbers["panel"] == "A"].set_index("method")["mean"]
+    assert spans.to_dict() == pytest.approx({3: means["oracle"] - means["ratio"], 1: 0.03})
+    names = [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    assert names == ["Length\n3 runs", "Length\nseed 1", "Order\nseed 1"]
+    single = fake_results.write(tmp_path / "single", backbones={"llada-tiny": (1,)}, directions=("en-zh",))
+    assert len(drawn(Hero, single | {"sweep": orders})[0].axes[1].get_xticks()) == 2
 
 
 def test_a_single_run_has_no_error_bar(tmp_path):
@@ -72,7 +89,14 @@ def test_files_are_the_same_each_time(params, tmp_path):
 
 
 def test_the_method_of_one_candidate_chooses_it():
-    assert drawn(MethodFigure, {"ratios": [0.8], "steps": 8})[1]["chosen"].tolist() == [True]
+    params = {"ratios": [0.8], "steps": 8, "schedule": "llada"}
+    assert drawn(MethodFigure, params)[1]["chosen"].tolist() == [True]
+
+
+def test_the_method_is_denoised_by_the_schedule_that_runs():
+    assert snapshots(13, 32, "llada") == {4: 4, 7: 7, 10: 10, 13: 13}
+    assert snapshots(13, 32, "floors") == {10: 4, 18: 7, 25: 10, 32: 13}
+    assert snapshots(21, 2, "llada") == {1: 11, 2: 21}
 
 
 @pytest.mark.parametrize(

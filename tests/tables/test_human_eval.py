@@ -30,6 +30,7 @@ def test_the_papers_rows(params):
     for row in rows:
         assert details.count(f"| {row}") + details.count(f"|    {row}") >= 2, row
     assert "Partial" not in summary + details
+    assert r"|    Wilcoxon's p | 0.0437\* | 0.1960 | 0.3613 |" in details
 
 
 def test_a_partial_form_is_said(params):

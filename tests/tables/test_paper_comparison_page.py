@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from made_up import NOTHING_RUN
 
@@ -53,13 +55,21 @@ def made(tmp_path):
 
 def test_each_number_has_a_row_under_its_label(made):
     text = made()["md"].read_text(encoding="utf-8")
-    assert "| **tab:main (here: main)** |" in text
+    assert "| **Main results (tab:main)** |" in text and text.index("(tab:main)") < text.index("(tab:coverage)")
     assert "COMET-22 is the paper's metric; the column Here has COMET in its place." in text
     assert "| En→Zh, EV: COMET-22 | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | +0.0000 | equal |" in text
     assert "| En→Zh, Ratio: COMET-22 | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |" in text
     assert "| En→Zh, EV: COMET-22 closure | 64.9 ± 7.4% | 60.0 ± 5.0% | −4.9% | within |" in text
     assert "| En→Zh: COMET-22 | Oracle > EV > Ratio | EV > Ratio |  | same |" in text
     assert "| En→Zh, run A, EV − Ratio: COMET-22 lead | +0.0196 | – | – | not run |" in text
+
+
+def test_what_differs_comes_first_and_again_in_its_place(made):
+    text = made()["md"].read_text(encoding="utf-8")
+    numbers = " | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |"
+    first = text.index(f"| Main results: En→Zh, Ratio: COMET-22{numbers}")
+    assert text.index("| **What differs: ") < first < text.index(f"| En→Zh, Ratio: COMET-22{numbers}")
+    assert re.search(r"^Values: \d+ outside, ", text, re.M)
 
 
 def test_a_demo_says_that_sizes_are_not_compared(made):
@@ -78,5 +88,5 @@ def test_a_page_escapes_what_it_shows():
     )
     text = render.page("T & U", table)
     assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text
-    assert text.count('<td class="l shaded">x&lt;y</td><td class="c shaded"><b>&lt;b&gt;</b></td>') == 1
-    assert text.count('<td class="l shaded"></td>') == 1  # the label stands in the first row of its group
+    assert text.count('<td class="l shaded whole">x&lt;y</td><td class="c shaded whole"><b>&lt;b&gt;</b></td>') == 1
+    assert text.count('<td class="l shaded whole"></td>') == 1  # the label stands in the first row of its group

@@ -70,7 +70,7 @@ def test_every_report_is_as_its_golden_files(tmp_path, key):
 def require_papers_numbers(key, path):
     """Each number of the paper that is compared with a table which this report makes has its columns there."""
     header = path.read_text().splitlines()[0].split(",")
-    frame = pd.DataFrame(columns=[*header, "latency", "mae", "pool"])
+    frame = pd.DataFrame(columns=list(dict.fromkeys([*header, "latency", "mae", "pool"])))
     for name in our_numbers.FUNCTIONS:
         if papers_reports()[f"tables/{name}"].key == key:
             rows = our_numbers.TableRows(frame, {}, "comet22", 32, [1, 2, 3])

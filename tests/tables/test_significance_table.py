@@ -10,7 +10,7 @@ from entropy_valley.tables.full_significance import Significance, holds
 
 
 def test_a_test_holds_above_zero_and_below_the_level():
-    tests = pd.DataFrame({"ci_low": [0.1, 0.1, -0.1, 0.1], "p_one_sided": [0.0, 0.0009, 0.0, 0.001]})
+    tests = pd.DataFrame({"ci_low": [0.1, 0.1, -0.1, 0.1], "p_two_sided": [0.0, 0.0009, 0.0, 0.001]})
     assert holds(tests).tolist() == [True, True, False, False]
 
 

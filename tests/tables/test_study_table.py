@@ -11,10 +11,13 @@ import pytest
 from fake_sets import put
 from scipy import stats
 
+from entropy_valley import tables
+from entropy_valley.config import base_files, load_files
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.significance import bootstrap_means
-from entropy_valley.tables.systems import Systems, study
+from entropy_valley.tables.systems import SystemRow, Systems, study
+from entropy_valley.tables.transfer import Transfer
 
 COLUMNS = ["candidates", "ratios", "mae", "bleu", "comet", "closure", "lead", "cost", "calls", "passes", "untouched"]
 GRIDS = {"en-zh": {"ratio": 0.8, "ev": [0.7, 0.8, 0.9], "oracle": None}}
@@ -46,20 +49,19 @@ def test_the_lead_is_the_mean_of_sentence_differences(given):
     assert frame.wilcoxon_p["ratio"] == pytest.approx(stats.wilcoxon(*scores, zero_method="pratt").pvalue)
 
 
+def test_the_lowest_length_error_is_bold_but_for_upper_bounds(given):
+    params = given(columns=["mae"])
+    for cell in params["cells"]:
+        put(cell, TRANSLATIONS, length_mae={"oracle": 0.0, "ratio": 2.0, "ev": 1.5}[cell["method"]])
+    bold = [group.label for group in Systems().made(params)[0].sections[0].groups if group.rows[0].cells[0].bold]
+    assert bold == ["Entropy-Valley"]
+
+
 def test_runs_with_pools_stand_apart(tmp_path):
     """Each is compared with the methods of its own pool; their adapters differ, and no run is averaged with another."""
-    systems = []
-    for pool, fall in (("50k", 0), ("200k", 0.1)):
-        comet = {name: score - fall for name, score in fake_results.COMET.items()}
-        made_up = fake_results.write(
-            tmp_path / pool, directions=("en-zh",), backbones={"llada-tiny": (1,)}, comet=comet
-        )
-        systems += [cell | {"pool": pool} for cell in made_up["cells"]]
-        for cell in made_up["cells"]:
-            signature = ScoredCell(**cell).decoding()["signature"] | {"adapter_digest": pool}
-            put(cell, TRANSLATIONS, signature=signature)
-    study_params = {"cells": systems, "columns": ["comet", "closure", "lead"], "against": ["ev", "med", 8]}
-    params = Params(made_up | study_params)
+    params = Params(
+        fake_results.write_pools(tmp_path) | {"columns": ["comet", "closure", "lead"], "against": ["ev", "med", 8]}
+    )
     table, numbers = Systems().made(params)
     assert [section.heading for section in table.sections] == [
         f"LLaDA-tiny, En→Zh, pool of {pool} training pairs, N = 60" for pool in ("50k", "200k")
@@ -69,6 +71,31 @@ def test_runs_with_pools_stand_apart(tmp_path):
     assert list(runs["lead"]) == pytest.approx([ev[row.pool] - row.comet for row in runs.itertuples()])
     assert ev["200k"] < ev["50k"] - 0.05
     assert set(numbers["runs"]) == {1}
+
+
+def test_a_transfer_has_a_row_for_each_pool_and_two_tests_of_the_lead_over_ratio(tmp_path):
+    params = Params(fake_results.write_pools(tmp_path) | {"columns": [], "against": ["ev", "med", 8]})
+    table, numbers = Transfer().made(params)
+    assert [column.title for column in table.columns[3:6]] == ["Oracle", "Ratio", "EV"]
+    runs = numbers.query("statistic == 'run'").set_index(["pool", "method"])
+    (group,) = table.sections[0].groups
+    for row in group.rows:
+        pool, seed, oracle, ratio, ev, lead, p, wilcoxon_p = (cell.text for cell in row.cells)
+        tested = runs.loc[(pool, "ratio")]
+        assert (seed, float(ev), float(ratio)) == ("1", round(runs.comet[pool, "ev"], 4), round(tested["comet"], 4))
+        assert float(lead.split()[0]) == round(tested["lead"], 4) and float(oracle) > float(ev)
+        assert wilcoxon_p.startswith(f"{tested['wilcoxon_p']:.1e}"[:3]) and p == "< 0.01"
+    assert [row.cells[0].text for row in group.rows] == ["50k", "200k"]
+
+
+def test_the_caps_are_those_of_the_methods_that_have_one():
+    experiment = load_files(base_files())
+    params = tables.configured(experiment)["tables/fwdcount_control"].params(experiment)
+    assert params["probes"]["en-zh"] == {"ratio": 0, "ev": 5}
+    assert not {"oracle"} & {cell["method"] for cell in params["cells"]}
+    keys = [{"direction": "en-zh", "method": method} for method in ("ratio", "ev")]
+    rows = [SystemRow(Params(params), key, mean={}, std={}, runs=[]) for key in keys]
+    assert [(row.probe_cap(), row.probe_cap(32)) for row in rows] == [("0", "32"), ("≤ 5", "≤ 37")]
 
 
 def test_a_fixed_ratio_by_direction_has_another_number_in_each_section(tmp_path):
@@ -136,12 +163,13 @@ def test_closure_over_the_best_fixed_ratio_is_the_papers(tmp_path):
     params = fake_results.write(tmp_path, backbones={"llada-tiny": (1,)}, directions=("zh-en",), comet=comet)
     for cell in params["cells"]:
         put(cell, SCORES, comet22=comet[cell["method"]])
-    study = {"columns": ["closure", "closure_best"], "against": ["ev", "med", 8]}
+    study = {"columns": ["closure", "closure_best", "closure_eos"], "against": ["ev", "med", 8]}
     fixed = {"fixed": ["ratio", "ratio_1.30", "ratio_1.40"]}
     texts, _ = rows(Params(params | study | fixed))
-    assert texts["Oracle length"] == ["100.0%", "100.0%"]
-    assert texts["ratio_1.40"] == ["34.1%", "0.0%"]
-    assert texts["Entropy-Valley"] == ["57.4%", "35.4%"]
+    assert texts["Oracle length"] == ["100.0%"] * 3
+    assert texts["ratio_1.40"] == ["34.1%", "–", "–"]
+    assert texts["Fixed ratio + EOS slot"] == ["37.8%", "5.6%", "0.0%"]
+    assert texts["Entropy-Valley"] == ["57.4%", "35.4%", "31.5%"]
 
 
 def two_backbones(tmp_path, seeds, second):

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import re
 
+import fake_results
 import pytest
 from fake_sets import copied, put
 from making import made, one_backbone
@@ -62,6 +63,15 @@ def test_bold_is_the_best_that_can_be_deployed(params):
     table, _ = made(Main, one_backbone(params))
     bold = [[row.cells[1].bold for row in group.rows] for group in table.sections[0].groups]
     assert bold == [[False, False, True], [False, False, True], [False, True, False]]
+
+
+def test_ratio_has_no_closure_over_the_ratio_with_a_slot(tmp_path):
+    """It was once printed as −82 %, which is no share of a gap; the CSV keeps it."""
+    comet = fake_results.COMET | {"ratio_eos": 0.845}
+    table, numbers = made(Main, fake_results.write(tmp_path, directions=("en-zh",), comet=comet))
+    texts = {row.cells[0].text: row.cells[3].text for row in table.sections[0].groups[0].rows}
+    assert texts["Fixed ratio 0.8"] == "–" and texts["Fixed ratio + EOS slot"] == "0%"
+    assert (numbers.loc[numbers["method"] == "ratio", "gap_closure_eos_mean"] < 0).any()
 
 
 def test_no_gap_prints_as_not_available(params):

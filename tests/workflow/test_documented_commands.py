@@ -17,8 +17,8 @@ from workspace import ROOT, Workspace, by_rule
 
 from entropy_valley import cli
 
-GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/cluster.md", "docs/extending.md", "docs/install.md"]
-PAGES = [*GUIDES, "docs/plan.md", "docs/reproducing.md", "docs/translate.md", "docs/tutorial.md"]
+GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
+PAGES = [*GUIDES, "docs/protocol.md", "docs/translate.md", "docs/tutorial.md"]
 NEEDS = re.compile(r"# needs a (GPU|network|cluster)\b")
 SIMPLE = (".", "mkdir", "head", "pre-commit")  # nothing of ours
 TUTORIAL = "docs/tutorial.md"
@@ -49,7 +49,7 @@ def commands(page: str) -> list[Command]:
 
 
 ALL = [command for page in PAGES for command in commands(page)]
-CLUSTER = [command for command in ALL if command.page == "docs/cluster.md"]
+RUNNING = [command for command in ALL if command.page == "docs/running.md"]
 SNAKEMAKE = [command for command in ALL if command.words[0] == "snakemake"]
 OURS = [command for command in ALL if "entropy-valley" in command.words and command.words[0] != "git"]
 
@@ -104,8 +104,8 @@ def test_make_knows_its_targets(line):
 
 def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
     """The file that the page shows is the one that it makes."""
-    (words,) = [one.words for one in CLUSTER if "config/first.yaml" in one.words]
-    (shown,) = [one.words for one in CLUSTER if one.words[0] == "head"]
+    (words,) = [one.words for one in RUNNING if "config/first.yaml" in one.words]
+    (shown,) = [one.words for one in RUNNING if one.words[0] == "head"]
     assert shown[-1] in words
     rules = by_rule(papers.planned(*words[1:])).keys()
     assert {"fetch_backbone", "adopt_adapter", "testset", "translate"} <= rules

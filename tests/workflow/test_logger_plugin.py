@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from types import SimpleNamespace
 
+import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from workspace import by_rule
 
@@ -73,8 +76,33 @@ def test_what_is_printed_on_request(finished):
 
 
 def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
-    text = paper.run("--cores", "1", "results/tables/man.tex", fails=True)
-    assert "Did you mean results/tables/main.tex" in text
+    for target, meant in {
+        "results/tables/man.tex": "results/tables/main.tex",
+        "mian.md": "results/tables/main.md",
+    }.items():
+        assert f"no rule makes {target}. Did you mean {meant} or " in paper.run("-n", target, fails=True)
+    assert "Did you mean packs?" in paper.run("-n", "pack", fails=True)
+    assert plugin.TARGETS in paper.run("-n", "page", fails=True)
+    listed = paper.run("--list-target-rules").splitlines()
+    assert {line.split()[0] for line in listed if not line.startswith("Using ")} == {*plugin.RULES, "train_comet"}
+
+
+def test_a_folder_of_results_that_cannot_be_written_is_one_line(paper):
+    (paper.folder / "results").write_text("a file")
+    text = paper.run("--cores", "1", "results/corpus/en-de/corpus.json", fails=True)
+    (error,) = (line for line in text.splitlines() if "error" in line.lower())
+    assert error.startswith("error: results: nothing can be written there: Not a directory. Free space or correct ")
+    assert "snapshot.py" not in text
+
+
+@pytest.mark.parametrize("targets", [[], ["results/demo/tables/main.tex", "pages"]], ids=["all", "two targets"])
+def test_the_command_plan_is_the_dry_run(finished, targets):
+    """The same numbers for the same state, here of changed ratios."""
+    dry_run = finished.dry_run(*targets, over=EV)
+    command = [sys.executable, "-m", "entropy_valley", "plan", *targets, "--configfile", *finished.config_files(EV)]
+    planned = subprocess.run(command, cwd=finished.folder, capture_output=True, text=True, check=True).stdout
+    assert planned == dry_run.partition("\n")[2] and "\nTimes:     of all as on two quiet cores\n" in planned
+    assert rows(planned).keys() >= {"translate", "score", "table", *(["page"] if targets else ["figure"])}
 
 
 def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
@@ -110,6 +138,6 @@ def test_a_run_of_a_long_job_gives_a_sign_of_life(monkeypatch):
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
-        snakefile.write("\n\nsnapshot.experiment = lambda: 'no config'\n")
+        snakefile.write("\n\nsnapshot.current = lambda: ('no config', [])\n")
     text = paper.dry_run("results/corpus/en-de/corpus.json")
     assert "No hours and cells: AttributeError" in text and rows(text) == {"corpus": 1, "all": 1}

@@ -46,8 +46,8 @@ def test_every_profile_runs_killed_jobs_again_and_leaves_code_to_the_revisions(n
     assert profile["rerun-triggers"] == ["mtime", "input", "params"]
 
 
-def test_the_page_on_clusters_names_every_rule_that_asks_for_a_gpu():
-    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+def test_the_page_on_running_names_every_rule_that_asks_for_a_gpu():
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     assert [name for name in sorted(ON_GPU) if f"`{name}`" not in page] == []
 
 

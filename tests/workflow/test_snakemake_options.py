@@ -140,6 +140,8 @@ def test_a_config_is_laid_over_the_one_that_it_extends(tmp_path):
     (path,) = (tmp_path / "mine/work/configs").iterdir()
     config = json.loads(path.read_text())
     assert config["matrix"]["backbones"][0] == "llada-tiny" and config["matrix"]["seeds"] == [1, 7]
+    text = mine.run("-n", "all", fails=True, over={"extends": "config/authors.yaml"})
+    assert "in this order: --configfile config/demo.yaml over0.yaml config/authors.yaml over1.yaml" in text
 
 
 MODULE = """

@@ -13,6 +13,8 @@ rule table:
         in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/table/{{table}}.log",
+    benchmark:
+        f"{R}/benchmarks/table/{{table}}.tsv"
     wildcard_constraints:
         table=one_of(in_folder("tables", "tex", "float.tex", "md", "html", "csv")),
     conda:
@@ -34,6 +36,8 @@ rule comparison:
         in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/comparison/{{comparison}}.log",
+    benchmark:
+        f"{R}/benchmarks/comparison/{{comparison}}.tsv"
     wildcard_constraints:
         comparison=one_of(in_folder("tables", "html", "md", "csv")),
     conda:
@@ -55,6 +59,8 @@ rule figure:
         f"{R}/figures/{{figure}}.csv",
     log:
         f"{R}/logs/figure/{{figure}}.log",
+    benchmark:
+        f"{R}/benchmarks/figure/{{figure}}.tsv"
     wildcard_constraints:
         figure=one_of(in_folder("figures", "pdf", "png", "csv")),
     conda:
@@ -72,15 +78,17 @@ PAGE = f"{R}/pages/{{direction}}.{{testset}}.html"
 rule page:
     """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
     input:
-        lambda w: pages.inputs(EXPERIMENT, (w.direction, w.testset)),
+        inputs_of(PAGE),
     output:
         PAGE,
     log:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
+    benchmark:
+        f"{R}/benchmarks/page/{{direction}}.{{testset}}.tsv"
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=lambda w: INVENTORY.page(w.direction, w.testset),
+        spec=spec_of(PAGE),
         how=lambda w, output: dict(root=R, here=root_of(PAGE.format(**dict(w.items())), output)),
     script:
         "../scripts/report.py"
@@ -107,7 +115,7 @@ rule document:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=lambda w: INVENTORY.document(READY),
+        spec=spec_of(f"{R}/report.tex"),
     script:
         "../scripts/report.py"
 
@@ -130,6 +138,6 @@ rule pdf:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=lambda w: INVENTORY.document(READY),
+        spec=spec_of(f"{R}/report.tex"),
     script:
         "../scripts/report.py"

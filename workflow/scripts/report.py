@@ -14,7 +14,8 @@ with job_of(snakemake) as job:  # noqa: F821
     if rule == "page":
         pages.make_sentences(job.params, job.how, job.output[0])
     elif rule == "document":
-        document.write([document.Item(*item) for item in job.spec["items"]], Path(job.output[0]))
+        items = [document.Item(*item) for item in job.spec["items"]]
+        document.write(items, job.spec["about"], Path(job.output[0]))
     elif rule == "pdf":
         document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:

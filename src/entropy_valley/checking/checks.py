@@ -125,9 +125,9 @@ def driver(device: str = "cpu") -> str:
         reason = str(error).strip().split("\n")[0]
         if device == "cuda":
             remedy = "start on a machine with a GPU, run `make install CUDA=BUILD`, or set `device: cpu`"
-            raise CheckError(f"{reason}. docs/install.md has the builds: {remedy}") from None
+            raise CheckError(f"{reason}. docs/running.md has the builds: {remedy}") from None
         if "too old" in reason:
-            raise CheckError(f"{reason}. docs/install.md has builds for older drivers") from None
+            raise CheckError(f"{reason}. docs/running.md has builds for older drivers") from None
         raise SkippedError(reason) from None
     return f"{torch.cuda.device_count()} GPUs"
 

@@ -14,17 +14,16 @@ import torch
 from torch.nn.functional import linear
 
 from entropy_valley import files, machine
-from entropy_valley.checking import subject as subjects
 from entropy_valley.checking import tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
-from entropy_valley.checking.subject import BYTES, Size, Subject
+from entropy_valley.checking.subject import BYTES, Size, Subject, model_config
 from entropy_valley.decoding import latency, reference
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.job import TOKENS
 from entropy_valley.decoding.kernels import HEAD_ROWS
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model import checkpoint as weights
+from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone, torch_dtype
 from entropy_valley.training import memory
@@ -152,9 +151,9 @@ def comet(folder: Path, device: str) -> str:
     texts = [row[side] for row in tiny.ROWS for side in ("source", "target")]
     folder.mkdir(parents=True, exist_ok=True)
     model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
-    checkpoint = toy_comet.write_checkpoint(model, folder)
+    path = toy_comet.write_checkpoint(model, folder)
     segments = [(row["source"], row["source"], row["target"]) for row in tiny.ROWS]
-    on_device, here = (dict(unpadded_scores(load(checkpoint, place), segments)) for place in (device, "cpu"))
+    on_device, here = (dict(unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
     off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
     if not off < 1e-3:
@@ -197,9 +196,9 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
         subject.device,
         find_family(backbone["family"]),
     )
-    arguments, folder = subjects.arguments(backbone), Path(backbone["folder"])
+    arguments, folder = model_config(backbone), Path(backbone["folder"])
     if (folder / "config.json").is_file():
-        weights.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
+        checkpoint.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
     rows = (HEAD_ROWS[device],) if subject.fill else ()
     parts, room = (
         (size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)),
@@ -277,7 +276,7 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
 
 
 def _size(backbone: dict[str, Any], **other: Any) -> Size:
-    if not (arguments := subjects.arguments(backbone)):
+    if not (arguments := model_config(backbone)):
         raise SkippedError("its size is not known before it is downloaded")
     return Size.of(arguments | other)
 
@@ -296,7 +295,7 @@ def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> B
     if subject.device == "cuda":
         gc.collect()  # the model of the check before: a GPU may have no room for two
         torch.cuda.empty_cache()
-    arguments = subjects.arguments(backbone) | other
+    arguments = model_config(backbone) | other
     model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)

@@ -142,11 +142,11 @@ def is_downloaded(experiment: Experiment, name: str) -> bool:
 
 def size(experiment: Experiment, name: str) -> Size | None:
     """The size of a backbone by its shape; None where that is known only after its download."""
-    shape = arguments(backbone(experiment, checkpoint_of(experiment, name)))
+    shape = model_config(backbone(experiment, checkpoint_of(experiment, name)))
     return Size.of(shape) if shape else None
 
 
-def arguments(backbone: dict[str, Any]) -> dict[str, Any] | None:
+def model_config(backbone: dict[str, Any]) -> dict[str, Any] | None:
     """The arguments of a backbone's config class: of its folder, else of its release; None: not known yet.
 
     Raises InputError for a folder whose config is of another family.

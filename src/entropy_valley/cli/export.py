@@ -33,10 +33,9 @@ def add(commands: Any) -> None:
 
 def _export(arguments: argparse.Namespace) -> None:
     from entropy_valley.model import adapters
-    from entropy_valley.model import adapters as adapter_card
 
     adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
-    adapter_card.write_card(arguments.out, arguments.layout)
+    adapters.write_card(arguments.out, arguments.layout)
 
 
 def _mt_metrics_eval(arguments: argparse.Namespace) -> None:

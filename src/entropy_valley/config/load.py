@@ -1,9 +1,14 @@
-"""Config files: read, laid over each other, written out, checked. All errors are reported at once."""
+"""Config files: read, laid over each other, written out, checked.
+
+Errors come in three rounds, all of a round at once: keys and values, then names that nothing defines, then what cannot
+run. A round looks at what the one before has found right.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,7 +87,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Write targets and sentences before --configfile.")
+        raise InputError(path, "holds no mapping", "Start from config.yaml.")
     return content
 
 
@@ -105,7 +110,7 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
             raise InputError(path, f"extends itself: {chain}", "Remove `extends` from one of them.")
         if path not in contents:
             content = read_yaml(path)
-            for name in extended(content):
+            for name in extends(content):
                 other = near(Path(path).parent / name)
                 if not Path(other).is_file():
                     raise InputError(path, f"extends {other}, which is no file", "The path is from the file's folder.")
@@ -117,7 +122,7 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
     return contents
 
 
-def extended(content: Mapping[str, Any]) -> list[str]:
+def extends(content: Mapping[str, Any]) -> list[str]:
     """The files that a config file extends, as it names them; what is no such list, the schema refuses."""
     names = content.get(EXTENDS)
     names = [names] if isinstance(names, str) else names
@@ -137,6 +142,9 @@ def load_merged(
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
     """
+    if (encoding := sys.getfilesystemencoding()) != "utf-8":  # names of files would be read otherwise than written
+        remedy = "Unset PYTHONUTF8, or set it to 1."
+        raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
     expanded, experiment = expand(merged), None
     problems = list(expanded.problems)

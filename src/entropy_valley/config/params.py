@@ -510,16 +510,16 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 def scores(experiment: Experiment, cells: CellSet) -> str:
     """For the scores of a set."""
     made_from = {"translations": digest(translation(experiment, cells)), **comet_digests(experiment)}
-    return _slice(**_scoring(experiment, cells.run.direction), made_from=made_from)
+    return _slice(**_scoring(experiment, cells.run), made_from=made_from)
 
 
-def _scoring(experiment: Experiment, direction: str) -> dict[str, Any]:
-    target = direction.split("-")[1]
+def _scoring(experiment: Experiment, run: Run) -> dict[str, Any]:
+    target = run.direction.split("-")[1]
     return {
-        "direction": direction,
+        "direction": run.direction,
         "target_language": target,
         "revision": revisions.SCORING_INTO.get(target, revisions.SCORING),
-        **scoring_params(experiment.scoring),
+        **scoring_params(experiment.scoring, experiment.backbones[run.backbone].bleu),
     }
 
 

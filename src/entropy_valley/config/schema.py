@@ -337,9 +337,10 @@ class Study(Section):
 
     layout: Name = Field(
         "systems",
-        description="systems: a row each; orders: reveal orders and their span; categories: SIG-first against MED by "
-        "what a source contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the "
-        "paper's numbers of LLaDA-8B-Base; readings: variants of backbones, a row each",
+        description="systems: a row each; transfer: a row for each test set and pool of training pairs, a column for "
+        "each method; orders: reveal orders and their span; categories: SIG-first against MED by what a source "
+        "contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the paper's "
+        "numbers of LLaDA-8B-Base; readings: variants of backbones, a row each",
     )
     backbones: Names | Literal["all"] | None = Field(
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"
@@ -439,6 +440,7 @@ class BackboneSection(Section):
         None, description="decode behind the prompt of this direction, whatever the direction; null: of its own"
     )
     zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
+    bleu: Bleu | None = Field(None, description="BLEU of its translations; null: as in `scoring.bleu`")
 
     @model_validator(mode="after")
     def _one_origin(self) -> BackboneSection:
@@ -672,11 +674,11 @@ def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     )
 
 
-def scoring_params(scoring: Scoring) -> dict[str, Any]:
-    """The metrics with what their numbers depend on."""
+def scoring_params(scoring: Scoring, bleu: Bleu | None = None) -> dict[str, Any]:
+    """The metrics with what their numbers depend on; ``bleu`` goes before that of ``scoring``."""
     return {
         "comet": scoring.comet.model_dump(include={"checkpoint", "batch_size", "name", "reference_free", "revision"}),
-        "bleu": scoring.bleu.model_dump(),
+        "bleu": (bleu or scoring.bleu).model_dump(),
         "chrf": scoring.chrf.model_dump(),
         "metrics": {name: _params(one) for name, one in scoring.metrics.items()},
     }

@@ -23,7 +23,7 @@ from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.families.base import Family
 from entropy_valley.model.prompt import BOTH_WAYS, Prompt
-from entropy_valley.model.tokenizer import WHOLE, declared_tokens, load_tokenizer, readable
+from entropy_valley.model.tokenizer import REMEDY, WHOLE, declared_tokens, load_tokenizer
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.requests import Decoded
@@ -77,7 +77,8 @@ class RustTokenizer:
     """``tokenizer.json`` under the calls that :class:`Prompt` makes, without importing transformers (2.5 s)."""
 
     def __init__(self, path: Path) -> None:
-        self._tokenizer = Tokenizer.from_file(str(path))
+        self.name_or_path = str(path)
+        self._tokenizer = Tokenizer.from_file(self.name_or_path)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
@@ -126,8 +127,8 @@ def read_tokenizer(folder: Path, family: Family) -> Any:
     beside it, and only then one token in a text too.
     """
     if (folder / WHOLE).exists():
-        with readable(folder / WHOLE):
-            light = RustTokenizer(folder / WHOLE)
+        with files.readable(folder / WHOLE, "tokenizer", REMEDY):
+            light = RustTokenizer(files.regular(folder / WHOLE, files.MOST))
             if light.has_added(declared_tokens(folder)):
                 return light
     return load_tokenizer(folder, family)

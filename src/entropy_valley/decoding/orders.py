@@ -483,15 +483,13 @@ class FixedLength:
 
     def key(self, checkpoint: str, numerics: str) -> str:
         """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
-        steps, and are one decode. A stepwise SIG, which was the only one, goes unsaid; one against a distractor is that
-        prompt's, and anchors are known by their slots."""
-        it, usual = self.canvas, {"sig": "stepwise_kl"}.items()
+        steps, and are one decode. A SIG against a distractor is that prompt's, and anchors are known by their slots."""
+        it = self.canvas
         compared = it.sourceless and list(it.sourceless)
         if self.distractor is not None:
             compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
         canvas = [list(it.prompt), compared, it.length, list(it.counts), *it.reuse.key]
-        settings = {name: value for name, value in self.settings.items() if (name, value) not in usual}
-        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, settings])
+        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
         if self.canvas.reuse.is_renewed:

@@ -116,11 +116,13 @@ class Translator:
         torch_dtype(dtype)
         folder = None if adapter is None else find_adapter(adapter)  # before the larger download
         trained = adapters.read_facts(folder).get("spec", {}) if folder else {}
+        if not family and "family" in trained:
+            family = find_family(trained["family"], folder / adapters.FACTS).name
         template = prompt or trained.get("prompt")
         if template is None:
             problem = "no prompt is given, and its files do not say with which one it was trained"
             raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
-        checkpoint, family = find_checkpoint(backbone, family or trained.get("family"))
+        checkpoint, family = find_checkpoint(backbone, family)
         if find_family(family).causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
         loaded = load_backbone(

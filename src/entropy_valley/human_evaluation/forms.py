@@ -31,7 +31,7 @@ RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B
 PREFERENCE, NOTES = "Preference (A/B/Tie)", "Notes"
 COLUMNS = (*TEXTS, *RATINGS, PREFERENCE, NOTES)
 GRADES, CHOICES = ("1", "2", "3", "4", "5"), ("A", "B", "Tie")
-SHEET = "Ratings"
+SHEET, ABOUT = "Ratings", "Pack"  # the sheets
 _WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict=True))  # in characters
 _LINE = 15.0  # points of a line of text
 _RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
@@ -65,7 +65,7 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
     sheet.title = SHEET
     _fill(sheet, map(texts, pack.rows), pack.direction.split("-"))
     _choices(sheet, len(pack.rows))
-    about = book.create_sheet("Pack")
+    about = book.create_sheet(ABOUT)
     for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
         about.append(line)
     about.protection.enable()

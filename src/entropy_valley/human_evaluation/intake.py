@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import re
 import sys
 import unicodedata
@@ -17,14 +18,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
-from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief
 from entropy_valley.files import unguarded
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, SHEET, TEXTS
@@ -33,6 +33,10 @@ from entropy_valley.human_evaluation.pack import SYSTEMS, Pack, Unblinded, read_
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives
 _SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')
+LARGEST = 2**23  # bytes of a form, packed or not
+WIDEST = 100  # columns of it that are read
+MOST = 100  # problems that are listed
+EMPTY = "is empty, and the row is rated"
 _NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
 
 
@@ -101,7 +105,8 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
         ratings[annotator_of(path, pack)], wrong = check(path, sheet, pack)
         problems += wrong
     if problems:
-        listed = "".join(f"\n  {problem.place}: {problem.text}" for problem in problems)
+        listed = "".join(f"\n  {problem.place}: {problem.text}" for problem in problems[:MOST])
+        listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
         what = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in filled forms"
         raise InputError(f"pack {pack.code}", f"{what}:{listed}\n", "Correct these cells, and run it again.")
     return {annotator: ratings[annotator] for annotator in annotators if annotator in ratings}
@@ -126,11 +131,14 @@ def check(path: Path, sheet: Sheet, pack: Pack) -> tuple[list[Rating], list[Prob
     """The ratings of a form and its problems; cells are named as spreadsheet programs name them: ``A.csv:F12``."""
     problems, annotator = [], annotator_of(path, pack)
     if sheet.annotator not in (None, annotator):
-        problems.append(Problem(str(path), f"is the form of {sheet.annotator}, by its sheet Pack"))
+        problems.append(Problem(str(path), f"is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}"))
     header = [_plain(name) for name in sheet.rows[0]]
     missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        return [], [*problems, Problem(str(path), f"has no column {', '.join(missing)}")]
+    twice = [name for name in COLUMNS if header.count(name) > 1]
+    if missing or twice:
+        wrong = {"no column": missing, "more than one column": twice}
+        listing = "; ".join(f"has {what} {', '.join(names)}" for what, names in wrong.items() if names)
+        return [], [*problems, Problem(str(path), listing)]
     reader = _Reader(path, pack, {name: header.index(name) for name in COLUMNS})
     for number, row in enumerate(sheet.rows[1:], 2):
         if any(cell.strip() for cell in row):
@@ -171,12 +179,14 @@ class _Reader:
         if name in self.shown:
             return None
         code = name.partition("-")[0]
-        return f"{name} is of pack {code}, not of {self.pack.code}" if code != self.pack.code else f"no row is {name!r}"
+        if code != self.pack.code:
+            return f"{brief(name)} is of pack {brief(code)}, not of {self.pack.code}"
+        return f"no row is {brief(repr(name))}"
 
     def _rate(self, number: int, name: str, given: Mapping[str, str], notes: str) -> None:
         choices = {choice.casefold(): choice for choice in CHOICES}
         wrong = [
-            (column, f"is {value!r}; {', '.join(allowed)} are possible" if value else "is empty, and the row is rated")
+            (column, f"is {brief(repr(value))}; {', '.join(allowed)} are possible" if value else EMPTY)
             for column, value in given.items()
             for allowed in [CHOICES if column == PREFERENCE else GRADES]
             if value.casefold() not in {one.casefold() for one in allowed}
@@ -206,22 +216,44 @@ def _same_text(text: str) -> str:
 
 
 def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
-    """The cells of a form as text; ``expected`` are texts that it should have, which tell its encoding.
+    """The cells of a form as text: no more rows and columns than a form of ``expected`` sentences may come to have.
+    Their texts tell the encoding of a CSV file.
 
-    Raises :class:`InputError` for a file that is no spreadsheet and no CSV.
+    Raises :class:`InputError` for a file that is no spreadsheet and no CSV, or larger than a form.
     """
-    return _read_xlsx(path) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, expected))
+    files.regular(path, LARGEST)
+    rows = 1000 + 2 * len(expected)  # an empty cell far below the others would else be a million rows
+    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows, expected))
 
 
-def _read_xlsx(path: Path) -> Sheet:
-    try:
-        book = load_workbook(path, data_only=True)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, ParseError, EOFError) as error:
-        raise InputError(path, f"is no spreadsheet that can be read ({error})", _NO_FORM) from None
-    sheet = book[SHEET] if SHEET in book.sheetnames else book.worksheets[0]
-    about = dict(row[:2] for row in book["Pack"].iter_rows(values_only=True)) if "Pack" in book.sheetnames else {}
-    rows = [[_text(value) for value in row] for row in sheet.iter_rows(values_only=True)]
-    return Sheet(rows or [[]], about.get("Annotator"))
+def _read_xlsx(path: Path, rows: int) -> Sheet:
+    with files.readable(path, "spreadsheet", _NO_FORM):
+        book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
+        sheets = {name: _cells(book[name], rows) for name in book.sheetnames if name in (SHEET, forms.ABOUT)}
+        about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
+        return Sheet(sheets.get(SHEET) or _cells(book.worksheets[0], rows), about.get("Annotator") or None)
+
+
+def _unpacked(path: Path) -> io.BytesIO:
+    """The parts of a spreadsheet without compression: a few bytes may unpack to any number of them."""
+    unpacked, room = io.BytesIO(), LARGEST
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(unpacked, "w") as archive:
+        for part in packed.infolist():
+            if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others unpack all at once
+                raise ValueError(f"{part.filename} is compressed in a way that no spreadsheet is")
+            with packed.open(part) as file:
+                content = file.read(room + 1)
+            room -= len(content)
+            if room < 0:
+                raise InputError(path, f"unpacks to more than {LARGEST:,} bytes, the most of a form", _NO_FORM)
+            archive.writestr(part.filename, content)
+    return unpacked
+
+
+def _cells(sheet: Worksheet, rows: int) -> list[list[str]]:
+    sheet.reset_dimensions()  # what the file says of them may be wrong
+    cells = sheet.iter_rows(max_row=rows, max_col=WIDEST, values_only=True)
+    return [[_text(value) for value in row] for row in cells]
 
 
 def _text(value: Any) -> str:
@@ -231,15 +263,19 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _read_csv(path: Path, expected: Collection[str]) -> list[list[str]]:
+def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str]]:
     text = _decoded(path, expected)
     if text.startswith("sep="):  # Excel's own first line
         text = text.partition("\n")[2]
     header = _SEPARATOR.match(text)
     if not header:
         raise InputError(path, "does not begin with a column ID", _NO_FORM)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
-    return [[unguarded(cell) for cell in row] for row in rows]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
+    try:
+        return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]
+    except csv.Error as error:
+        place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
+        raise InputError(place, f"is no CSV ({error})", remedy) from None
 
 
 def _decoded(path: Path, expected: Collection[str]) -> str:

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from entropy_valley import plugins
 from entropy_valley.decoding.requests import Reading
+from entropy_valley.errors import listed
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.settings import PerDirection, Ratios, Section
 
@@ -156,7 +157,8 @@ def choosing(
     """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
 
     ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
-    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, and for an answer that is no choice.
+    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
+    an answer that is no choice.
     """
     about = f"sentence {name!r}"
     while True:
@@ -172,6 +174,9 @@ def choosing(
         choice = _in_numbers(method.choose(sentence, probes))
     if choice.length < 1:
         raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
+    if bad := [f"{length} slots as {score}" for length, score in choice.scores.items() if not math.isfinite(score)]:
+        problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
+        raise plugins.refused(method, "choose", about, problem, remedy)
     return canvas_row(choice, sentence, probes, draft_steps(method) + 1)
 
 

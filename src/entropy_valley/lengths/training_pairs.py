@@ -30,7 +30,7 @@ PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 
 def length_statistics(job: ModelJob) -> dict[str, Any]:
     """What calibrated length methods are fitted to, measured on the job's rows."""
-    from entropy_valley.lengths import statistics as fitting
+    from entropy_valley.lengths import statistics
 
     tokens = job.identity.prompt.tokens
     rows = job.rows[: job.spec.get("limit")]
@@ -39,10 +39,10 @@ def length_statistics(job: ModelJob) -> dict[str, Any]:
     # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
     probed = job.on(rows[: max(job.spec["pairs"], job.spec["bias_pairs"])])
     return {
-        "ratio": fitting.ratio_moments(pairs),
-        "line": fitting.length_line(pairs),
-        "expected_entropy": fitting.expected_entropies(_entropies(probed, lengths)),
-        "confidence_bias": fitting.confidence_bias(_confidences(probed, lengths)),
+        "ratio": statistics.ratio_moments(pairs),
+        "line": statistics.length_line(pairs),
+        "expected_entropy": statistics.expected_entropies(_entropies(probed, lengths)),
+        "confidence_bias": statistics.confidence_bias(_confidences(probed, lengths)),
     }
 
 
@@ -58,13 +58,13 @@ def _entropies(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]
 
 def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(length, mean max-probability) of canvases whose length is not near the pair's own."""
-    from entropy_valley.lengths import statistics as fitting
+    from entropy_valley.lengths import statistics
 
     canvases = [
         (place, length)
         for place in range(min(job.spec["bias_pairs"], len(job.rows)))
-        for length in fitting.LENGTHS
-        if abs(length - lengths[place]) > fitting.NEAR and job.inputs.fits(place, length)
+        for length in statistics.LENGTHS
+        if abs(length - lengths[place]) > statistics.NEAR and job.inputs.fits(place, length)
     ]
     readings = job.probe(canvases)
     return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]

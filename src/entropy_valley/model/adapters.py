@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -9,17 +10,19 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
+from pydantic import AfterValidator, Field, PositiveInt
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.families.base import Family
-from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, attention_of
+from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, Attention, attention_of
 from entropy_valley.provenance import CARD
+from entropy_valley.settings import Direction, Foreign, read_object
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 # --- A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``.
 
 _PREFIX = "base_model.model."
-_MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
+_MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*+(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
 _PEFT_DEFAULT = 8  # of both `r` and `lora_alpha`
 
 # Settings of training and origin, and the settings that are read here.
@@ -40,6 +43,27 @@ _HARMLESS = {
 }
 # Other ways to initialise (PiSSA, OLoRA, LoftQ, …) change the backbone's own weights.
 _PLAIN = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
+
+
+def _plain(name: str) -> str:
+    if not re.fullmatch(r"([\w-]|\\?\.)+", name):
+        raise ValueError("must be a module's name, or the end of one, and no other regular expression")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_plain)]
+
+
+class Settings(Foreign):
+    """What is read of ``adapter_config.json``."""
+
+    r: PositiveInt = _PEFT_DEFAULT
+    lora_alpha: float = _PEFT_DEFAULT
+    lora_dropout: float | None = None
+    use_rslora: bool | None = None
+    base_model_name_or_path: str | None = None
+    rank_pattern: dict[Name, PositiveInt] | None = None
+    alpha_pattern: dict[Name, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +184,7 @@ def _by_module(
     for name, tensor in weights.items():
         match = _MATRIX.fullmatch(name)
         module = family.stock_name(match[1]) if match else name
-        if match and match[2] not in sides[module]:
+        if match and match[2] not in sides[module] and tensor.is_floating_point():
             sides[module][match[2]], written[module] = tensor, match[1]
         else:
             extra.append(name)
@@ -210,16 +234,19 @@ def _fits(down: Tensor, up: Tensor, rank: int, shape: tuple[int, int] | None) ->
 
 
 def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
-    """The rank or alpha of a module, by PEFT's rule: the first pattern that its name ends with, else the default."""
+    """The rank or alpha of a module, by PEFT's rule: the first pattern that its name ends with, else the default. PEFT
+    reads patterns as regular expressions, which can take for ever: here they are plain names."""
     common = settings.get({"rank": "r", "alpha": "lora_alpha"}[what], _PEFT_DEFAULT)
     patterns = settings.get(f"{what}_pattern") or {}
-    return next((value for key, value in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", module)), common)
+    ends = ((f".{key}".replace("\\.", "."), value) for key, value in patterns.items())
+    return next((value for end, value in ends if f".{module}".endswith(end)), common)
 
 
 # --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 PICKLE = "adapter_model.bin"
+LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
 FILES = (WEIGHTS, SETTINGS, FACTS)
 
 
@@ -229,7 +256,8 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     Raises one InputError that lists every problem, see :func:`from_peft`.
     """
     require_weights([path.name for path in folder.glob("*")], folder)
-    settings = files.read_json(folder / SETTINGS)
+    settings = read_object(folder / SETTINGS, Settings)
+    files.regular(folder / WEIGHTS, LARGEST)
     return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
 
 
@@ -289,9 +317,37 @@ def attach_adapter(model: Module, adapter: Adapter) -> None:
             side["default"].weight = torch.nn.Parameter(tensor.to(layer.weight.device), requires_grad=False)
 
 
+class Spec(Foreign):
+    """The params of an adapter's training."""
+
+    backbone: str = ""
+    family: str = ""
+    direction: Direction = "en-de"
+    prompt: str = "{src}"
+    bos: bool = False
+    shifted: bool = False
+    attention: Attention = BOTH_WAYS
+    training: dict[str, Any] = Field({})
+
+
+class Facts(Foreign):
+    """What is read of ``adapter.json``; any part of it may be left out."""
+
+    family: str = ""
+    backbone_digest: str = ""
+    adapter_digest: str = ""
+    spec: Spec = Spec()
+    adopted: bool = False
+    source: dict[str, Any] = Field({})
+    pairs: int = 0
+    seed: int = 0
+    trainable_parameters: int = 0
+    versions: dict[str, str] = Field({})
+
+
 def read_facts(folder: Path) -> dict[str, Any]:
     """The content of ``adapter.json``; {} without one."""
-    return files.read_json(folder / FACTS) if (folder / FACTS).exists() else {}
+    return read_object(folder / FACTS, Facts) if (folder / FACTS).exists() else {}
 
 
 def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> dict[str, Any]:
@@ -352,7 +408,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     facts = read_facts(folder)
     if not (family or facts.get("family")):
         raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")
-    kind = find_family(family or facts["family"])
+    kind = find_family(family) if family else find_family(facts["family"], folder / FACTS)
     if facts.get("family", kind.name) != kind.name:
         raise InputError(folder, f"of family {facts['family']}, not {kind.name}", "Leave out --family.")
     adapter = require_digest(read_adapter(folder, kind), facts, folder)
@@ -374,7 +430,8 @@ def write_card(folder: Path, layout: str = "stock") -> None:
     """
     facts = read_facts(folder)
     if "spec" in facts and not (folder / CARD).exists():
-        files.write_text(folder / CARD, card(facts, files.read_json(folder / SETTINGS), layout))
+        with contextlib.suppress(KeyError):  # too little is said
+            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
 
 
 def card(facts: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:

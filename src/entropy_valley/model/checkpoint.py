@@ -11,11 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model.families.base import Family
+from entropy_valley.settings import Foreign, misfits, read_object
 
 if TYPE_CHECKING:
     import torch
@@ -24,11 +27,10 @@ if TYPE_CHECKING:
 
 INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
-# The files that decide what the model computes and how text becomes tokens.
-CONTENT = (
-    "*.safetensors", "config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt",
-)  # fmt: skip
+REAL = ("F64", "F32", "F16", "BF16")  # the types of numbers that weights may have
+# The files that decide how text becomes tokens, and what the model computes.
+TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt")
+CONTENT = ("*.safetensors", "config.json", *TOKENIZER)
 # The first match counts: trainers leave other ``.bin`` files beside the weights.
 PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
 # Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.
@@ -49,17 +51,21 @@ def shards(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
+def _beside(name: str) -> str:
+    if Path(name).name != name or not name.endswith(".safetensors"):  # elsewhere may be anywhere
+        raise ValueError("must be a safetensors file beside the index")
+    return name
+
+
+class Index(Foreign):
+    """``model.safetensors.index.json``."""
+
+    weight_map: dict[str, Annotated[str, AfterValidator(_beside)]] = Field(min_length=1)
+
+
 def read_index(folder: Path) -> dict[str, str]:
     """The file of each tensor, from ``model.safetensors.index.json``; {} without one."""
-    if not (folder / INDEX).exists():
-        return {}
-    content = files.read_json(folder / INDEX)
-    index = content.get("weight_map") if isinstance(content, dict) else None
-    names = index.values() if isinstance(index, dict) else ()
-    # A name with a folder in it could point outside the checkpoint.
-    if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
-        raise InputError(folder / INDEX, "no `weight_map` from tensors to files beside it", "Fetch it again.")
-    return index
+    return read_object(folder / INDEX, Index)["weight_map"] if (folder / INDEX).exists() else {}
 
 
 def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str = "") -> None:
@@ -96,20 +102,22 @@ def open_shard(path: Path) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="pt", backend="pread") as shard:
+        with safe_open(files.regular(path), framework="pt", backend="pread") as shard:
             yield shard
-    except FileNotFoundError:
-        raise InputError(path, "missing", "Fetch or make it again.") from None
     except (SafetensorError, OSError) as error:
-        raise InputError(
-            path, f"not a whole safetensors file ({error})", "Remove it and fetch or make it again."
-        ) from None
+        remedy = "Remove it and fetch or make it again."
+        raise InputError(path, f"not a whole safetensors file ({error})", remedy) from None
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor of a safetensors file; no weight is read."""
+    """The shape of each tensor of a safetensors file; no weight is read. Raises InputError for whole numbers, such as
+    quantised weights, whose scale is elsewhere, and for complex ones."""
     with open_shard(path) as shard:
-        return {name: tuple(shard.get_slice(name).get_shape()) for name in shard.keys()}  # noqa: SIM118
+        parts = {name: shard.get_slice(name) for name in shard.keys()}  # noqa: SIM118
+        others = [f"{name} ({part.get_dtype()})" for name, part in parts.items() if part.get_dtype() not in REAL]
+        if others:
+            raise InputError(path, f"not in floating point: {listed(others)}", "Give weights that are not quantised.")
+        return {name: tuple(part.get_shape()) for name, part in parts.items()}
 
 
 def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
@@ -131,9 +139,17 @@ def manifest(folder: Path) -> dict[str, Any]:
     return {**read_origin(folder), "files": digests, "digest": files.digest(digests)}
 
 
+class Origin(Foreign):
+    """``checkpoint.json``."""
+
+    family: str | None = None
+    repository: str | None = None
+    revision: str | None = None
+
+
 def read_origin(folder: Path) -> dict[str, Any]:
     """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
-    return files.read_json(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
+    return read_object(folder / MANIFEST, Origin) if (folder / MANIFEST).exists() else {}
 
 
 def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
@@ -177,10 +193,21 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 # --- A checkpoint's config and special tokens, checked against its family and its release.
 
 CONFIG = "config.json"
-SIZES = (
-    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"),
-    *("num_attention_heads", "num_key_value_heads", "max_position_embeddings"),
-)
+Size = Annotated[int, Field(gt=0, le=2**24)]
+
+
+class StockConfig(Foreign):
+    """The fields of a stock config that decide the size of the model, or are numbers of its computation."""
+
+    vocab_size: Size
+    hidden_size: Size
+    intermediate_size: Size
+    num_hidden_layers: Annotated[int, Field(gt=0, le=1000)]
+    num_attention_heads: Size
+    num_key_value_heads: Size | None = None
+    max_position_embeddings: Annotated[int, Field(gt=0, le=2**20)]
+    rope_theta: Annotated[float, Field(ge=1)] = 10_000.0
+    rms_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-6
 
 
 def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
@@ -213,19 +240,13 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
 
 
 def _impossible(arguments: Mapping[str, Any]) -> list[str]:
-    """Sizes of which no model can be made."""
-    sizes = {name: arguments[name] for name in SIZES if arguments.get(name) is not None}
-    wrong = [f"{name} is {value!r}, no whole number above 0" for name, value in sizes.items() if not _is_size(value)]
-    if wrong or not {"hidden_size", "num_attention_heads"} <= sizes.keys():
-        return wrong
-    width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
-    shared = sizes.get("num_key_value_heads", heads)
+    """Values of which no model can be made."""
+    if problems := misfits(StockConfig, arguments):
+        return problems
+    width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
+    shared = arguments.get("num_key_value_heads") or heads
     problems = [f"hidden_size {width} is no even number for each of {heads} heads"] if width % (2 * heads) else []
     return problems + ([f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else [])
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
@@ -239,7 +260,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     wanted = (*tokens.values(), *family.chat_tokens)
     problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
     problems += [
-        f"{kind} id is {ids[kind]}, {origin} {value}"
+        f"{kind} id is {ids[kind]}, {origin} {brief(value)}"
         for origin, expected in _expected_ids(folder, family).items()
         for kind, value in expected.items()
         if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
@@ -255,16 +276,13 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:
     """``config.json`` over the family's defaults for fields that it leaves out."""
-    config = files.read_json(folder / CONFIG)
-    if not isinstance(config, dict):
-        raise InputError(folder / CONFIG, "not a JSON object", "Fetch it again.")
-    return {**family.defaults, **config}
+    return {**family.defaults, **read_object(folder / CONFIG)}
 
 
 def _differences(fields: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
     """Fields that differ from what is expected; for a missing field the stock class has the expected value."""
     return [
-        f"{key} is {fields[key]!r}, not {value!r}"
+        f"{key} is {brief(repr(fields[key]), 60)}, not {value!r}"
         for key, value in expected.items()
         if key in fields and fields[key] != value
     ]
@@ -361,7 +379,7 @@ def _problems(
 ) -> dict[str, list[str]]:
     """Problems by kind, from the ``wanted`` shapes, the ``stored`` tensors, the ``index`` and the unreadable files."""
     return {
-        "files": [f"{file} is {problem}" for file, problem in unreadable.items()],
+        "files": [f"{file} ({problem})" for file, problem in unreadable.items()],
         "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in stored.items() if len(places) > 1],
         "not in the file that the index names": [
             f"{name} ({file})"

@@ -19,6 +19,7 @@ from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.families.base import Family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.tokenizer import load_tokenizer
+from entropy_valley.settings import read_object
 
 _DAMAGED = (
     "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
@@ -312,8 +313,8 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
 def _family_of(folder: Path) -> str:
     """What ``checkpoint.json`` says, else the masked diffusion family of the type in ``config.json``."""
     if family := checkpoint.read_origin(folder).get("family"):
-        return family
-    kind = files.read_json(folder / checkpoint.CONFIG).get("model_type")
+        return find_family(family, folder / checkpoint.MANIFEST).name
+    kind = read_object(folder / checkpoint.CONFIG).get("model_type")
     names = [one.name for one in FAMILIES.values() if one.model_type == kind and not one.causal]
     if len(names) != 1:
         problem = f"model_type {kind!r} is that of {'several families' if names else 'no family'}"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
@@ -44,22 +45,20 @@ class Prompt:
     def encode_all(self, sources: Sequence[str]) -> list[list[int]]:
         """:meth:`encode` of many sources in one call of a tokenizer of transformers."""
         texts = [self.template.replace(PLACE, source) for source in sources]
-        parsed = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        parsed = self._tokenized(texts, return_attention_mask=False)["input_ids"]
         return [[*self._front, *(self._around(one) or ids)] for one, ids in zip(sources, parsed, strict=True)]
 
     def tokens(self, text: str) -> list[int]:
         """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
-        return self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        return self._tokenized(text, split_special_tokens=True)["input_ids"]
 
     def tokens_of_all(self, texts: list[str]) -> list[list[int]]:
         """:meth:`tokens` of many texts in one call of a tokenizer of transformers."""
-        plain = {"add_special_tokens": False, "split_special_tokens": True, "return_attention_mask": False}
-        return self.tokenizer(texts, **plain)["input_ids"]
+        return self._tokenized(texts, split_special_tokens=True, return_attention_mask=False)["input_ids"]
 
     def slots_of(self, text: str, spans: Iterable[Sequence[int]]) -> list[int]:
         """The tokens of a text, from 0, that share a character with one of the ``spans`` (start, end) of it."""
-        plain = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": True}
-        offsets = self.tokenizer(text, **plain)["offset_mapping"]
+        offsets = self._tokenized(text, split_special_tokens=True, return_offsets_mapping=True)["offset_mapping"]
         parts = list(spans)
         return [
             place
@@ -71,6 +70,13 @@ class Prompt:
         """The stripped text of tokens, without special tokens; with ``first_line``, what is before its first break."""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return (text.partition("\n")[0] if first_line else text).strip()
+
+    def _tokenized(self, text: str | list[str], **how: bool) -> Mapping[str, Any]:
+        """What the tokenizer says of a text, or of each of several. Raises InputError where it fails on it, as one with
+        a pattern that takes too long does."""
+        place = getattr(self.tokenizer, "name_or_path", "tokenizer")
+        with files.readable(place, "tokenizer", "Use the one that was released with the checkpoint."):
+            return self.tokenizer(text, add_special_tokens=False, **how)
 
     @property
     def _front(self) -> list[int]:
@@ -85,7 +91,7 @@ class Prompt:
 
     def _parsed(self, text: str) -> list[int]:
         """Token ids of a text with its special tokens."""
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
+        return self._tokenized(text)["input_ids"] if text else []
 
     def _around(self, source: str) -> list[int] | None:
         """The prompt of a source that spells special tokens; None for any other.

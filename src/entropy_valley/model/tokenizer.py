@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.model.checkpoint import TOKENIZER
 from entropy_valley.model.families.base import Family
+from entropy_valley.settings import read_object
 
 WHOLE = "tokenizer.json"
 # Files beside it that declare more tokens; transformers adds these to the tokenizer.
 DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
+REMEDY = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
@@ -25,34 +27,24 @@ def load_tokenizer(folder: str | Path, family: Family) -> Any:
     import transformers
 
     folder = Path(folder)
+    for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
+        for path in folder.glob(pattern):
+            files.regular(path, files.MOST)
     if (folder / WHOLE).exists():
-        with readable(folder / WHOLE):
+        with files.readable(folder / WHOLE, "tokenizer", REMEDY):
             return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
     released = family.tokenizer_class and getattr(transformers, family.tokenizer_class)
     parts = [file for file in released.vocab_files_names.values() if file != WHOLE] if released else []
     if not parts or not all((folder / file).exists() for file in parts):
         wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
         raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
-    with readable(folder / parts[0]):
+    with files.readable(folder / parts[0], "tokenizer", REMEDY):
         return released.from_pretrained(folder, local_files_only=True)
-
-
-@contextlib.contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """The block makes a tokenizer of a file. Its libraries raise anything where that is damaged: here an InputError."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        remedy = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
-        raise InputError(path, f"no tokenizer can be made of it ({reason})", remedy) from None
 
 
 def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
     """The tokens declared beside ``tokenizer.json``: strings, or mappings with ``content`` and flags."""
-    declarations = [files.read_json(folder / name) for name in DECLARATIONS if (folder / name).exists()]
+    declarations = [read_object(folder / name) for name in DECLARATIONS if (folder / name).exists()]
     tokens = [token for one in declarations for key, token in one.items() if key.endswith("_token")]
     for one in declarations:
         tokens += [*(one.get("additional_special_tokens") or ()), *one.get("added_tokens_decoder", {}).values()]

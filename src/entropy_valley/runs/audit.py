@@ -37,7 +37,7 @@ from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
-COPIES = ("human_forms",)  # rules that leave no record
+COPIES = ("human_forms", "document", "pdf")  # rules that leave no record
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
 

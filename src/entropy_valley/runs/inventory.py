@@ -91,17 +91,6 @@ class Inventory:
         report = self.reports[name]
         return self._with_ancestry(report.params(self.experiment), report.inputs(self.experiment))
 
-    def page(self, direction: str, testset: str) -> str:
-        """The params of a page of sentences."""
-        cell = (direction, testset)
-        return self._with_ancestry(pages.params(self.experiment, cell), pages.inputs(self.experiment, cell))
-
-    def document(self, reported: Mapping[str, Report]) -> str:
-        """The params of the document of all tables and figures."""
-        items = document.items(self.experiment, reported)
-        specs = {item.path: params.digest(self.report(item.path)) for item in items}
-        return files.canonical({"items": items, "made_from": specs})
-
     def _made(self, parts: tuple[str, ...]) -> Job | None:
         match parts:
             case ["corpus", direction, *rest]:
@@ -110,6 +99,15 @@ class Inventory:
                 return self._of_download(parts)
             case ["tables" | "figures" as kind, name]:
                 return self._of_report(kind, name)
+            case ["pages", name]:
+                direction, _, testset = name.removesuffix(".html").partition(".")
+                read = pages.inputs(self.experiment, (direction, testset))
+                spec = self._with_ancestry(pages.params(self.experiment, (direction, testset)), read)
+                return Job(
+                    "page", {"direction": direction, "testset": testset}, (self._path(*parts),), spec, tuple(read)
+                )
+            case ["report.tex" | "report.pdf" as name]:
+                return self._document(name)
             case ["human_evaluation", direction, *rest]:
                 return self._of_people(direction, rest)
             case [direction, backbone, "tokens", name]:
@@ -183,6 +181,15 @@ class Inventory:
         outputs = tuple(self._path(f"{name}.{ending}") for ending in sorted(report.endings, key="csv".__ne__))
         read = tuple(report.inputs(self.experiment))
         return Job(report.rule, {report.rule: name.partition("/")[2]}, outputs, self.report(name), read)
+
+    def _document(self, name: str) -> Job:
+        """All tables and figures that wait for nobody as LaTeX, or as PDF."""
+        ready = {path: report for path, report in self.reports.items() if report.ready(self.experiment)}
+        items, read = document.items(self.experiment, ready), tuple(map(self._path, document.read(ready)))
+        specs = {one.path: params.digest(self.report(one.path)) for one in items}
+        spec = files.canonical({"items": items, "about": document.about(self.experiment), "made_from": specs})
+        rule, read = ("document", read) if name.endswith(".tex") else ("pdf", (self._path("report.tex"), *read))
+        return Job(rule, {}, (self._path(name),), spec, read)
 
     def _of_people(self, direction: str, rest: list[str]) -> Job | None:
         wildcards, folder = {"direction": direction}, self._path("human_evaluation", direction)

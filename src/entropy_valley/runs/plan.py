@@ -1,7 +1,7 @@
-"""What is left to run of a config and what it will take: hours, GPU-hours, disk and downloads, before any of it runs.
+"""What the jobs of a dry run will take: hours, GPU-hours, disk and downloads, before any of them runs.
 
 The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
-second does is measured from finished jobs, where there are any. Which job runs, Snakemake decides.
+second does is measured from finished jobs, where there are any. Which jobs run, Snakemake decides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import checkpoints
 from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.results import system_of
-from entropy_valley.runs.audit import DONE, Audit, concerns
+from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.inventory import Job
 from entropy_valley.runs.work import Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
@@ -33,47 +33,19 @@ PAPERS = 420.0  # GPU-hours on H20 of the paper's "full experimental grid"
 # Operations a second, where no job of a kind has finished. On a GPU, that with which the whole matrix of config.yaml
 # takes the paper's hours; a test computes it again. On a CPU, those of the demo on two cores: small models are slow.
 GPU = 4.6e13
-CPU = {"pretrain": 3.6e10, "train": 1.0e10, "translate": 5.1e10, "diagnose": 4.1e10}
-CPU |= {"generate": 3.4e9, "latency": 4.6e9, "score": 3.6e10}
+CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
+CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
 # Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
-SHORT, USUAL = 0.6, {"corpus": 2.0, "table": 2.5, "figure": 4.0, "comparison": 4.0, "train_comet": 42.0}
+SHORT, USUAL = 0.6, {"corpus": 1.8, "table": 1.5, "figure": 2.4, "comparison": 1.5, "page": 1.5, "train_comet": 38.0}
+USUAL |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
 LONG = USUAL | {"corpus": 3 * 3600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
-START, LOADED = 4.0, 1e9  # seconds until torch is imported; bytes a second of weights that are loaded
+START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 GPUS, WIDTH, WHERE, LISTED = 8, 150, 56, 6  # of a node; columns of a line, and of wildcards; downloads by name
-PRIOR = f"""Rules whose speed is the paper's have no finished job here. By construction, the whole matrix of config.yaml
-then takes the paper's {PAPERS:.0f} GPU-hours on H20. One finished job of a rule replaces this."""
 
-# --- The jobs that are left, and what they take.
-
-
-def left(audit: Audit, targets: Collection[str] | None = None) -> tuple[list[Job], list[Job]]:
-    """The jobs that have to run so that files are made (None: all of the config), and those that are done.
-
-    A job has to run if it is not done, or one that it reads has to run. A missing file that only finished jobs read is
-    not missed.
-    """
-    inventory, runs = audit.inventory, set()
-    jobs = inventory.all() if targets is None else inventory.behind(targets)
-    reads = {job: [read for read in map(inventory.at, job.inputs) if read] for job in jobs}
-    ends = {*map(inventory.at, targets)} if targets else {job for job in jobs if job.rule == "score"}
-    between = {read for job in jobs for read in reads[job]} - ends
-
-    def require(job: Job) -> None:
-        if job not in runs:
-            runs.add(job)
-            for read in reads[job]:
-                if audit.job(read).state != DONE:
-                    require(read)
-
-    for job in jobs:
-        state = audit.job(job)
-        due = state.state != DONE and (state.exists or job not in between)
-        if due or any(read in runs for read in reads[job]):
-            require(job)
-    return [job for job in jobs if job in runs], [job for job in jobs if job not in runs and audit.job(job).exists]
+# --- What jobs take.
 
 
 def with_new_cells(audit: Audit, job: Job) -> Job:
@@ -103,18 +75,14 @@ class Plan:
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
         self._work = {job: work[part] / max(1, self.gpus.get(job.rule, 0)) for job, part in parts.items()}
-        self.speeds = self._measured()
-        self.seconds = {job: self._start(job) + self._work[job] / self.speed(kind_of(job))[0] for job in self.left}
+        self.speeds, self.slower = {}, 1.0  # nothing is measured
+        self.speeds, self.slower = self._measured()
+        self.seconds = {job: self._seconds(job) for job in self.left}
         self.gpu_seconds = sum(took * self.gpus.get(job.rule, 0) for job, took in self.seconds.items())
 
     @classmethod
-    def of(cls, audit: Audit, targets: Collection[str] | None = None) -> Plan:
-        """Of all that is left to run so that files are made; None: all of the config."""
-        return cls.of_jobs(audit, *left(audit, targets))
-
-    @classmethod
-    def of_jobs(cls, audit: Audit, left: Sequence[Job], done: Sequence[Job]) -> Plan:
-        """Of jobs that Snakemake has chosen."""
+    def of(cls, audit: Audit, left: Sequence[Job], done: Sequence[Job]) -> Plan:
+        """Of jobs that Snakemake has chosen; of sets only what is new."""
         return cls(audit.experiment, left, done, {job: with_new_cells(audit, job) for job in left if job.cells})
 
     def speed(self, kind: str) -> tuple[float, int]:
@@ -125,15 +93,23 @@ class Plan:
             return GPU if self.gpus else CPU[kind], 0
         return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT), 0
 
-    def _measured(self) -> dict[str, tuple[float, int]]:
-        """The speeds of the kinds of which jobs have finished."""
-        seconds, groups = measured(self.experiment.results), {}
-        for job in self.done:
-            if job.name in seconds and self._work[job]:
-                took = seconds[job.name]
-                groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-        return {kind: (sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9), len(rows))
-                for kind, rows in groups.items()}  # fmt: skip
+    def _seconds(self, job: Job) -> float:
+        """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
+        speed, finished = self.speed(kind_of(job))
+        return (self._start(job) + self._work[job] / speed) * (1 if finished else self.slower)
+
+    def _measured(self) -> tuple[dict[str, tuple[float, int]], float]:
+        """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
+        GPUs 1, which say nothing of the jobs on CPUs."""
+        times, groups = measured(self.experiment.results), {}
+        done = [job for job in self.done if job.name in times and self._work[job]]
+        for job in done:
+            took = times[job.name]
+            groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
+        speeds = {kind: (sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9), len(rows))
+                  for kind, rows in groups.items()}  # fmt: skip
+        usual = sum(map(self._seconds, done))
+        return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded, once for each shard."""
@@ -247,46 +223,33 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
 # --- In print.
 
 
-def report(plan: Plan, configs: Iterable[str | Path]) -> str:
-    """What `entropy-valley plan` prints."""
-    prior = any(job.rule in plan.gpus and not plan.speed(kind_of(job))[1] for job in plan.left)
-    rows = ["", table(plan), ""] if plan.left else []
-    return "\n".join(
-        [f"Config:    {', '.join(map(str, configs))}", *heading(plan), *rows, *totals(plan), *["", PRIOR] * prior]
-    )
-
-
-def heading(plan: Plan) -> list[str]:
-    """Which config it is."""
+def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterator[str]:
+    """What a dry run prints, in lines; ``why`` has the reason of each job."""
     matrix = plan.experiment.matrix
     trained = dict.fromkeys(plan.experiment.directions[name].train for name in matrix.directions)
-    return [
-        f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}",
-        f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done",
-    ]
+    yield f"Config:    {', '.join(configs)}"
+    yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
+    yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done"
+    yield from ("", table(plan, why), "")
+    yield from totals(plan)
 
 
-def table(plan: Plan, why: Mapping[Job, str] | None = None) -> str:
-    """A row for each rule: jobs, cells, time, and where the speed is from; with ``why`` instead the reasons of jobs."""
+def table(plan: Plan, why: Mapping[Job, str]) -> str:
+    """A row for each rule: jobs, cells, time, and the reasons of its jobs."""
     gpu = plan.experiment.device == "cuda"
-    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours"] * gpu, "of", "why" if why else "speed from"]]
+    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours"] * gpu, "of", "why"]]
     for rule in dict.fromkeys(job.rule for job in plan.left):
         jobs = [job for job in plan.left if job.rule == rule]
-        seconds, held = sum(plan.seconds[job] for job in jobs), plan.gpus.get(rule, 0)
-        times = [duration(seconds), *[hours(seconds * held)] * gpu]
-        finished = sum(plan.speed(kind)[1] for kind in dict.fromkeys(map(kind_of, jobs)))
-        last = counted(finished, "finished job") if finished else "the paper" if held else "usual"
-        if why:
-            last = reasons(why[job] for job in jobs)
+        seconds = sum(plan.seconds[job] for job in jobs)
+        times = [duration(seconds), *[hours(seconds * plan.gpus.get(rule, 0))] * gpu]
         cells = str(sum(len(job.cells) for job in jobs) or "")
-        rows.append([rule, str(len(jobs)), cells, *times, where([job.wildcards for job in jobs]), last])
+        wildcards = where([job.wildcards for job in jobs])
+        rows.append([rule, str(len(jobs)), cells, *times, wildcards, reasons(why[job] for job in jobs)])
     return aligned(rows)
 
 
 def totals(plan: Plan) -> list[str]:
-    """All jobs in some lines: time, the longest one, downloads, disk, and what is assumed."""
-    if not plan.left:
-        return ["Nothing is left to run."]
+    """All jobs in some lines: time, the longest one, where times are from, downloads, disk, and what is assumed."""
     many = f" (on {GPUS} GPUs {duration(plan.gpu_seconds / GPUS)} at best)"
     gpu = f", {hours(plan.gpu_seconds)} GPU-hours{many}" if plan.gpu_seconds else ""
     longest, disk = max(plan.left, key=plan.seconds.get), plan.disk
@@ -294,11 +257,29 @@ def totals(plan: Plan) -> list[str]:
     lines = [
         f"All:       {counted(len(plan.left), 'job')}, about {duration(sum(plan.seconds.values()))} one after the "
         f"other{gpu}; the longest: {longest.name} ({duration(plan.seconds[longest])})",
+        f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
-        f"Disk:      about {machine.amount(disk.total())}" + f" ({parts})" * bool(parts),
+        *([f"Disk:      about {machine.amount(disk.total())} ({parts})"] if parts else []),
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
+
+
+def speeds(plan: Plan) -> str:
+    """Where the times of rules are from."""
+    rules: dict[str, set[str]] = {}
+    for job in plan.left:
+        rules.setdefault(job.rule, set()).add(kind_of(job))
+    finished = {rule: sum(plan.speed(kind)[1] for kind in kinds) for rule, kinds in rules.items()}
+    measured_rules = [f"{rule} ({count})" for rule, count in finished.items() if count]
+    priors = [rule for rule, count in finished.items() if rule in plan.gpus and not count]
+    texts = [f"of {', '.join(measured_rules)} from finished jobs here"] if measured_rules else []
+    papers = f"as if the whole matrix of config.yaml took the paper's {PAPERS:.0f} GPU-hours on H20"
+    texts += [f"of {', '.join(priors)} {papers}"] if priors else []
+    others = len(measured_rules) + len(priors) < len(rules)
+    slower = f", {plan.slower:.1f} times as long" * bool(measured_rules and not plan.gpus)
+    texts += [f"of {'the others' if texts else 'all'} as on two quiet cores{slower}"] if others else []
+    return "; ".join(texts)
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:

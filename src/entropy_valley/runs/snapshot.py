@@ -16,8 +16,8 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import EXTENDS, extended, merge, read_files
-from entropy_valley.errors import listed
+from entropy_valley.config.load import extends, merge, near, read_files
+from entropy_valley.errors import InputError, listed
 from entropy_valley.provenance import code
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
@@ -25,25 +25,38 @@ os.environ.setdefault(VARIABLE, "")
 _current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
 
 
-def read(
-    config: dict[str, Any], base: Sequence[str], given: Sequence[str | Path], options: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
-    """The config of the run, and the files that it comes from: the two of the repository, ``base``, then those that are
-    ``given`` on the command line, each after what it extends. Of a job both are those of its run's start: no files.
+def extended(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that those ``given`` on the command line extend. Snakemake reads them after the two of the repository,
+    ``base``, and lays the command line over them all. None for a job, see :func:`merged`."""
+    if _handed_down():
+        return []
+    named, order = dict.fromkeys(map(near, given)), list(read_files([*base, *given]))
+    below = [path for path in order if path not in named and path not in map(near, base)]
+    if order[len(order) - len(named) :] != [*named]:
+        remedy = f"Name them all in this order: --configfile {' '.join(order[len(base) :])}"
+        raise InputError("config", f"{', '.join(below)} would lie between the files of the command line", remedy)
+    return below
 
-    Snakemake has merged ``config`` from all of them and the ``options``, those of ``--config``; it does not know what a
-    file extends. Of a module to which another workflow gives a config, it has not read ``base``.
-    """
+
+def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
+    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
+    the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
+    if path := _handed_down():
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    return config if base[0] in map(str, read) else overlay(merge([*base, *extends(config)]), config)
+
+
+def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
+    are in this folder, then those of the command line."""
+    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
+    return list(read_files([*named, *(path for path in given if str(path) not in base)]))
+
+
+def _handed_down() -> str | None:
+    """The path of the config of the run whose job this process is; a run may read several Snakefiles itself."""
     path = os.environ[VARIABLE]
-    if path and path != _current.get("path"):  # not handed down by this process, which may read several Snakefiles
-        return json.loads(Path(path).read_text(encoding="utf-8")), []
-    over = [path for path in given if str(path) not in base]
-    if base[0] not in map(str, given):
-        config = overlay(merge([*base, *extended(config)]), config)
-    elif EXTENDS in config:
-        config = overlay(merge([*base, *over]), options)
-    shown = [name if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
-    return config, list(read_files([*shown, *over]))
+    return path if path != _current.get("path") else None
 
 
 def begin(experiment: Experiment, files: Sequence[str]) -> None:
@@ -52,17 +65,23 @@ def begin(experiment: Experiment, files: Sequence[str]) -> None:
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
-    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts."""
+    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts.
+
+    It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
     text = files.canonical(config)
     path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
-    if not path.is_file():
-        files.write_text(path, text)
+    try:
+        if not path.is_file():
+            files.write_text(path, text)
+    except OSError as error:
+        remedy = "Free space or correct the permissions, then run the same command again."
+        raise InputError(results, f"nothing can be written there: {error.strerror}", remedy) from None
 
 
-def experiment() -> Experiment | None:
-    """The config that this process runs, if its Snakefile has been read: for what prints the plan."""
-    return _current.get("experiment")
+def current() -> tuple[Experiment | None, list[str]]:
+    """The config that this process runs, and its files: for what prints the plan. None before its Snakefile is read."""
+    return _current.get("experiment"), _current.get("files", [])
 
 
 def warn_of_changed_code() -> None:

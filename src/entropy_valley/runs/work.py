@@ -92,8 +92,10 @@ class Work:
         settings, text = spec["training"], self.text(job.wildcards["direction"], "train")
         per_epoch = min(text.sentences, settings.get("limit") or text.sentences) / settings["global_batch"]
         pairs = settings["global_batch"] * (settings.get("max_steps") or settings["epochs"] * per_epoch)
-        tokens = text.source + text.target + settings["loss"].get("eos_padding", 0) / 2
-        return self.size(job.wildcards["backbone"]).step_work(pairs * tokens, pairs * text.target / 2, False)
+        padding, pair = settings["loss"].get("eos_padding", 0), text.source + text.target
+        padding = pair if padding == "batch" else padding  # the longest pair of a micro-batch has about twice the mean
+        masked = (text.target + padding) / 2
+        return self.size(job.wildcards["backbone"]).step_work(pairs * (pair + padding), pairs * masked, False)
 
     def _generate(self, job: Job, spec: dict[str, Any]) -> float:
         """Beam search of the autoregressive baseline."""

@@ -75,9 +75,9 @@ class ScoredCell:
         """The place that an error names: a file of its set, and what of it is this cell's."""
         return f"{path}: {results.system_of(self).label}"
 
-    def translations(self) -> Sequence[Mapping[str, Any]]:
-        """Its translations: a row for each sentence, with ``hypothesis``, ``length`` and what it cost."""
-        return self._having(("hypothesis",), results.rows(self.translations_file, self))
+    def translations(self, *keys: str) -> Sequence[Mapping[str, Any]]:
+        """Its translations: a row for each sentence, with ``hypothesis`` and these keys, as ``length``, the canvas'."""
+        return self._having(("hypothesis", *keys), results.rows(self.translations_file, self))
 
     def canvases(self, *keys: str) -> Sequence[Mapping[str, Any]]:
         """The canvas of each sentence: its ``id``, and at least these keys."""

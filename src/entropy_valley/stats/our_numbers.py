@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.stats.paper_numbers import NoRowsError, Published, select
+from entropy_valley.stats.paper_numbers import NoRowsError, Published, find, means, select
 
 NONE = float("nan")
 Value = float | pd.Series | tuple[pd.Series, pd.Series | float] | None
@@ -75,6 +75,23 @@ def ours(number: Published, tables: Mapping[str, TableRows]) -> Ours | None:
         if value is not None:
             return _single(value)
     raise KeyError(number.key)
+
+
+def why_not(number: Published) -> str:
+    """Why there is no number of ours beside one of the paper's."""
+    return next((why for metrics, why in WHY_NOT.items() if number.metric.startswith(metrics)), "no table has it")
+
+
+WHY_NOT = {  # by the beginnings of metrics
+    ("parameters_", "size_", "vocabulary_thousand", "pretraining_"): "a fact about the released checkpoint",
+    ("gpu_memory",): "their hardware",
+    ("accumulation", "micro_batch"): "a batch is divided by its tokens",
+    ("case_",): "cases shows other sentences, chosen by a rule",
+    ("minutes_", "sittings_"): "up to the annotators",
+    ("columns", "flip", "scale_"): "fixed in the form",
+    ("version_",): "in the signatures below each table",
+    ("steps_logged", "loss_after_"): "only in losses.csv beside the adapter",
+}
 
 
 def _single(value: Value) -> Ours | None:
@@ -158,6 +175,10 @@ def full_significance(number: Published, rows: TableRows) -> Value:
             return rows.column("sentences", **ev).max()
         case "resamples":
             return rows.column("resamples", **ev).max()
+        case "comparisons" | "comparisons_above":
+            others = (where | {"first": "ev", "second": "ratio", "backbone": name} for name in number.system.split("+"))
+            lows = pd.concat([rows.column("ci_low", **one) for one in others])
+            return len(lows) if number.metric == "comparisons" else (lows > 0).sum()
     if not number.metric.endswith("_lead") and number.label != "tab:full_significance":
         return None
     first, second = number.pair
@@ -195,11 +216,18 @@ def multi_candidate(number: Published, rows: TableRows) -> Value:
 
 
 def ratio_sweep(number: Published, rows: TableRows) -> Value:
-    if number.metric not in ("sentences", "bleu", "comet", "closure_over_best_ratio"):
-        return None
     if number.system in ("ratio_0.80", "ratio_1.20", "ratio_1.80"):  # each direction's own fixed ratio
         number = replace(number, system="ratio")
-    return _study(number, rows, "wmt22-500", {"closure_over_best_ratio": "closure_best"})
+    match number.metric:
+        case "sentences" | "bleu" | "comet":
+            return _study(number, rows, "wmt22-500")
+        case "lead_over_best_ratio" | "closure_over_best_ratio":  # the best of the ratios that the paper has
+            of_paper = (one for one in means() if (one.label, one.metric) == (number.label, "comet"))
+            comet = {one.system: ratio_sweep(one, rows).mean() for one in of_paper if one.direction == number.direction}
+            best = max(value for name, value in comet.items() if name.startswith("ratio"))
+            lead = comet["ev"] - best
+            return lead if number.metric == "lead_over_best_ratio" else lead / (comet["oracle"] - best)
+    return None
 
 
 def direct_length_baselines(number: Published, rows: TableRows) -> Value:
@@ -214,8 +242,8 @@ def direct_length_baselines(number: Published, rows: TableRows) -> Value:
 def fwdcount_control(number: Published, rows: TableRows) -> Value:
     where = {"direction": number.direction, "statistic": "run", "testset": "wmt22"}
     if number.metric == "best_further_steps":
-        best, own = (rows.column("comet", **where, method="ratio", steps=f"{steps}") for steps in (40, rows.steps))
-        return best.max() - own.max()
+        more = [rows.column("comet", **where, method="ratio", steps=steps).max() for steps in ("37", "40")]
+        return max(more) - rows.column("comet", **where, method="ratio", steps=f"{rows.steps}").max()
     method, _, steps = number.system.partition("@")
     where |= {"method": method, "steps": steps or f"{rows.steps}"}
     match number.metric:
@@ -276,8 +304,10 @@ def negative_order(number: Published, rows: TableRows) -> Value:
 
 def selector_checks(number: Published, rows: TableRows) -> Value:
     match number.metric:
-        case "grid_ratio":
-            check, item, metric = "chosen", number.setting, "ratio"
+        case "ratios_chosen":
+            chosen = {"direction": number.direction, "testset": "wmt22", "check": "chosen", "metric": "count"}
+            places = range(1, round(number.value) + 1)
+            return sum(rows.column("value", **chosen, item=f"{place}").mean() > 0 for place in places)
         case "sweep_sentences":
             check, item, metric = "sweep", "lowest", "sentences"
         case "sweep_ratio":
@@ -295,6 +325,7 @@ def selector_checks(number: Published, rows: TableRows) -> Value:
 
 
 def dream_instruct(number: Published, rows: TableRows) -> Value:
+    """Of the variants that read Dream's logits without its shift, as the authors' code does."""
     losses = {
         "uniform_loss": "uniform_cross_entropy",
         "vocabulary": "vocabulary",
@@ -302,19 +333,24 @@ def dream_instruct(number: Published, rows: TableRows) -> Value:
         "loss_min": "cross_entropy_minimum",
         "loss_min_step": "cross_entropy_minimum_step",
     }
+    where = {"backbone": f"{number.backbone}-unshifted"}
     match number.metric:
         case "characters":
             return rows.column("value", backbone="", method="reference", metric="mean_characters")
         case "sentences":
-            return rows.column("value", backbone=number.backbone, method="ev", metric="sentences")
+            return rows.column("value", **where, method="ev", metric="sentences")
         case "empty_rate":
-            return rows.column("value", backbone=number.backbone, method=number.system, metric="empty_rate")
+            return rows.column("value", **where, method=number.system, metric="empty_rate")
+        case "characters_least" | "characters_most":
+            methods = ("oracle", "ratio", "ev")
+            lengths = [rows.column("value", **where, method=one, metric="mean_characters").mean() for one in methods]
+            return min(lengths) if number.metric == "characters_least" else max(lengths)
         case "loss_last":
-            where = {"backbone": number.backbone, "method": ""}
             mean, std = (f"cross_entropy_last_{name}" for name in ("mean", "std"))
-            return rows.column("value", **where, metric=mean), rows.column("value", **where, metric=std)
+            last = ({**where, "method": "", "metric": metric} for metric in (mean, std))
+            return tuple(rows.column("value", **one) for one in last)
         case metric if metric in losses:
-            return rows.column("value", backbone=number.backbone, method="", metric=losses[metric])
+            return rows.column("value", **where, method="", metric=losses[metric])
     return None
 
 
@@ -380,6 +416,12 @@ def hyperparams(number: Published, rows: TableRows) -> Value:
             return rows.column("value", backbone=number.backbone, key="pairs").max()
         case "trainable_million":
             return rows.column("value", backbone=number.backbone, key="trainable_parameters").max() / 1_000_000
+        case "trainable_share":  # of all, with the backbone's, as PEFT counts
+            trained = rows.column("value", backbone=number.backbone, key="trainable_parameters").max()
+            backbone = find("sec:appendix_repro", "parameters_billion")
+            return trained / (trained + 1e9 * backbone.value) if backbone else None
+        case "checkpoints":
+            return rows.column("value", backbone=number.backbone, key="lora_rank").count()
         case (
             "betas_1" | "betas_2" | "weight_decay" | "learning_rate" | "warmup" | "epochs" | "global_batch"
             | "processes" | "max_tokens" | "lora_rank" | "lora_alpha" | "lora_dropout"
@@ -411,18 +453,18 @@ FUNCTIONS: dict[str, Callable[[Published, TableRows], Value]] = {
 TABLES_OF = {  # by label of the paper: the tables of ours that have its numbers
     "abstract": ("main",),
     "sec:intro": ("main", "coverage"),
-    "sec:method-R": ("corpus", "selector_checks"),
+    "sec:method-R": ("corpus",),
     "sec:method-cost": ("main",),
     "sec:exp-setup": ("main", "full_significance", "hyperparams"),
     "sec:exp-main": ("main", "full_significance", "fwdcount_control"),
     "sec:exp-ar": ("ar_reference",),
     "sec:exp-human": ("human_eval_details",),
     "sec:analysis-dissoc": ("main",),
-    "sec:limitations": ("ar_reference", "selector_checks"),
+    "sec:limitations": ("ar_reference",),
     "sec:appendix_ablations": ("multi_candidate",),
     "sec:appendix_cases": ("failure_buckets",),
     "sec:appendix_coverage": ("coverage",),
-    "sec:appendix_crossbb": ("crossbb",),
+    "sec:appendix_crossbb": ("crossbb", "hyperparams"),
     "sec:appendix_dream7b": ("dream_instruct",),
     "sec:appendix_method": ("full_significance", "order_sweep_summary"),
     "sec:appendix_negatives_sig": ("negative_order", "order_sweep_summary"),

@@ -18,6 +18,7 @@ from entropy_valley.stats.cells import ScoredCell
 
 # Among which cells of a table a value must be the same: those that agree in these coordinates.
 TABLE = ()
+RUNS = ("direction", "backbone")
 DECODING_SCOPE = {
     "decoder": ("backbone", "order", "steps"),
     "data_digest": ("direction", "testset"),
@@ -33,11 +34,12 @@ UNLIKE = "They do not belong in one table: remove the outdated files of its set 
 
 @dataclass(frozen=True)
 class Fact:
-    """One line about a table's making; ``directions`` are those of the table that it holds for."""
+    """One line about a table's making: for these ``directions``, and these ``backbones`` (none: all of them)."""
 
     subject: str
     signature: str
     directions: tuple[str, ...]
+    backbones: tuple[str, ...] = ()
 
 
 def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
@@ -49,7 +51,7 @@ def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[
     facts, made = [], {}
     for metric in metrics:
         values = [_metric_signature(cell, metric) for cell in cells]
-        _check(cells, f"the signature of {metric.label}", values, ("direction",) if metric.by_direction else TABLE)
+        _check(cells, f"the signature of {metric.label}", values, RUNS if metric.by_direction else TABLE)
         facts += _facts(metric.label, cells, values)
     for key, scope in DECODING_SCOPE.items():
         made[key] = [_value(cell, key) for cell in cells]
@@ -80,11 +82,15 @@ def _listing(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _facts(subject: str, cells: Sequence[ScoredCell], values: Sequence[str]) -> list[Fact]:
-    """One fact per distinct value with the directions that have it, in the cells' order."""
-    where: dict[str, dict[str, None]] = {}
+    """One fact per distinct value, with the directions that have it; and its backbones, where a direction has two."""
+    backbones: dict[str, dict[str, dict[str, None]]] = {}
     for cell, value in zip(cells, values, strict=True):
-        where.setdefault(value, {})[cell.direction] = None
-    return [Fact(subject, value, tuple(directions)) for value, directions in where.items()]
+        backbones.setdefault(cell.direction, {}).setdefault(value, {})[cell.backbone] = None
+    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for direction, shared in backbones.items():
+        for value, names in shared.items():
+            where.setdefault((value, tuple(names) if len(shared) > 1 else ()), []).append(direction)
+    return [Fact(subject, value, tuple(directions), names) for (value, names), directions in where.items()]
 
 
 def _check(cells: Sequence[ScoredCell], what: str, values: Sequence[str], scope: tuple[str, ...]) -> None:
@@ -170,7 +176,9 @@ def _shared(cell: ScoredCell, params: Callable[[Path], Settings]) -> Iterator[Sh
         yield Shared(("method", cell.direction, cell.method), path, alike)
         yield Shared(("method", *run, cell.method), path, {"methods": {cell.method: method}})
         yield Shared(("order", cell.order), path, {"orders": {cell.order: order}})
-    yield Shared(("scores", cell.direction), cell.scores_file, _without(params(cell.scores_file), "made_from"))
+    scored = params(cell.scores_file)
+    yield Shared(("scores", cell.direction), cell.scores_file, _without(scored, "made_from", "bleu"))
+    yield Shared(("scores", *run), cell.scores_file, {"bleu": scored.get("bleu")})
     if record_path(cell.adapter_file).is_file():  # a backbone may have none, or decode with that of another
         # The loss is that of the backbone's family.
         training = _without(params(cell.adapter_file).get("training", {}), "loss")

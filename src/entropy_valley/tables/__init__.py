@@ -42,6 +42,7 @@ from entropy_valley.tables.readings import Readings
 from entropy_valley.tables.reproduction import Reproduction
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
 from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
+from entropy_valley.tables.transfer import Transfer
 from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
@@ -56,6 +57,7 @@ REPORTS: dict[str, type[Report]] = {
     "tables/dissociation": Dissociation,
     "tables/cases": Cases,
     "tables/systems": Systems,
+    "tables/transfer": Transfer,
     "tables/orders": Orders,
     "tables/categories": Categories,
     "tables/budgets": Budgets,

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from entropy_valley.checking import subject
 from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import SETTING, summarise
@@ -24,11 +26,13 @@ from entropy_valley.tables.lookup import Results, TestPlace, by_kind, is_best, r
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 READING = (
-    Note("Scores and differences: over the training seeds that all systems of a direction have."),
+    Note(
+        "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have."
+    ),
     Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
     Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
     Note("A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
-    Note("The CSV has sacreBLEU, and the p-values of the differences, too."),
+    Note("The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences."),
 )
 KEY = (*SETTING, "method", "against", "metric", "seed")
 P_VALUES = ("p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed")
@@ -51,7 +55,7 @@ class ArReference(TableReport):
     """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
 
     caption = (
-        "Matched data: {metric} of the main backbone's length methods and of an autoregressive backbone that "
+        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that "
         "was fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, "
         "Entropy-Valley minus the autoregressive backbone, run by run; seeds are never pooled."
     )
@@ -60,6 +64,11 @@ class ArReference(TableReport):
         autoregressive = matrix.autoregressive_cells(experiment)
         main = matrix.table_cells(experiment, experiment.tables.backbone)
         return main + autoregressive if autoregressive else []
+
+    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
+        """Of each backbone its size and how it was adapted."""
+        names = dict.fromkeys(cell.run.backbone for cell in cells)
+        return {"systems": {name: [_size(experiment, name), _setting(experiment, name)] for name in names}}
 
     def numbers(self, params: Params) -> pd.DataFrame:
         """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
@@ -88,6 +97,16 @@ class ArReference(TableReport):
         return Table(layout.columns(), sections, (notes.setting(params, results), *notes.spread(summary), *READING))
 
 
+def _size(experiment: Experiment, backbone: str) -> str:
+    """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
+    shape = subject.backbone(experiment, checkpoint_of(experiment, backbone))["arguments"]
+    return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
+
+
+def _setting(experiment: Experiment, backbone: str) -> str:
+    return "zero-shot" if experiment.backbones[backbone].zero_shot else "LoRA-SFT"
+
+
 def systems(params: Params, summary: pd.DataFrame) -> tuple[list[SystemScores], list[SystemScores]]:
     """The rows of the two sections of scores."""
     results, beams = map(Results, by_kind(params, summary))
@@ -106,9 +125,15 @@ class _Layout:
     places: Sequence[tuple[str, str]]
     rivals: Sequence[SystemScores]
 
+    @property
+    def decimals(self) -> int:
+        """Of scores × 100."""
+        return max(0, self.params.metric.decimals - 2)
+
     def columns(self) -> tuple[Column, ...]:
-        scored = (Column(self.params.place(*place), self.params.metric.label) for place in self.places)
-        return (Column("System", align="l"), *scored)
+        over = f"{self.params.metric.label} × 100"
+        scored = (Column(self.params.place(*place), over) for place in self.places)
+        return (Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l"), *scored)
 
     def scores(self, systems: Sequence[SystemScores], kind: str) -> Iterator[TableSection]:
         """A section per backbone."""
@@ -119,9 +144,10 @@ class _Layout:
         metric, cells = self.params.metric, []
         for place in self.places:
             row, rivals = system.score(*place, metric), [rival.score(*place, metric) for rival in self.rivals]
-            text = formats.mean_std(row.mean, row.std, metric.decimals)
+            text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
             cells.append(TableCell(text, bold=is_best(row, rivals, metric)))
-        return Group(method(system.method).label, (TableRow(tuple(cells), shaded=system.method == "ev"),))
+        about = map(TableCell, self.params["systems"][system.backbone])
+        return Group(method(system.method).label, (TableRow((*about, *cells), shaded=system.method == "ev"),))
 
     def differences(self, leads: pd.DataFrame) -> Iterator[TableSection]:
         """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
@@ -138,12 +164,11 @@ class _Layout:
         return {(row.direction, row.testset): text(row) for row in rows.itertuples()}
 
     def _mean(self, row: Any) -> str:
-        return formats.signed(row.mean, self.params.metric.decimals)
+        return formats.signed(100 * row.mean, self.decimals)
 
     def _run(self, row: Any) -> str:
-        return formats.interval(row.mean, row.ci_low, row.ci_high, self.params.metric.decimals)
+        return formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, self.decimals)
 
     def _line(self, label: str, texts: Mapping[tuple[str, str], str]) -> Group:
-        return Group(
-            label, (TableRow(tuple(TableCell(texts.get(place, formats.NOT_AVAILABLE)) for place in self.places)),)
-        )
+        leads = (TableCell(texts.get(place, formats.NOT_AVAILABLE)) for place in self.places)
+        return Group(label, (TableRow((TableCell(""), TableCell(""), *leads)),))

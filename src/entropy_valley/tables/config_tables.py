@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ import pandas as pd
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import prompt
-from entropy_valley.config.paths import adapter_folder
+from entropy_valley.config.paths import adapter_folder, adapter_run
 from entropy_valley.model import adapters
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.paper_numbers import means
@@ -23,25 +24,36 @@ from entropy_valley.training.settings import Lora, Loss, Training
 FIELDS = ["backbone", "direction", "seed", "key", "value"]
 # How the training ran and what it had, beside the settings that its adapter depends on.
 RAN = ("processes", "micro_tokens", "steps", "pairs", "trainable_parameters")
+# What our training has no setting for, as `training.deepspeed` builds it.
+FIXED = {
+    "optimizer": "AdamW",
+    "scheduler": "linear warm-up, half cosine",
+    "accumulation": "until the batch is done",
+}
 ROWS = {
+    "optimizer": "Optimizer",
     "betas_1": "AdamW beta 1",
     "betas_2": "AdamW beta 2",
     "weight_decay": "Weight decay",
-    "clip": "Largest gradient norm",
     "learning_rate": "Peak learning rate",
+    "scheduler": "Scheduler",
     "warmup": "Warm-up, share of the steps",
     "epochs": "Epochs",
     "max_steps": "Step budget",
-    "steps": "Optimiser steps",
-    "pairs": "Training pairs",
     "global_batch": "Global batch, sequences",
+    "accumulation": "Gradient accumulation",
+    "micro_tokens": "Micro-batch of a device, at most",
     "processes": "Processes (GPUs)",
-    "micro_tokens": "Tokens of a pass, at most",
+    "device": "Hardware of a process",
     "precision": "Precision",
     "max_tokens": "Longest pair, tokens",
     "lora_rank": "LoRA rank",
     "lora_alpha": "LoRA alpha",
     "lora_dropout": "LoRA dropout",
+    "selection": "Model selection",
+    "clip": "Largest gradient norm",
+    "steps": "Optimiser steps",
+    "pairs": "Training pairs",
     "trainable_parameters": "Trainable parameters",
     "loss_weight": "Loss: weight of a slot",
     "loss_normaliser": "Loss: divided by",
@@ -55,10 +67,19 @@ DEFAULTS = {
     for prefix, section in (("", Training), ("loss_", Loss), ("lora_", Lora))
     for name, field in section.model_fields.items()
 }
+UNITS = {"micro_tokens": "tokens"}
+PAPER = {  # the rows of its table that are no numbers, and those whose unit is another than ours
+    "optimizer": "AdamW",
+    "scheduler": "cosine decay",
+    "accumulation": "4 steps",
+    "micro_tokens": "4 sequences",
+    "device": "H20, 96 GB",
+    "precision": "bf16",
+    "selection": "final checkpoint",
+}
 HYPERPARAMS = (
     Note("Of the files beside the adapters; values of several runs in the order of the config. –: it has none."),
-    Note("AdamW; after the warm-up the rate falls as a half cosine."),
-    Note("Paper: its table of hyperparameters, of all backbones. A batch is of 8 GPUs, 4 sequences, 4 accumulations."),
+    Note("Paper: its table of hyperparameters, of the LLaDA and the LLaMA-3 runs."),
 )
 PROMPTS = (Note(r"{src}: the source; \n: a line break. The translation begins where the prompt ends."),)
 
@@ -99,7 +120,15 @@ class HyperparamsTable(ConfigTable):
     def facts(self, experiment: Experiment) -> dict[str, Any]:
         """Of each run, the adapter that it decodes with: a variant's may be that of another backbone."""
         folders = ((run, adapter_folder(experiment, run)) for run in self.runs(experiment))
-        return {"adapters": [{"path": f"{path}/{adapters.FACTS}", **asdict(run)} for run, path in folders if path]}
+        logs = f"{experiment.results}/logs/tensorboard"
+        return {
+            "adapters": [
+                {"path": f"{path}/{adapters.FACTS}", "log": f"{adapter_run(experiment, run).folder(logs)}/run.json"}
+                | asdict(run)
+                for run, path in folders
+                if path
+            ]
+        }
 
     def numbers(self, params: Params) -> pd.DataFrame:
         return trainings(params["adapters"])
@@ -107,10 +136,10 @@ class HyperparamsTable(ConfigTable):
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
         values: dict[tuple[str, str], dict[str, None]] = {}
         for row in numbers.itertuples(index=False):
-            values.setdefault((row.key, row.backbone), {})[str(row.value)] = None
+            values.setdefault((row.key, row.backbone), {})[f"{row.value} {UNITS.get(row.key, '')}".strip()] = None
         order = list(ROWS)
         keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
-        paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
+        paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
         groups = []
         for key in keys:
             texts = ["; ".join(values.get((key, name), {})) for name, _ in params["backbones"]]
@@ -162,7 +191,8 @@ class PromptsTable(ConfigTable):
 
 
 def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``.
+    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``, and the
+    ``log`` of their training, which names its hardware as long as it is there.
 
     A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
     printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file has.
@@ -173,9 +203,19 @@ def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         spec = facts.get("spec", {})
         settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
         settings |= {key: facts[key] for key in RAN if key in facts}
+        if "training" in spec:
+            settings |= FIXED | _selection(settings)
+            if Path(adapter["log"]).exists():
+                settings["device"] = files.read_json(adapter["log"])["device"]
         told = {key: value for key, value in _flat("", settings) if key in ROWS or value != DEFAULTS.get(key)}
         rows += [{**run, "key": key, "value": value} for key, value in told.items()]
     return pd.DataFrame(rows, columns=FIELDS)
+
+
+def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Which step's adapter is kept; never one that a score has chosen."""
+    every = settings.get("keep_every", 1)
+    return {"selection": "last step" if every == 1 else f"last step that is a multiple of {every}"}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:

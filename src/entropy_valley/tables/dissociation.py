@@ -21,7 +21,7 @@ from entropy_valley.tables.labels import RISING, closure_title, method, method_i
 from entropy_valley.tables.lookup import Results, TestPlace, require_one_backbone
 from entropy_valley.tables.main import by_place
 from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
-from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, Panel
+from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,8 @@ MAE = Metric("length_mae", "Length error", 2, higher_is_better=False)
 LENGTHS = Note(
     "Length error: mean distance of the canvas from the reference's tokens and its EOS, in slots; so Oracle's is 0."
 )
-STRIP = 0.28  # slots between the points of two methods that have one error
+STRIP = 0.6  # slots over which the points of one error are spread
+PARTS = ("mean", "std")
 GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
 
 
@@ -80,17 +81,19 @@ class Dissociation(_LengthsAndScores, TableReport):
 
 
 class DissociationFigure(_LengthsAndScores, FigureReport):
-    """Length error against score: a panel for each direction, a pale point a sentence, a large one a method's mean."""
+    """Length error against score, a panel for each direction; then the shares of both gaps that EV closes."""
 
     caption = (
-        "Length error against {metric}, by direction. Pale points: sentences, means over training seeds; those with "
-        "the same error are spread beside each other, and the last 1 % are beyond the axis. Large points: the "
-        "methods' means, with standard deviations over training seeds where there are several, and the length error."
+        "Length error against {metric}, by direction, as in the paper. Pale points: the sentences of the first seed; "
+        "errors are whole slots, around which their points are spread; the last 1 % are beyond the axis. "
+        "Large points: means over training seeds with their standard deviations; the legend has the mean length error, "
+        "which is 0 for Oracle. Last panel, ours: the share of the gap between Ratio and Oracle that Entropy-Valley "
+        "closes in {metric}, and in length error."
     )
-    width = 2.1
+    width, height = 3.15, 2.6
 
     def numbers(self, params: Params) -> pd.DataFrame:
-        """The sentences (with an ``id``), then the means over runs."""
+        """The sentences of the first seed (with an ``id``), then the means over runs."""
         summary = lengths_and_scores(params)
         shown = [frame[frame["method"].isin(RISING)] for frame in (points(params), summary)]
         return pd.concat(shown, ignore_index=True)
@@ -99,7 +102,8 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
         results = Results(numbers[numbers["id"].isna()])
         require_one_backbone(results.backbones)
         sentences = numbers[numbers["id"].notna()]
-        return [_panel(params, results, place, sentences) for place in results.places]
+        clouds = [_panel(params, results, place, sentences) for place in results.places]
+        return [*clouds, _closures_panel(params, results)]
 
 
 # --- The numbers.
@@ -115,7 +119,10 @@ def lengths_and_scores(params: Params) -> pd.DataFrame:
 
 
 def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
-    """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's."""
+    """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's.
+
+    Of several canvases that were decoded, and of one that changed, the one that the translation is from counts.
+    """
     errors = {}
     for methods in by_run(cells).values():
         oracle = methods["oracle"]
@@ -129,16 +136,17 @@ def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
 
 
 def _lengths(cell: ScoredCell) -> pd.Series:
-    return pd.Series({row["id"]: row["length"] for row in cell.canvases("length")})
+    return pd.Series({row["id"]: row["length"] for row in cell.translations("length")})
 
 
 def points(params: Params) -> pd.DataFrame:
-    """A row per backbone, direction, test set, method and sentence: ``error`` and ``score``, means over runs."""
-    frames = []
+    """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
+    frames, seeds = [], {}
     for cell, error in length_errors(params.cells).items():
-        frame = pd.DataFrame({"error": error, "score": sentences(cell, params.metric)}).rename_axis("id").reset_index()
-        frames.append(frame.assign(**{key: getattr(cell, key) for key in (*AT, "method")}))
-    return pd.concat(frames).groupby([*AT, "method", "id"], sort=False, as_index=False).mean()
+        if seeds.setdefault((cell.backbone, cell.direction, cell.testset), cell.seed) == cell.seed:
+            frame = pd.DataFrame({"error": error, "score": sentences(cell, params.metric)}).rename_axis("id")
+            frames.append(frame.reset_index().assign(**{key: getattr(cell, key) for key in (*AT, "method")}))
+    return pd.concat(frames)[[*AT, "method", "id", "error", "score"]]
 
 
 def claims(params: Params) -> pd.DataFrame:
@@ -204,37 +212,66 @@ def _counted(params: Params, runs: pd.DataFrame) -> str:
 
 
 def _panel(params: Params, results: Results, place: TestPlace, sentences: pd.DataFrame) -> Panel:
-    """One direction; the first names the vertical axis, the last has the legend beside it."""
+    """One direction, with the mean length errors in the legend below it."""
     here = sentences[(sentences[list(TestPlace._fields)] == list(place)).all(axis=1)]
 
     def panel(axes: Axes) -> None:
-        for place_of, name in enumerate(RISING):
-            _cloud(axes, here[here["method"] == name], name, (place_of - 1) * STRIP)
+        for name in RISING:
+            _cloud(axes, here[here["method"] == name], name)
         for name in RISING:
             _mean(axes, results.row(place, name, MAE), results.row(place, name, params.metric))
-        axes.set_xlim(-2 * STRIP, here["error"].quantile(0.99) + 2 * STRIP)
+        axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
         axes.set_title(params.place(place.direction, place.testset))
         axes.set_xlabel("length error (slots)")
-        if place == results.places[0]:
-            axes.set_ylabel(params.metric.label)
-        if place == results.places[-1]:
-            axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), handletextpad=0.2)
+        axes.set_ylabel(params.metric.label)
+        _legend_below(axes)
 
     return panel
 
 
-def _cloud(axes: Axes, sentences: pd.DataFrame, name: str, offset: float) -> None:
-    """The sentences of a method, those with the same error beside each other."""
-    spread = (np.arange(len(sentences)) * GOLDEN % 1 - 0.5) * 0.9 * STRIP
+def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
+    """The sentences of a method, those of one error spread around it; all of Oracle's lie on 0."""
+    spread = 0 if name == "oracle" else STRIP * (np.arange(len(sentences)) * GOLDEN % 1 - 0.5)
     look = {"s": 5, "marker": METHOD_MARKERS[name], "color": METHOD_COLOURS[name], "alpha": 0.3, "linewidths": 0}
-    axes.scatter(sentences["error"] + offset + spread, sentences["score"], rasterized=True, **look)
+    axes.scatter(sentences["error"] + spread, sentences["score"], rasterized=True, **look)
 
 
 def _mean(axes: Axes, error: Any, score: Any) -> None:
-    """A method's mean over runs, and its length error beside it."""
-    name, at = error.method, (error.mean, score.mean)
-    look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
-    axes.errorbar(*at, xerr=error.std, yerr=score.std, fmt="none", ecolor=METHOD_COLOURS[name], zorder=3)
-    axes.plot(*at, linestyle="none", markersize=7, markeredgecolor="white", zorder=3, **look)
-    text = formats.number(error.mean, MAE.decimals)
-    axes.annotate(text, at, (6, 3), textcoords="offset points", zorder=4)
+    """A method's mean over runs."""
+    name, colour = error.method, METHOD_COLOURS[error.method]
+    label = f"{method(name).short}: {formats.number(error.mean, MAE.decimals)}"
+    axes.errorbar(error.mean, score.mean, xerr=error.std, yerr=score.std, fmt="none", ecolor=colour, zorder=3)
+    look = {"linestyle": "none", "markersize": 7, "markeredgecolor": "white", "zorder": 3}
+    axes.plot(error.mean, score.mean, color=colour, marker=METHOD_MARKERS[name], label=label, **look)
+
+
+def _closures_panel(params: Params, results: Results) -> Panel:
+    """EV's closures in score and in length error, in each direction over each baseline."""
+    marks = {params.metric: ("o", METHOD_COLOURS["ev"]), MAE: ("D", SERIES_COLOURS[3])}
+    rows = {metric: [results.row(place, "ev", metric) for place in results.places] for metric in marks}
+    prefixes = [prefix for prefix in BASELINES.values() if hasattr(rows[MAE][0], f"{prefix}_mean")]
+
+    def panel(axes: Axes) -> None:
+        at = np.arange(len(results.places)) - 0.5 * (len(prefixes) - 0.5) * 0.4
+        for number, prefix in enumerate(prefixes):
+            for metric, (marker, colour) in marks.items():
+                mean, std = (np.array([getattr(row, f"{prefix}_{part}") for row in rows[metric]]) for part in PARTS)
+                look = {"linestyle": "none", "marker": marker, "color": colour, "markersize": 5}
+                face = "white" if number else colour
+                axes.errorbar(at, 100 * mean, yerr=100 * std, markerfacecolor=face, **look)
+                axes.plot([], [], label="" if number else metric.label, **look)
+                at = at + 0.2
+        axes.axhline(0, color=INK, linewidth=0.6)
+        axes.set_xticks(range(len(results.places)), [params.place(*place[1:]) for place in results.places])
+        axes.set_xlim(-0.6, len(results.places) - 0.4)
+        axes.set_xlabel("filled: over Ratio" + "; open: over Ratio + EOS" * (len(prefixes) > 1))
+        axes.set_ylabel("gap closed by EV (%)")
+        axes.set_title("Ours: shares of both gaps")
+        _legend_below(axes)
+
+    return panel
+
+
+def _legend_below(axes: Axes) -> None:
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 3}
+    axes.legend(handletextpad=0.2, columnspacing=1.2, **below)

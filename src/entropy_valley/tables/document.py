@@ -1,4 +1,5 @@
-"""``report.tex``: every table and figure of a config with its caption, in the paper's order; and its PDF."""
+"""``report.tex``: a title page, then every table and figure of a config with its caption, in the paper's order; and its
+PDF."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from typing import NamedTuple
 
 from entropy_valley import files
 from entropy_valley.config import Experiment
+from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.tables import latex
+from entropy_valley.tables import labels, latex, render
 from entropy_valley.tables.base import Report
 
 NAME = "report"
@@ -26,6 +28,7 @@ PAPER = (  # the labels of the paper in its order, as our files
     "tables/crossbb_bleu", "tables/defr_transfer", "figures/human_eval", "tables/human_eval_details",
 )  # fmt: skip
 READ = {"tables": "float.tex", "figures": "pdf"}  # which file of an item is set
+KINDS = {"tables": "Table", "figures": "Figure"}
 PACKAGES = ("graphicx", "caption", "hyperref")
 INSTALL = {"pdflatex": "texlive-latex-base", latex.CHINESE: "latex-cjk-chinese"}  # Debian's packages; others: the next
 EXTRA = "texlive-latex-extra"
@@ -36,7 +39,6 @@ HEAD = r"""\setcounter{secnumdepth}{0}\raggedbottom\setlength{\parindent}{0pt}
 \begin{document}
 \let\below\caption  % each on the page of what it is below
 \renewcommand{\caption}[1]{\par\nopagebreak\parbox{\linewidth}{\medskip\below{#1}}}
-\tableofcontents
 """
 
 
@@ -45,6 +47,25 @@ class Item(NamedTuple):
 
     path: str
     caption: str
+
+
+def about(experiment: Experiment) -> list[tuple[str, str]]:
+    """What the title page says of a config."""
+    matrix, tables, autoregressive = experiment.matrix, experiment.tables, experiment.autoregressive.backbones
+    tests = dict.fromkeys(name for direction in matrix.directions for name in experiment.directions[direction].tests)
+    listed = {
+        "Results": [experiment.results],
+        "Masked diffusion": [experiment.backbones[name].label for name in matrix.backbones],
+        "Autoregressive": [experiment.backbones[name].label for name in autoregressive],
+        "Directions": map(labels.direction, matrix.directions),
+        "Test sets": tests,
+        "Length methods": [labels.method(name).label for name in matrix.methods],
+        "Reveal order": [labels.ORDERS.get(tables.order, tables.order)],
+        "Steps": [str(tables.steps)],
+        "Training seeds": map(str, matrix.seeds),
+        "Metrics": [metric.label for metric in metrics_of(experiment.scoring)],
+    }
+    return [(name, ", ".join(values)) for name, values in listed.items() if values]
 
 
 def read(configured: Mapping[str, Report]) -> list[str]:
@@ -60,12 +81,12 @@ def items(experiment: Experiment, configured: Mapping[str, Report]) -> list[Item
     return [Item(path, configured[path].described(experiment)) for path in ordered]
 
 
-def write(listed: Sequence[Item], out: Path) -> None:
-    """Write the document, which names its files from its own folder, the results."""
-    files.write_text(out, to_latex(listed, out.parent))
+def write(listed: Sequence[Item], facts: Sequence[Sequence[str]], out: Path) -> None:
+    """Write the document, which names its files from its own folder, the results; ``facts`` as of :func:`about`."""
+    files.write_text(out, to_latex(listed, facts, out.parent))
 
 
-def to_latex(listed: Sequence[Item], folder: Path) -> str:
+def to_latex(listed: Sequence[Item], facts: Sequence[Sequence[str]], folder: Path) -> str:
     """The whole document; its files are named from ``folder``, the results."""
     needed = dict.fromkeys([*latex.PACKAGES, *PACKAGES, *_needed(listed, folder)])
     lines = [
@@ -73,6 +94,8 @@ def to_latex(listed: Sequence[Item], folder: Path) -> str:
         r"\usepackage[a4paper,textwidth=16cm,textheight=24cm]{geometry}",
         rf"\usepackage{{{','.join(needed)}}}",
         HEAD,
+        *_title_page(facts),
+        r"\tableofcontents",
     ]
     for title, of_paper in (("The paper's tables and figures", True), ("Ours", False)):
         part = [item for item in listed if (item.path in PAPER) == of_paper]
@@ -121,13 +144,27 @@ def _missing(source: Path) -> Iterator[str]:
             yield name
 
 
+def _title_page(facts: Sequence[Sequence[str]]) -> list[str]:
+    rows = (rf"{latex.escape(name)} & {latex.escape(value)} \\" for name, value in facts)
+    return [
+        r"\begin{titlepage}\centering\vspace*{4cm}",
+        r"{\LARGE\bfseries Length-adaptive decoding for\\ masked diffusion machine translation\par}\bigskip",
+        r"{\Large Tables and figures\par}\vspace{2cm}",
+        r"\begin{tabulary}{.85\linewidth}{lL}\toprule",
+        *rows,
+        r"\bottomrule\end{tabulary}",
+        r"\end{titlepage}",
+    ]
+
+
 def _item(item: Item) -> list[str]:
-    heading = rf"\subsection{{\texttt{{{latex.escape(item.path)}}}}}"
-    if item.path.startswith("tables/"):
+    kind, name = item.path.split("/")
+    heading = rf"\subsection{{{KINDS[kind]}: {latex.escape(render.title(name))}}}"
+    if kind == "tables":
         return [heading, rf"\input{{{item.path}.float.tex}}"]
     return [
         *(heading, r"\begingroup\centering\captionsetup{type=figure}"),
         rf"\adjustbox{{max width=\linewidth}}{{\includegraphics{{{item.path}.pdf}}}}",
-        rf"\caption{{{latex.escape(item.caption)}}}\label{{fig:{item.path.split('/')[1]}}}",
+        rf"\caption{{{latex.escape(item.caption)}}}\label{{fig:{name}}}",
         r"\par\endgroup",
     ]

@@ -49,19 +49,30 @@ def signed(value: float, decimals: int) -> str:
     return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:+.{decimals}f}")
 
 
-def p_value(p: float, resamples: int) -> str:
-    """A bootstrap p-value: ``0.0910``; none of the resamples is ``< 1/resamples``, never 0."""
-    return f"{p:.4f}" if p else f"< {1 / resamples:g}"
+def p_value(p: float, resamples: int, sides: int = 2) -> str:
+    """A bootstrap p-value: ``0.0910``; one that no resample speaks for is below the smallest that can be counted, a
+    resample on each of the ``sides``: ``< 0.0002``, never 0."""
+    return f"{p:.4f}" if p else f"< {sides / resamples:g}"
 
 
 def p_statement(p: float, resamples: int) -> str:
-    """``p = 0.0910``, or ``p < 1/resamples``."""
+    """``p = 0.0910``, or ``p < 0.0002``: two-sided, as all that tables print."""
     return f"p {'= ' if p else ''}{p_value(p, resamples)}"
+
+
+def parameters(count: int) -> str:
+    """``8.0B``, ``1.2M``."""
+    return f"{count / 1e9:.1f}B" if count >= 1e8 else f"{count / 1e6:.1f}M"
 
 
 def small_p(p: float) -> str:
     """A p-value that is computed, not counted: ``0.0083``, or ``4.1e−32`` below 0.001."""
     return minus(f"{p:.4f}" if p >= 0.001 else f"{p:.1e}")
+
+
+def stars(p: float) -> str:
+    """:func:`small_p` with a star below 0.05, two below 0.01, three below 0.001, as the paper prints them."""
+    return small_p(p) + "*" * sum(p < level for level in (0.05, 0.01, 0.001))
 
 
 def minus(text: str) -> str:

@@ -15,8 +15,8 @@ from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
-LEVEL = 0.001  # of a one-sided p below which a test holds, as in the paper's sentence on all backbones
-COLUMNS = ("Δ [95 % CI]", "p, one-sided", "p, two-sided", "Wilcoxon p", "Cohen's d")
+LEVEL = 0.001  # of a p below which a test holds, as in the paper's sentence on all backbones
+COLUMNS = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
 
 
@@ -53,16 +53,16 @@ def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
     """:func:`comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
     columns = {
         f"{name}_printed": [
-            formats.p_value(p, n) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
+            formats.p_value(p, n, sides) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
         ]
-        for name in ("p_one_sided", "p_two_sided")
+        for name, sides in {"p_one_sided": 1, "p_two_sided": 2}.items()
     }
     return comparisons.assign(**columns)
 
 
 def holds(tests: pd.DataFrame) -> pd.Series:
-    """Of each test, whether the first system leads: the interval lies above 0 and the one-sided p below LEVEL."""
-    return (tests["ci_low"] > 0) & (tests["p_one_sided"] < LEVEL)
+    """Of each test, whether the first system leads: the interval lies above 0 and the two-sided p below LEVEL."""
+    return (tests["ci_low"] > 0) & (tests["p_two_sided"] < LEVEL)
 
 
 def _runs(params: Params, tests: pd.DataFrame) -> tuple[Group, ...]:
@@ -77,7 +77,6 @@ def _row(params: Params, test: Any) -> TableRow:
     texts = (
         _comparison(test.first, test.second),
         formats.interval(test.delta, test.ci_low, test.ci_high, params.metric.decimals),
-        test.p_one_sided_printed,
         test.p_two_sided_printed,
         formats.small_p(test.wilcoxon_p),
         formats.signed(test.cohens_d, 2),
@@ -95,16 +94,17 @@ def _notes(params: Params) -> tuple[Note, ...]:
     return (
         Note(f"{params.metric.label} of each sentence, in each run (training seed) by itself."),
         Note(
-            f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. One-sided p: share of "
-            "resamples at or below 0; two-sided: twice the smaller share on either side of 0."
+            f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: "
+            "twice the smaller share of resamples on either side of 0. Those of the paper's table are one-sided, as "
+            "p_one_sided in the CSV."
         ),
-        Note(f"Wilcoxon: signed-rank test, two-sided, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation."),
+        Note(f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation."),
     )
 
 
 def _held(params: Params, tests: pd.DataFrame) -> list[Note]:
     """In how many runs each comparison holds, in all and for each backbone."""
-    lines = [Note(f"A test holds if its interval lies above 0 and its one-sided p below {LEVEL:g}. In how many runs:")]
+    lines = [Note(f"A test holds if its interval lies above 0 and its p below {LEVEL:g}. In how many runs:")]
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
         parts = [

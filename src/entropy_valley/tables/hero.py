@@ -19,8 +19,8 @@ from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport, shared_params
-from entropy_valley.tables.labels import RISING, method, order_label
-from entropy_valley.tables.lookup import Results, by_kind, require_one_backbone
+from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.lookup import Results, TestPlace, by_kind, require_one_backbone
 from entropy_valley.tables.order_sweep import FIXED, RUN, Orders, order_sweep
 from entropy_valley.tables.style import Panel
 
@@ -49,8 +49,9 @@ class Hero(FigureReport):
         "above the band, the share of the gap between Ratio and Oracle that Entropy-Valley closes. B, where an "
         "autoregressive backbone is configured: the same beside that backbone, fine-tuned on the same pairs, over the "
         "training seeds that both have; above the band, Entropy-Valley minus that backbone, run by run. C, where a "
-        "study of reveal orders is listed: how far one run's scores lie apart when only the length is chosen "
-        "differently, and when only the reveal order is, on canvases of the reference's length."
+        "study of reveal orders is listed: how far scores lie apart when only the length is chosen differently, in the "
+        "mean over training seeds, as in the paper, and in the study's run; and when only the reveal order is, in that "
+        "run, on canvases of the reference's length."
     )
     width, height = 2.1, 2.5
 
@@ -70,7 +71,7 @@ class Hero(FigureReport):
         if any(cell.autoregressive for cell in params.cells):
             panels["B"] = _means(params, of_shared_seeds(params.cells))
         if params.get("sweep"):
-            panels["C"] = _one_run(Params(params["sweep"]))
+            panels["C"] = _lengths_and_orders(params, Params(params["sweep"]))
         return pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
@@ -99,12 +100,19 @@ def _means(params: Params, cells: Sequence[Any]) -> pd.DataFrame:
     return summary[summary["metric"] == params.metric.name]
 
 
-def _one_run(sweep: Params) -> pd.DataFrame:
-    """Scores and spans of the study's first run, the values as ``mean``."""
+def _lengths_and_orders(params: Params, sweep: Params) -> pd.DataFrame:
+    """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
+    runs of the main table, where it has several in the same place. The values are in ``mean``."""
     numbers = order_sweep(sweep)
     first = (numbers[list(RUN)] == numbers[list(RUN)].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]
-    return shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)
+    of_run = shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)
+    means, place = _means(params, params.cells), list(TestPlace._fields)
+    means = means[(means[place] == of_run[place].iloc[0]).all(axis=1) & means["method"].isin(RISING)]
+    if means.empty or means["runs"].max() == 1:
+        return of_run
+    span = means.head(1).assign(method="", order="", metric=SPANS[0], mean=np.ptp(means["mean"]), std=float("nan"))
+    return pd.concat([frame.reindex(columns=of_run.columns) for frame in (means, span, of_run)], ignore_index=True)
 
 
 def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
@@ -147,29 +155,38 @@ def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
 
 
 def order_panel(params: Params, rows: pd.DataFrame) -> Panel:
-    """Panel C: the scores of the three lengths under the main order, and of the orders under Oracle's length."""
-    sweep, spans = Params(params["sweep"]), {row.metric: row.mean for row in rows[rows["method"] == ""].itertuples()}
-    scores = list(rows[rows["method"] != ""].itertuples())
-    by_length = {row.method: row for row in scores if row.order == sweep["main"]}
-    orders = [row for row in scores if row.method == FIXED and row.order != sweep["main"]]
+    """Panel C: the scores of the three lengths under the main order, in the mean over runs and in the study's run; and
+    in that run those of the orders under Oracle's length."""
+    sweep, of_run = Params(params["sweep"]), rows["seed"].notna()
+    seed = f"seed {rows.loc[of_run, 'seed'].iloc[0]:.0f}"
+    places = {}
+    for several in [True] * (not of_run.all()) + [False]:
+        here = list(rows[of_run != several].itertuples())
+        by_length = {row.method: row for row in here if row.order == sweep["main"] and row.method in RISING}
+        lengths = [Series("", *_look(name), [by_length[name]]) for name in RISING]
+        named = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
+        places[named] = (lengths, list(by_length.values()), _value(here, "length_span"))
+    orders = [row for row in here if row.method == FIXED and row.order != sweep["main"]]
     orders.sort(key=lambda row: not sweep["orders"][row.order]["source_guided"])
     guided = [row for row in orders if sweep["orders"][row.order]["source_guided"]]
-    lengths = [Series("", *_look(name), [by_length[name]]) for name in RISING]
     others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
-    places = {"length_span": (lengths, by_length.values()), "source_guided_span": (others, guided)}
+    places[f"Order\n{seed}"] = (others, guided, _value(here, "source_guided_span"))
 
     def panel(axes: Axes) -> None:
-        for position, (series, _) in enumerate(places.values()):
+        for position, (series, _, _) in enumerate(places.values()):
             _points(axes, series, position)
-        for position, (name, (series, spanned)) in enumerate(places.items()):
+        for position, (series, spanned, span) in enumerate(places.values()):
             means = [row.mean for row in spanned]
             _band(axes, position, min(means), max(means), "span")
-            text = formats.number(spans[name], params.metric.decimals)
-            _above(axes, position, [one.rows[0] for one in series], text)
-        main = order_label(sweep["main"], sweep["orders"][sweep["main"]])
-        _frame(axes, [f"Length\n({main})", f"Order\n({method(FIXED).short})"])
+            _above(axes, position, [one.rows[0] for one in series], formats.number(span, params.metric.decimals))
+        _frame(axes, list(places))
 
     return panel
+
+
+def _value(rows: Sequence[Any], span: str) -> float:
+    (value,) = (row.mean for row in rows if row.metric == span)
+    return value
 
 
 def _names(params: Params, results: Results) -> list[str]:

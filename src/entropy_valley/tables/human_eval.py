@@ -34,7 +34,8 @@ MAJORITY = Note(
 )
 TESTS = Note(
     "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
-    "majorities without ties. N needed: sentences for 80 % power at 5 %, were the observed difference the true one."
+    "majorities without ties. *, **, ***: p below 0.05, 0.01, 0.001. N needed: sentences for 80 % power at 5 %, were "
+    "the observed difference the true one."
 )
 AGREEMENT = Note(
     "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "
@@ -174,7 +175,7 @@ def _panel(params: Params, values: Mapping[Any, dict[str, float]], direction: st
     rows = []
     for scale in SCALES:
         rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
-        rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.small_p(one[f"{scale}_p"])))
+        rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.stars(one[f"{scale}_p"])))
     rows.append(row("Preference", _preferences))
     alone = len(params["annotators"]) * [formats.NONE]
     rows += [_row(label, [*alone, text]) for label, text in _of_all(params, everyone)]
@@ -197,7 +198,7 @@ def _of_all(params: Params, values: Mapping[str, float]) -> list[tuple[str, str]
     ]
     return [
         *intervals,
-        ("Sign test of majorities, p", formats.small_p(values["sign_p"])),
+        ("Sign test of majorities, p", formats.stars(values["sign_p"])),
         *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
         ("Fleiss' κ of preferences", number(values["kappa"], 3)),
         ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
@@ -259,13 +260,14 @@ def _rated(params: Params, values: Mapping[Any, dict[str, float]]) -> list[Note]
 
 
 class HumanEvalFigure(OfRatings, FigureReport):
-    """For each direction: adequacy by annotator and system, and the metric's difference beside that of adequacy."""
+    """A row for each direction: adequacy by annotator and system; the metric's difference beside that of adequacy."""
 
     caption = (
-        "Human evaluation. Left: adequacy by annotator, both systems; boxes are quartiles, diamonds means. Right: a "
-        "point for each sentence, difference in {metric} and mean difference in adequacy, with Spearman's correlation."
+        "Human evaluation, a row for each direction; the paper draws En→Zh. Left: adequacy by annotator, both systems; "
+        "boxes are quartiles, diamonds means. Right: a point for each sentence, difference in {metric} and mean "
+        "difference in adequacy, with Spearman's correlation."
     )
-    width = 1.8
+    width, height = 3.15, 2.5
 
     def numbers(self, params: Params) -> pd.DataFrame:
         """The ratings that are drawn."""
@@ -314,7 +316,7 @@ def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
         axes.set_yticks(range(1, 6))
         axes.set_ylabel("adequacy")
         axes.set_title(params.label("directions", direction) + (" (simulated)" if params["simulated"] else ""))
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.36), ncols=2)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
 
     return panel
 
@@ -330,6 +332,8 @@ def _scatter(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
         first, second = system_names(params, direction)
         axes.set_xlabel(f"Δ{params.metric.label} ({first} − {second})")
         axes.set_ylabel("mean Δadequacy")
-        axes.set_title(f"ρ = {formats.signed(correlations['adequacy_rho'], 2)}")
+        p = correlations["adequacy_rho_p"]
+        named = "p < 0.001" if p < 0.001 else f"p = {formats.small_p(p)}"
+        axes.set_title(f"Spearman's ρ = {formats.number(correlations['adequacy_rho'], 3)} ({named})")
 
     return panel

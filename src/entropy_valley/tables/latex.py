@@ -107,11 +107,11 @@ TEMPLATE = r"""
 \bottomrule
 \end{<< kind >>}
 \end{adjustbox}
-\par\smallskip
+\par\nopagebreak\smallskip
 <% endif %>
 \parbox{\linewidth}{\scriptsize\raggedright
 <% for note in table.notes if not note.signature %>
-<< note.text | tex >>\par
+<< note.text | tex >>
 <% endfor %>
 }\par\endgroup
 <% for note in table.notes if note.signature %>
@@ -137,8 +137,8 @@ def to_latex(table: Table, caption: str = "", label: str = "") -> str:
 
     Its first line names the packages that it needs. Long texts are broken into lines where the table is wider than the
     line; what is still too wide, or too high for a page, is turned or scaled down. A table of more than
-    :data:`LONG_TABLE` rows is a ``longtable``: it must stand in one column and outside of floats. Signatures are
-    comments below the table.
+    :data:`LONG_TABLE` rows is a ``longtable``: it must stand in one column and outside of floats. Below the table the
+    notes are one paragraph; signatures are comments, which do not print.
     """
     rows = [[""] * len(table.columns)]
     for group in (group for section in table.sections for group in section.groups):

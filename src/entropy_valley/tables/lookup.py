@@ -97,11 +97,16 @@ class Results:
     def closure(
         self, place: TestPlace, name: str, metric: Metric, shaded: bool = False, baseline: str = "ratio"
     ) -> TableCell:
-        """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap."""
+        """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap.
+
+        Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is no share of a gap.
+        """
         row, prefix = self.row(place, name, metric), BASELINES[baseline]
         mean, std, runs = (getattr(row, f"{prefix}_{value}") for value in ("mean", "std", "runs"))
         if runs and name in ("oracle", baseline):
             return TableCell("100%" if name == "oracle" else "0%", shaded=shaded)
+        if name in BASELINES and baseline == "ratio_eos":
+            return TableCell(formats.NONE, shaded=shaded)
         text = formats.closure(mean, std, runs, row.runs)
         return TableCell(text, runs > 0 and self.is_best(place, name, metric), shaded)
 

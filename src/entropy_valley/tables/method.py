@@ -1,11 +1,12 @@
 """The schematic of Entropy-Valley: probes of all-mask canvases, the valley of their entropies, the canvas, denoising.
 
-The lengths are those of the config's ratios for a source of :data:`SOURCE` tokens. The entropies and the order of the
-slots are drawn, not measured.
+The lengths are those of the config's ratios for a source of :data:`SOURCE` tokens, and as many slots are revealed at
+each step as by the config's schedule. The entropies and the order of the slots are drawn, not measured.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 from entropy_valley import revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.methods import method_settings
+from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import style
@@ -37,7 +39,8 @@ class MethodFigure(FigureReport):
     caption = (
         "Entropy-Valley, schematically. One pass over an all-mask canvas of each candidate length gives its mean "
         "entropy, without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, "
-        "the surest slots first. The lengths are those of the configured ratios; entropies and order are drawn."
+        "the surest slots first. Lengths and steps are by the configured ratios and schedule; entropies and order are "
+        "drawn."
     )
     scored = False
     width = style.COLUMN
@@ -50,7 +53,9 @@ class MethodFigure(FigureReport):
 
     def params(self, experiment: Experiment) -> dict[str, Any]:
         ratios = method_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
-        return {"revision": revisions.REPORTING, "ratios": sorted(ratios), "steps": experiment.tables.steps}
+        schedule = experiment.of(experiment.tables.backbone).decoding.schedule
+        drawn = {"ratios": sorted(ratios), "steps": experiment.tables.steps, "schedule": schedule}
+        return {"revision": revisions.REPORTING, **drawn}
 
     def numbers(self, params: Params) -> pd.DataFrame:
         """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
@@ -71,10 +76,20 @@ class MethodFigure(FigureReport):
         return LINE * (len(numbers) + ROWS)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        return [lambda axes: _draw(axes, numbers, params["steps"], self.panel_height(numbers))]
+        return [lambda axes: _draw(axes, params, numbers, self.panel_height(numbers))]
 
 
-def _draw(axes: Axes, candidates: pd.DataFrame, steps: int, height: float) -> None:
+def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:
+    """The steps at which a quarter, a half, three quarters and all of the slots are first revealed, and how many are.
+
+    A step that is the first one for several of these shares comes once.
+    """
+    revealed = list(itertools.accumulate(reveal_counts(length, steps, schedule)))
+    firsts = [next(step for step, count in enumerate(revealed) if 4 * count >= part * length) for part in (1, 2, 3, 4)]
+    return {step + 1: revealed[step] for step in firsts}
+
+
+def _draw(axes: Axes, params: Params, candidates: pd.DataFrame, height: float) -> None:
     """Everything, in inches from the lower left corner."""
     axes.set_xlim(0, style.COLUMN)
     axes.set_ylim(0, height)
@@ -93,12 +108,15 @@ def _draw(axes: Axes, candidates: pd.DataFrame, steps: int, height: float) -> No
     _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
     _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
     next(rows)
+    steps, revealed = params["steps"], snapshots(chosen, params["steps"], params["schedule"])
     _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, the surest slots first", weight="bold")
     order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
-    for share in (0.25, 0.5, 0.75, 1.0):
-        shown = order[: round(share * chosen)]
+    for step, count in revealed.items():
+        shown, y = order[:count], next(rows)
         colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
-        _slots(axes, next(rows), f"step {share * steps:g}", slot, colours)
+        _slots(axes, y, f"step {step}", slot, colours)
+        if count == chosen and step < steps:
+            _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none")
 
 
 def _text(axes: Axes, x: float, y: float, text: str, **look: Any) -> None:

@@ -31,7 +31,8 @@ ODD = {
     "invisible": "with a side without visible characters",
 }
 SLOT = Note(
-    "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it."
+    "Closure over Ratio + EOS: the same over the fixed ratio with one slot more for the EOS, as EV and Oracle have it; "
+    "none (–) of Ratio, which lacks it."
 )
 
 
@@ -116,16 +117,15 @@ def sentences(params: Params) -> Note:
 
 
 def provenance(params: Params) -> tuple[Note, ...]:
-    """The number of sentences, then one footnote line per signature; it names its directions where not all of the
-    table's have it. Nothing for a table without cells.
+    """The number of sentences, then one footnote line per signature; it names its directions and backbones where not
+    all of the table's have it. Nothing for a table without cells.
 
     Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
     """
     if not params.cells:
         return ()
-    everywhere = {cell.direction for cell in params.cells}
     facts = signatures.provenance(params.cells, params.shown_metrics)
-    signed = (Note(f"{fact.subject}{_scope(params, fact, everywhere)}:", fact.signature) for fact in facts)
+    signed = (Note(f"{fact.subject}{_scope(params, fact)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
     lines = (*overlaps(params), *(Note(text) for text in approximate if text), *made_by(params.ancestry))
     return (sentences(params), *lines, *signed)
@@ -168,7 +168,9 @@ def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{numbers[kind]:,} {part}{text}" for kind, text in ODD.items() if numbers.get(kind))
 
 
-def _scope(params: Params, fact: signatures.Fact, everywhere: set[str]) -> str:
-    if set(fact.directions) == everywhere:
-        return ""
-    return " " + ", ".join(params.label("directions", name) for name in fact.directions)
+def _scope(params: Params, fact: signatures.Fact) -> str:
+    shown = []
+    for key, names in (("direction", fact.directions), ("backbone", fact.backbones)):
+        if names and set(names) != {getattr(cell, key) for cell in params.cells}:
+            shown += [params.label(f"{key}s", name) for name in names]
+    return f" {', '.join(shown)}" if shown else ""

@@ -23,6 +23,7 @@ from entropy_valley.tables.coverage import extractors
 
 if TYPE_CHECKING:
     from entropy_valley.runs.audit import Audit, CellState
+    from entropy_valley.runs.inventory import Job
 
 # --- The sentences of a test set as a page: source, reference, and the outputs of all methods below each other.
 
@@ -138,8 +139,10 @@ def _curve(canvas: Mapping[str, Any] | None) -> list[list[float]]:
 # --- The matrix as a page: the state of every cell as a colour and a sign; on a click why, its logs and its cost.
 
 
-def write_matrix(path: Path, audit: Audit, states: Sequence[CellState], names: Sequence[str]) -> None:
-    """Write the page of these cells; ``names`` are all states, in order."""
+def write_matrix(
+    path: Path, audit: Audit, states: Sequence[CellState], names: Sequence[str], planned: Mapping[Job, float]
+) -> None:
+    """Write the page of these cells; ``names`` are all states in order, ``planned`` seconds of jobs that are left."""
     root = audit.experiment.results
     chains = [audit.chain(one.cell) for one in states]
     shares = Counter(job for chain in chains for job in chain)  # how many cells need a job
@@ -164,7 +167,8 @@ def write_matrix(path: Path, audit: Audit, states: Sequence[CellState], names: S
             for one, chain in zip(states, chains, strict=True)
         ],
         "jobs": [
-            [job.rule, audit.job(job).state, audit.log(job), took.get(job.name), cells] for job, cells in shares.items()
+            [job.rule, audit.job(job).state, audit.log(job), took.get(job.name), planned.get(job), cells]
+            for job, cells in shares.items()
         ],
         "reasons": [[why.state, why.job.rule, why.text, why.log] for why in reasons],
     }

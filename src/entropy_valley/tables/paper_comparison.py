@@ -16,9 +16,10 @@ import pandas as pd
 
 from entropy_valley import files, revisions
 from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.stats.cells import Params
-from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, TABLES_OF, Ours, TableRows, ours
+from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means
 from entropy_valley.tables import formats, labels, render
 from entropy_valley.tables.base import OfTables
@@ -28,7 +29,8 @@ DEVIATIONS = 2  # a difference of more sample standard deviations over runs is o
 
 
 class PaperComparisonTable(OfTables):
-    """A section for each label of the paper, a row for each number. It waits for no study that the config has not."""
+    """What differs, then a section for each label of the paper and a row for each number. It waits for no study that
+    the config has not."""
 
     caption = (
         "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
@@ -61,6 +63,7 @@ class PaperComparisonTable(OfTables):
             "steps": experiment.tables.steps,
             "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
             "values": settings.compare == "values",
+            "settings": [[*number.key, value] for number, value in settings_of(experiment)],
         }
 
     def numbers(self, params: Any) -> pd.DataFrame:
@@ -74,10 +77,14 @@ class PaperComparisonTable(OfTables):
         render.write_csv(paths["csv"], numbers)
 
     def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        sections = tuple(
-            TableSection(tuple(_groups(params, rows.to_dict("records"))), _heading(str(label)))
-            for label, rows in numbers.groupby("label", sort=False)
-        )
+        """What differs comes first, and again in its place; places of which nothing was run come last."""
+        rows = numbers.to_dict("records")
+        places = {label: [row for row in rows if row["label"] == label] for label in numbers["label"].unique()}
+        places = dict(sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))))
+        different = [row for row in rows if _differs(row)]
+        first = [TableSection(tuple(_groups(params, different, placed=True)), f"What differs: {len(different)}")]
+        others = [TableSection(tuple(_groups(params, of)), _heading(label)) for label, of in places.items()]
+        sections = (*first * bool(different), *others)
         ours = Note(
             f"{params['paper_label']} is the paper's metric; the column Here has {params['metric_label']} in its place."
         )
@@ -87,7 +94,7 @@ class PaperComparisonTable(OfTables):
 
 # --- The numbers: ours beside the paper's, and a verdict on each.
 
-NOT_RUN, NO_TABLE = "not run", "not compared"
+NOT_RUN, NO_TABLE, SETTING = "not run", "not compared", "setting"
 KEYS = ("label", "backbone", "direction", "setting", "system", "metric")
 NUMBERS = ("paper", "paper_std", "ours", "ours_std", "difference")
 ORDERED = (  # metrics by which systems can be put in an order
@@ -100,12 +107,13 @@ ACROSS_BACKBONES = ("tab:ar_reference",)  # their systems are of several backbon
 
 @dataclass(frozen=True)
 class NumberPair:
-    """A number of the paper and ours, if it was run; ``state`` says why it is not there."""
+    """A number of the paper and ours, if it was run; ``state`` and ``why`` say why it is not there."""
 
     number: Published
     std: float
     ours: Ours | None
     state: str
+    why: str = ""
 
     @property
     def difference(self) -> float:
@@ -117,7 +125,7 @@ class NumberPair:
         scale = self.number.scale
         ours, std = (scale * value for value in self.ours) if self.ours else (NONE, NONE)
         values = (self.number.value, self.std, ours, std, self.difference)
-        described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")}
+        described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")} | {"why": self.why}
         return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict, **other}
 
 
@@ -125,12 +133,13 @@ def compare(params: Params) -> pd.DataFrame:
     """One row for each comparison.
 
     Columns: ``kind`` (value, sign, order), those of :class:`Published` (``text`` is the value as printed, or the order
-    of the systems), NUMBERS in the paper's unit, ``ours_text`` (of an order) and ``verdict``:
+    of the systems), NUMBERS in the paper's unit, ``why`` it is not compared, ``ours_text`` (of an order), ``verdict``:
 
     - of a value: equal (as far as it is printed), within or outside (of :data:`DEVIATIONS` sample standard deviations
       over runs, the larger of both), differs (without any deviation), holds or fails (of a bound);
     - of a sign and an order: same, other, or which share of the pairs of systems is in the paper's order;
-    - not run: the config did not ask for it; not compared: no table of ours has it.
+    - of a setting of the config: same setting, other setting;
+    - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
     pairs = list(_pairs(params))
     values = [pair.row("value", _verdict(pair)) for pair in pairs]
@@ -143,14 +152,72 @@ def compare(params: Params) -> pd.DataFrame:
 def _pairs(params: Params) -> Iterator[NumberPair]:
     setting = (params["names"], params["metric"], params["steps"], params["seeds"])
     tables = {name: TableRows(_rows(params["tables"].get(name)), *setting) for name in FUNCTIONS}
+    config = {tuple(key): Ours(value, NONE) for *key, value in params["settings"]}
     for number in means():
-        std = deviation(number)
+        std, why = deviation(number), ""
         try:
-            value = ours(number, tables)
-            state = NOT_RUN if value is None else ""
+            value = config.get(number.key) or ours(number, tables)
+            state = SETTING if number.key in config else NOT_RUN if value is None else ""
         except KeyError:
-            value, state = None, NO_TABLE
-        yield NumberPair(number, std.value if std else NONE, value, state)
+            value, state, why = None, NO_TABLE, why_not(number)
+        yield NumberPair(number, std.value if std else NONE, value, state, why)
+
+
+def settings_of(experiment: Experiment) -> Iterator[tuple[Published, float]]:
+    """The numbers of the paper that are settings, no results, with the config's."""
+    for number in means():
+        value = _setting(number, experiment)
+        if value is not None:
+            yield number, value
+
+
+def _setting(number: Published, experiment: Experiment) -> float | None:
+    """The config's value of a setting of the paper; None for any other number, and where the config has no such."""
+    direction = experiment.directions.get(number.direction)
+    match number.metric:
+        case "grid_ratio" | "candidates" | "ratio_low" | "ratio_high" | "ratio":
+            grid = _grid(experiment, number.system, number.direction) if direction else []
+            if number.metric == "grid_ratio":
+                return dict(enumerate(grid, 1)).get(int(number.setting))
+            if number.metric == "candidates":
+                return len(grid) or None
+            return (max if number.metric == "ratio_high" else min)(grid, default=None)
+        case "probes" if number.label == "sec:method-cost":
+            return max(len(_grid(experiment, "ev", name)) for name in experiment.matrix.directions)
+        case "max_steps":
+            return direction.training.max_steps if direction else None
+        case "budget":
+            study = experiment.studies.get("full_pareto")
+            return dict(enumerate(study.steps, 1)).get(int(number.setting)) if study and study.steps else None
+        case "hybrid_share":
+            return getattr(experiment.reveal_orders.get(number.system), "p", None)
+        case "beams":
+            return experiment.autoregressive.beams
+        case "dev_pairs":
+            return experiment.corpus.dev
+        case "latency_batch":
+            return experiment.latency.batch if experiment.latency else None
+        case "train_pairs" | "lora_rank" if number.label == "sec:appendix_dream7b":
+            return experiment.corpus.train if number.metric == "train_pairs" else experiment.training.lora.rank
+    if limit := re.fullmatch("(words|characters)_([a-z]{2})_(least|most)", number.metric):
+        unit, language, end = limit.groups()
+        limits = getattr(experiment.corpus.filters.get(language), unit, None)
+        return limits[end == "most"] if limits else None
+    if study := experiment.human_evaluation:
+        match number.metric, number.setting:
+            case "raters", _:
+                return len(study.annotators)
+            case "rated_sentences", bucket if number.label == "sec:appendix_human_protocol":
+                return getattr(study.sentences, bucket) if bucket else sum(study.sentences.model_dump().values())
+    return None
+
+
+def _grid(experiment: Experiment, name: str, direction: str) -> list[float]:
+    """The ratios of a length method in a direction, or its single one; none where the config has no such method."""
+    if not hasattr(experiment.length_methods, name):
+        return []
+    ratios = method_settings(experiment, name, direction).get("ratios") or []
+    return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
 
 
 def _rows(path: str | None) -> pd.DataFrame | None:
@@ -164,6 +231,9 @@ def _verdict(pair: NumberPair) -> str:
     number = pair.number
     if pair.ours is None:
         return pair.state
+    if pair.state == SETTING:
+        same = abs(pair.difference) <= number.rounding or (number.relation == "≤" and pair.difference < 0)
+        return "same setting" if same else "other setting"
     if number.relation in ("<", "≤"):
         value, bound = number.scale * pair.ours.value, number.value
         holds = value < bound if number.relation == "<" else value <= bound + number.rounding
@@ -237,42 +307,80 @@ SIGNS = Note(
 )
 VALUES = Note(
     f"equal: as far as the paper prints it. within, outside: at most, or more than, {DEVIATIONS} sample standard "
-    "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound."
+    "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound. "
+    "same setting, other setting: a number of the config, no result."
 )
 CLAIMS = Note(
     "same, other: the sign, or the order of systems from the largest value down. k of n pairs: that many pairs of "
     "systems which differ in the paper are in its order here."
 )
-ABSENT = Note("not run: this config did not ask for it. not compared: no table here has it.")
+ABSENT = Note("not run: this config did not ask for it. not compared: not had here, for the reason that is given.")
 
 
 def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Signs", "order": "Orders"}
     for kind, rows in numbers.groupby("kind", sort=False):
-        verdicts = Counter("in part" if verdict.endswith("pairs") else verdict for verdict in rows["verdict"])
-        yield Note(
-            f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.most_common())}."
-        )
+        ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
+        verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
+        yield Note(f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.")
+
+
+PLACES = {  # of the paper's text, by its labels; tables and figures have the titles of ours
+    "abstract": "Abstract",
+    "sec:intro": "Introduction",
+    "sec:method-R": "Candidate ratios",
+    "sec:method-cost": "Cost of the method",
+    "sec:exp-setup": "Setup",
+    "sec:exp-main": "Main results, text",
+    "sec:exp-ar": "Autoregressive reference, text",
+    "sec:exp-human": "Human evaluation, text",
+    "sec:analysis-dissoc": "Not reference matching",
+    "sec:limitations": "Limitations",
+    "sec:appendix_repro": "Configuration",
+    "sec:appendix_method": "Length and order",
+    "sec:appendix_ablations": "Controls, text",
+    "sec:appendix_selector_checks": "Selector checks",
+    "sec:appendix_coverage": "Coverage, text",
+    "sec:appendix_cases": "Cases and failures, text",
+    "sec:appendix_negatives_sig": "Orders guided by the source, text",
+    "sec:appendix_dream7b": "Dream-Instruct",
+    "sec:appendix_crossbb": "Results by backbone, text",
+    "sec:appendix_defr": "Transfer to De→Fr, text",
+    "sec:appendix_human_protocol": "Protocol of the human evaluation",
+}
+
+
+def _differs(row: Mapping[str, Any]) -> bool:
+    return row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
+
+
+def _is_compared(row: Mapping[str, Any]) -> bool:
+    return row["verdict"] not in (NOT_RUN, NO_TABLE)
+
+
+def _place(label: str) -> str:
+    """The paper's label in words."""
+    kind, _, name = label.partition(":")
+    return PLACES.get(label) or render.title(name) + ", figure" * (kind == "fig")
 
 
 def _heading(label: str) -> str:
-    """The paper's label, and the tables here that have its numbers."""
-    here = TABLES_OF.get(label)
-    return f"{label} (here: {', '.join(here)})" if here else label
+    return f"{_place(label)} ({label})"
 
 
-def _groups(params: Params, rows: Sequence[dict[str, Any]]) -> Iterator[Group]:
+def _groups(params: Params, rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
+    """A row for each comparison; with ``placed`` it names its place in the paper."""
     for row in rows:
         cells = _order_cells(row) if row["kind"] == "order" else _number(row)
-        bold = row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
-        yield Group(_described(params, row), (TableRow((*cells, TableCell(row["verdict"], bold=bold))),))
+        label = f"{_place(row['label'])}: " * placed + _described(params, row)
+        yield Group(label, (TableRow((*cells, TableCell(row["verdict"], bold=_differs(row)))),))
 
 
 def _described(params: Params, row: dict[str, Any]) -> str:
     """``En→Zh, T=64, EV: COMET-22``."""
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
-    metric = metric.replace("comet", params["paper_label"]).replace("bleu", "BLEU")
+    metric = metric.replace("comet", params["paper_label"]).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
     parts = [
         row["backbone"] if row["backbone"] != "llada-8b" else "",
         labels.direction(row["direction"]) if row["direction"] else "",
@@ -300,7 +408,7 @@ def _number(row: dict[str, Any]) -> list[TableCell]:
     if not pd.isna(row["paper_std"]):
         paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:.{number.decimals}f}{number.unit}"
     if pd.isna(row["ours"]):
-        return [TableCell(paper), TableCell(formats.NONE), TableCell(formats.NONE)]
+        return [TableCell(paper), TableCell(row["why"] or formats.NONE), TableCell(formats.NONE)]
     bound = number.relation in ("<", "≤")
     difference = formats.NONE if bound or row["kind"] == "sign" else _printed(number, row["difference"], "+")
     ours = _printed(number, row["ours"], "+" if number.signed else "", row["ours_std"])

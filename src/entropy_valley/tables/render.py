@@ -160,7 +160,9 @@ def write_page(path: str | Path, name: str, title: str, data: Any) -> None:
 
 # --- A table as a page of HTML that needs no other file.
 
-TITLES = {  # of tables whose names say little
+TITLES = {  # of tables and figures whose names say little
+    "hero": "The results at a glance",
+    "method": "The method",
     "main": "Main results",
     "crossbb": "Results by backbone",
     "crossbb_bleu": "Results by backbone, in BLEU",
@@ -169,7 +171,16 @@ TITLES = {  # of tables whose names say little
     "ar_reference": "Autoregressive reference",
     "dream_instruct": "Dream-Instruct",
     "cases": "Three sentences",
+    "checks": "Checks of the choices",
+    "corpus": "Training pairs and test sets",
+    "dissociation": "Length error and score",
+    "entropy_valley": "The entropy valley",
+    "pareto": "Scores by step budget",
+    "full_pareto": "Step budgets",
     "hyperparams": "Hyperparameters",
+    "order_sweep_summary": "Reveal orders",
+    "negative_order": "SIG-first by category",
+    "multi_candidate": "Several candidates decoded",
     "human_eval": "Human evaluation",
     "human_eval_details": "Human evaluation, in detail",
     "fwdcount_control": "Control of forward passes",
@@ -189,5 +200,5 @@ def page(title: str, table: Table, caption: str = "") -> str:
 
 
 def title(name: str) -> str:
-    """The title of a table's page, from the name of its file."""
+    """The title of a table or figure, from the name of its file."""
     return TITLES.get(name) or f"{name[:1].upper()}{name[1:].replace('_', ' ')}"

@@ -15,7 +15,13 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import is_ratio_without_slot, method_settings, reassigned_methods
+from entropy_valley.config.methods import (
+    base_method,
+    canvas_needs_model,
+    is_ratio_without_slot,
+    method_settings,
+    reassigned_methods,
+)
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
@@ -38,6 +44,7 @@ RUN = ("backbone", "direction", "testset", "pool", "seed")
 SYSTEM = ("method", "order", "steps")
 PLACE = tuple(key for key in RUN if key != "seed")
 MAIN = "comet"  # the column of the main metric; the others have their names
+MAE = Metric("mae", "MAE", 2, segments=False, higher_is_better=False)
 COUNTED = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
@@ -52,7 +59,7 @@ def study(params: Params) -> pd.DataFrame:
     Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by
     their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
     sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
-    CLOSURES, and BEST, over the best of the ratios that ``fixed`` of the params names, if any; those of TESTED for
+    CLOSURES, and where a column has it BEST, over the best of the ratios that ``fixed`` names; those of TESTED for
     ``against`` of the params (method, order, T) minus the system, sentence by sentence in the main metric; and where a
     column has it, ``tokens`` of all passes per sentence,
     ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
@@ -142,13 +149,13 @@ def _gaps(runs: pd.DataFrame, params: Params) -> pd.DataFrame:
 
 def _gap(rows: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: Params) -> Any:
     run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
-    gaps = dict.fromkeys((*CLOSURES, *[BEST] * bool(params.get("fixed", ())), "cost"), float("nan"))
+    gaps = dict.fromkeys((*CLOSURES, *[BEST] * (BEST in params["columns"]), "cost"), float("nan"))
     for setting in (tuple(params["against"][1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
         oracle, *rivals = (rows.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
         fixed = [rows[key] for name in params.get("fixed", ()) if (key := (*run, name, *setting)) in rows]
         best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
         for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
-            if rival and oracle:
+            if column in gaps and rival and oracle:
                 gaps[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
         if rivals[0] and oracle:
             gaps["cost"] = row["calls"] / rivals[0]["calls"]
@@ -173,11 +180,12 @@ NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
     "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
     LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
-    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot, as EV has it.",
+    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
     DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
     "cost": "Cost: calls over Fixed Ratio's.",
+    "forward_cap": "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
     "calls": "Calls: forward passes a sentence as the paper counts them.",
     "slots": "Slots: canvas slots in these calls, a sentence.",
     "passes": "Passes: those really needed, a sentence.",
@@ -239,6 +247,9 @@ class SystemRow:
         return text if text == formats.NOT_AVAILABLE else f"{text}×"
 
     def closure(self, column: str) -> str:
+        """The share of the gap; none of a fixed ratio over a better one: how far it is below is no share of a gap."""
+        if column != "closure" and self.key["method"] in self.params.get("fixed", ()):
+            return formats.NONE
         counted = sum(not pd.isna(run[column]) for run in self.runs)
         return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
 
@@ -253,6 +264,11 @@ class SystemRow:
         ratios = self.params["grids"].get(self.key["direction"], {}).get(self.key["method"])
         return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
 
+    def probe_cap(self, steps: int = 0) -> str:
+        """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
+        probes = self.params["probes"][self.key["direction"]][self.key["method"]]
+        return formats.NONE if probes is None else f"{'≤ ' * (probes > 0)}{steps + probes}"
+
     def ratios(self) -> str:
         grid = self.grid()
         return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
@@ -263,9 +279,11 @@ Cells = Callable[[SystemRow], str]
 COLUMNS: dict[str, tuple[Column, Cells]] = {
     "order": (Column("Order"), lambda system: system.key["order"]),
     "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
+    "probe_cap": (Column("Probe cap", align="r"), SystemRow.probe_cap),
+    "forward_cap": (Column("Fwd cap", align="r"), lambda system: system.probe_cap(system.key["steps"])),
     "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
     "ratios": (Column("Ratios"), SystemRow.ratios),
-    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", 2)),
+    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", MAE.decimals)),
     "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
     LIMITS: (Column("Its 95 % CI"), SystemRow.closure_interval),
     "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
@@ -320,7 +338,7 @@ def systems(params: Params, frame: pd.DataFrame) -> list[SystemRow]:
 
 class Systems(OfStudy, TableReport):
     """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
-    the study asks for. Bold are the best scores of the systems that could be deployed."""
+    the study asks for. Bold are the best scores, and the lowest MAE, of the systems that could be deployed."""
 
     caption = (
         "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
@@ -335,21 +353,24 @@ class Systems(OfStudy, TableReport):
         return [*super().inputs(experiment), *timed]
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What the table shows, the system whose lead is tested, and the candidate ratios of each method."""
+        """What the table shows, the fixed ratios without an EOS slot, the system whose lead is tested, all ratios."""
         study, tables = experiment.studies[self.name], experiment.tables
         metrics = metrics_by_column(metrics_of(experiment.scoring))
         shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
         grids: dict[str, dict[str, Any]] = {}
+        probes: dict[str, dict[str, int | None]] = {}
         for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
             grids.setdefault(direction, {})[name] = method_settings(experiment, name, direction).get("ratios")
+            probes.setdefault(direction, {})[name] = _most_probes(experiment, name, direction)
         methods = dict.fromkeys(cell.method for cell in cells)
         fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
         return {
-            **({"fixed": fixed} if BEST in study.columns else {}),
+            "fixed": fixed,
             "columns": study.columns,
             "shown": list(dict.fromkeys(shown)),
             "against": [study.against, tables.order, tables.steps],
             "grids": grids,
+            **({"probes": probes} if {"probe_cap", "forward_cap"} & set(study.columns) else {}),
         }
 
     def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
@@ -377,14 +398,22 @@ class Systems(OfStudy, TableReport):
         return Table(head, sections, (*_notes(params), *notes.doubtful_gaps(params, shares), *timing))
 
 
+def _most_probes(experiment: Experiment, method: str, direction: str) -> int | None:
+    """At most so many all-mask passes choose a canvas: EV has one for each ratio; None of other methods that probe."""
+    if not canvas_needs_model(experiment, method):
+        return 0
+    ratios = method_settings(experiment, method, direction).get("ratios")
+    return len(ratios) if base_method(experiment, method) == "ev" and ratios else None
+
+
 def _timed(columns: Sequence[str]) -> bool:
     return bool(TIMED.keys() & set(columns))
 
 
 def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
-    metrics = metrics_by_column(system.params.metrics)
+    ranked = {**metrics_by_column(system.params.metrics), "mae": MAE}
     cells = (
-        TableCell(text(system), name in metrics and _is_best(system, rivals, name, metrics[name]))
+        TableCell(text(system), name in ranked and _is_best(system, rivals, name, ranked[name]))
         for name, (_, text) in columns.items()
     )
     return Group(_label(system), (TableRow(tuple(cells), shaded=system.is_tested),))
@@ -402,7 +431,8 @@ def _label(system: SystemRow) -> str:
 
 def _is_best(system: SystemRow, rivals: Sequence[SystemRow], name: str, metric: Metric) -> bool:
     deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
-    return system in deployable and system.mean[name] == best(metric)(rival.mean[name] for rival in deployable)
+    values = [rival.mean[name] for rival in deployable if not pd.isna(rival.mean[name])]
+    return system in deployable and bool(values) and system.mean[name] == best(metric)(values)
 
 
 def _heading(params: Params, place: Sequence[str], rows: Sequence[SystemRow]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from pathlib import Path
 
 from entropy_valley import plugins
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief
 from entropy_valley.model.families.base import Family, Release
 from entropy_valley.model.families.diffullama import DIFFULLAMA
 from entropy_valley.model.families.dream import DREAM, DREAM_INSTRUCT
@@ -17,8 +19,12 @@ FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, 
 __all__ = ["FAMILIES", "Family", "Release", "find_family"]
 
 
-def find_family(name: str) -> Family:
-    """The family of that name; a user's own is named ``module:NAME``. Raises InputError if there is none."""
+def find_family(name: str, file: Path | None = None) -> Family:
+    """The family of that name; a user's own is named ``module:NAME``. Raises InputError if there is none. A ``file``
+    that names it may be another's: it runs no code that this process has not imported before."""
+    if file and ":" in name and name.partition(":")[0] not in sys.modules:
+        remedy = "If you trust it, name it yourself: by --family, or in the config; or import its module first."
+        raise InputError(file, f"its family is code of someone's own, {brief(name)}", remedy)
     family = plugins.find("family", FAMILIES, name)
     if not isinstance(family, Family):
         raise InputError(f"family {name!r}", "is no Family", "Name an instance of backbone.families.Family.")

@@ -1,0 +1,357 @@
+"""Files of others: forms, checkpoints, adapters and shards of a store. Whatever they are, reading them ends soon: with
+their content, or with one error that names file, place, value and remedy. Nothing of them is executed."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import itertools
+import json
+import os
+import shutil
+import signal
+import zipfile
+
+import openpyxl
+import pytest
+import torch
+from human_evaluation.conftest import SIZES, sentences
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from entropy_valley import files
+from entropy_valley.checking import tiny
+from entropy_valley.decoding.inputs import read_identity
+from entropy_valley.decoding.translator import Translator
+from entropy_valley.errors import InputError
+from entropy_valley.human_evaluation import forms, pack
+from entropy_valley.human_evaluation.intake import read_forms
+from entropy_valley.human_evaluation.pack import Pack
+from entropy_valley.model import adapters
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import find_checkpoint, load_backbone
+from entropy_valley.store import Store
+
+SECONDS = 60  # of one reader; most need less than one
+CSV, XLSX, WEIGHTS, TOKENS = "en-zh.A.csv", "en-zh.A.xlsx", "model.safetensors", "tokenizer.json"
+INDEX, MATRICES, SETTINGS = "model.safetensors.index.json", "adapter_model.safetensors", "adapter_config.json"
+DEEP = "[" * 100_000
+ROWS = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """A folder of each kind whose files are in order."""
+    torch.set_num_threads(1)
+    root = tmp_path_factory.mktemp("originals")
+    family, modules = FAMILIES["llada"], [f"model.layers.{layer}.self_attn.q_proj" for layer in (0, 1)]
+    tiny.write(root / "checkpoint", "llada", eos=4)
+    generator = torch.Generator().manual_seed(0)
+    pairs = {name: tuple(torch.randn(shape, generator=generator) for shape in ((3, 32), (32, 3))) for name in modules}
+    (root / "adapter").mkdir()
+    adapters.write_adapter(adapters.Adapter(pairs, dict.fromkeys(pairs, 6.0)), root / "adapter", family)
+    files.write_json(root / "adapter" / "adapter.json", {"family": "llada", "spec": {"direction": "en-zh"}})
+    with Store(root / "store") as store:
+        store.put("a", [1])
+    next((root / "store").iterdir()).rename(root / "store" / "1.jsonl")
+    paper, _ = pack.make(sentences(), "en-zh", SIZES, seed=1)
+    (root / "forms").mkdir()
+    paper.write(root / "pack.json")
+    forms.write_csv(root / "forms" / CSV, paper, {row.id: ("1", "2", "3", "4", "Tie", "") for row in paper.rows})
+    forms.write_xlsx(root / "forms" / XLSX, paper, "A")
+    return root
+
+
+class Readers:
+    """Reads a folder of a kind."""
+
+    def __init__(self, originals):
+        self.originals = originals
+
+    def checkpoint(self, folder):
+        identity = read_identity(folder, None, find_checkpoint(folder)[1], "{src}", False)
+        identity.prompt.encode("a" * 60 + "!")
+        return load_backbone(folder, "llada")
+
+    def adapter(self, folder):
+        Translator.load(self.originals / "checkpoint", folder, ratios=[1.0], prompt="{src}")
+        adapters.export(folder, folder.with_name("exported"))
+        adapters.write_card(folder.with_name("exported"))
+
+    def forms(self, folder):
+        sheets = sorted(folder.iterdir())
+        return [read_forms([sheet], Pack.read(self.originals / "pack.json"), ["A"]) for sheet in sheets]
+
+    def store(self, folder):
+        with Store(folder) as store:
+            return store.get("a")
+
+
+@contextlib.contextmanager
+def in_time():
+    def late(*_):
+        pytest.fail(f"not read within {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# --- What is done to a file: each makes a function of its path.
+
+
+def text(content):
+    return lambda path: path.write_text(content)
+
+
+def keys(**changes):
+    return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def part(name, **changes):
+    """Keys of an object inside a JSON file."""
+
+    def change(path):
+        content = json.loads(path.read_text())
+        content[name] |= changes
+        path.write_text(json.dumps(content))
+
+    return change
+
+
+def pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def link(path):
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def larger(path):
+    with path.open("ab") as file:
+        file.truncate(2**36)  # of holes: it takes no room
+
+
+def tensors(change):
+    """``change`` of a tensor and its name gives those that the file has in its place."""
+    return lambda path: save_file(
+        {name: one for pair in load_file(path).items() for name, one in change(*pair).items()}, path
+    )
+
+
+def cells(**values):
+    """Cells of the sheet of ratings."""
+
+    def change(path):
+        book = openpyxl.load_workbook(path)
+        for place, value in values.items():
+            book["Ratings"][place] = value
+        book.save(path)
+
+    return change
+
+
+def about(*rows):
+    """The sheet Pack has these rows."""
+
+    def change(path):
+        book = openpyxl.load_workbook(path)
+        book.remove(book["Pack"])
+        sheet = book.create_sheet("Pack")
+        for row in rows:
+            sheet.append(row)
+        book.save(path)
+
+    return change
+
+
+def sheet(rows, compression=zipfile.ZIP_DEFLATED):
+    """The XML of the sheet of ratings."""
+
+    def change(path):
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        parts["xl/worksheets/sheet1.xml"] = f"{rows}</sheetData></worksheet>".encode()
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, content)
+
+    return change
+
+
+def encrypted(path):
+    content = bytearray(path.read_bytes())
+    for place in range(len(content) - 4):
+        if content[place : place + 4] == b"PK\1\2":
+            content[place + 8] |= 1
+    path.write_bytes(content)
+
+
+def rows(change):
+    """``change`` of the rows of a CSV file."""
+
+    def write(path):
+        out = io.StringIO()
+        csv.writer(out).writerows(change(list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline="")))))
+        path.write_text(out.getvalue(), encoding="utf-8")
+
+    return write
+
+
+def laughs():
+    entities = "".join(f'<!ENTITY {one} "{f"&{before};" * 10}">' for before, one in itertools.pairwise("abcdefghij"))
+    cell = '<row r="1"><c r="A1" t="inlineStr"><is><t>&j;</t></is></c></row>'
+    return f'<!DOCTYPE x [<!ENTITY a "{"ha" * 50}">{entities}]>{ROWS}{cell}'
+
+
+SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
+EXAMPLES = {
+    "forms": [
+        (XLSX, text("PK\3\4 no zip"), "no spreadsheet that can be read .*Open it"),
+        (XLSX, text(""), "no spreadsheet"),
+        (XLSX, encrypted, "no spreadsheet .*encrypted"),
+        (XLSX, about(["Annotator"]), None),
+        (XLSX, about(["Annotator", "B" * 1000]), "is the form of B{200}…, by its sheet Pack"),
+        (XLSX, cells(XFD1048576=" "), None),
+        (XLSX, sheet(f"{ROWS}<row>{'<c/>' * 2**22}</row>"), "unpacks to more than 8,388,608 bytes"),
+        (XLSX, sheet(ROWS, zipfile.ZIP_LZMA), "compressed in a way"),
+        (XLSX, sheet(laughs()), "no spreadsheet .*limit on input amplification"),
+        (XLSX, sheet(f'{ROWS}<row r="99999999999"><c r="A1"><v>1</v></c></row>'), "has no column ID, Source"),
+        (XLSX, sheet(f'{ROWS}<row r="1"><c r="A1" t="s"><v>99</v></c></row>'), "no spreadsheet"),
+        (XLSX, pipe, f"{XLSX}: is a pipe, not a file"),
+        (CSV, pipe, f"{CSV}: is a pipe, not a file"),
+        (CSV, folder, f"{CSV}: is a folder, not a file"),
+        (CSV, link, f"{CSV}: file not found"),
+        (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
+        (CSV, text("hello"), "does not begin with a column ID"),
+        (CSV, rows(lambda old: [[*row, "5"] for row in old]), None),
+        (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"has more than one column Adequacy A \(1-5\)"),
+        (CSV, rows(lambda old: [row[:-1] for row in old]), "has no column Notes"),
+        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is no CSV .field larger"),
+        (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is of pack(.|\n)* and 9[0-9]+ more"),
+    ],
+    "checkpoint": [
+        ("config.json", text("[1]"), "config.json: it is .1., but must be a JSON object"),
+        ("config.json", text(DEEP), "config.json:1: not JSON .nested too deeply"),
+        ("config.json", text(f'{{"n": {"1" * 5000}}}'), "not JSON .Exceeds the limit"),
+        ("config.json", keys(rope_theta=float("nan")), "rope_theta is nan, but must be a finite number"),
+        ("config.json", keys(rope_theta=0), "rope_theta is 0, but must be greater"),
+        ("config.json", keys(rms_norm_eps="1e-5"), "rms_norm_eps is '1e-5', but must be a valid number"),
+        ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
+        ("config.json", keys(embedding_size=0), "vocab_size is 0, but must be greater than 0"),
+        ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
+        ("config.json", keys(n_heads=5), "hidden_size 32 is no even number for each of 5 heads"),
+        ("config.json", keys(max_sequence_length=2**40), "max_position_embeddings is 1099511627776"),
+        ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
+        ("checkpoint.json", text("[]"), "checkpoint.json: it is .., but must be a JSON object"),
+        ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
+        (INDEX, text("{"), f"{INDEX}:1: not JSON"),
+        (INDEX, text('{"weight_map": {}}'), "weight_map is {}"),
+        (INDEX, text('{"weight_map": {"a": "../b.safetensors"}}'), "weight_map.a is '../b.s.*beside the index"),
+        (TOKENS, text("{"), "no tokenizer that can be read"),
+        (TOKENS, text('{"version": "1.0"}'), "no tokenizer that can be read"),
+        (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "no tokenizer .*parenthesis"),
+        (
+            TOKENS,
+            keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}),
+            f"{TOKENS}: is no tokenizer .*retry-limit",
+        ),
+        (TOKENS, keys(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}), "no tokenizer"),
+        (TOKENS, part("model", merges=[["q", "zzz"]]), "no tokenizer .*zzz"),
+        ("tokenizer_config.json", text("[]"), "tokenizer_config.json: it is"),
+        ("special_tokens_map.json", pipe, "is a pipe"),
+        (WEIGHTS, pipe, f"{WEIGHTS}: is a pipe"),
+        (WEIGHTS, folder, f"{WEIGHTS}: is a folder"),
+        (WEIGHTS, link, f"{WEIGHTS}: file not found"),
+        (WEIGHTS, lambda path: path.write_bytes((2**62).to_bytes(8, "little")), "not a whole safetensors file"),
+        (WEIGHTS, tensors(lambda name, one: {name: one.to(torch.int8)}), r"not in floating point: .*\(I8\)"),
+    ],
+    "adapter": [
+        (SETTINGS, text("[1]"), "it is .1., but must be a JSON object"),
+        (SETTINGS, text(DEEP), "nested too deeply"),
+        (SETTINGS, keys(lora_alpha="16"), "lora_alpha is '16', but must be a valid number"),
+        (SETTINGS, keys(lora_alpha=None), "lora_alpha is None"),
+        (SETTINGS, keys(lora_alpha=float("inf")), "lora_alpha is inf"),
+        (SETTINGS, keys(r=0), "r is 0, but must be greater than 0"),
+        (SETTINGS, keys(alpha_pattern=["q_proj"]), "alpha_pattern is .'q_proj'., but must be a JSON object"),
+        (SETTINGS, keys(alpha_pattern={"q_proj": None}), "alpha_pattern.q_proj is None"),
+        (SETTINGS, keys(alpha_pattern={"(": 1}), "alpha_pattern.* is '.', but must be a module's name"),
+        (SETTINGS, keys(rank_pattern={r"([\w.]+)+!": 1}), "but must be a module's name"),
+        (SETTINGS, keys(base_model_name_or_path=[1]), "base_model_name_or_path is .1."),
+        (SETTINGS, keys(use_dora="x" * 10**6), "use_dora is 'x+…. Give a plain"),
+        (MATRICES, pipe, "is a pipe"),
+        (MATRICES, larger, "more than 34,359,738,368"),
+        (MATRICES, tensors(lambda name, one: {"base_model.model." * 60_000 + "x": one}), "beside plain LoRA"),
+        (MATRICES, tensors(lambda name, one: {name: one.to(torch.complex64)}), "beside plain LoRA matrices"),
+        ("adapter.json", text("[1]"), "adapter.json: it is"),
+        ("adapter.json", keys(spec=5), "spec is 5, but must be a JSON object"),
+        ("adapter.json", keys(spec={"attention": "x"}), "spec.attention is 'x', but must be 'bidirectional'"),
+        ("adapter.json", keys(family=["llada"]), "family is .'llada'."),
+        ("adapter.json", keys(family="evil:FAMILY"), "adapter.json: its family is code of someone's own, evil:FAMILY"),
+    ],
+    "store": [
+        ("0.jsonl", os.mkfifo, None),
+        ("0.jsonl", lambda path: path.mkdir(), None),
+        ("0.jsonl", lambda path: path.symlink_to("nowhere"), None),
+        ("0.jsonl", text('{"key":"a","value":[1]'), None),
+        ("2.jsonl", text(f'{{"key":"b","value":{DEEP}}}\n'), None),
+        ("2.jsonl", text('{"key":"b","valu":1}\n'), None),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "problem"),
+    [pytest.param(kind, *one, id=f"{kind}-{place}") for kind in EXAMPLES for place, one in enumerate(EXAMPLES[kind])],
+)
+def test_a_hostile_file_is_one_error_in_time(originals, tmp_path, monkeypatch, kind, name, change, problem):
+    place = shutil.copytree(originals / kind, tmp_path / kind)
+    if kind == "forms":  # one of an annotator
+        (place / ({CSV: XLSX, XLSX: CSV}[name])).unlink()
+    change(place / name)
+    (tmp_path / "evil.py").write_text("raise SystemExit('executed')")
+    monkeypatch.chdir(tmp_path)
+    read = getattr(Readers(originals), kind)
+    if problem is None:
+        with in_time():
+            assert read(place)
+        return
+    with in_time(), pytest.raises(InputError, match=problem) as caught:
+        read(place)
+    assert str(place) in str(caught.value) and caught.value.remedy and len(str(caught.value)) < 100_000
+
+
+WORDS = (b"\0", b"\xff", b"{", b"[", b'"', b"null", b"-1", b"1e999", b"NaN", b"(", b"9" * 30, b"true", b"", b"<", b",,")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_is_one_error(originals, tmp_path, data):
+    """Bytes of any file are lost or become others."""
+    kind = data.draw(st.sampled_from(sorted(EXAMPLES)))
+    names = sorted(path.name for path in (originals / kind).iterdir())
+    shutil.rmtree(tmp_path / kind, ignore_errors=True)
+    shutil.rmtree(tmp_path / "exported", ignore_errors=True)
+    place = shutil.copytree(originals / kind, tmp_path / kind)
+    path = place / data.draw(st.sampled_from(names))
+    content = path.read_bytes()
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(content)))
+        lost = data.draw(st.integers(0, 20) | st.just(len(content)))
+        content = content[:start] + data.draw(st.sampled_from(WORDS) | st.binary(max_size=3)) + content[start + lost :]
+    path.write_bytes(content)
+    with in_time(), contextlib.suppress(InputError):
+        getattr(Readers(originals), kind)(place)
