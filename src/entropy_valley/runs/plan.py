@@ -278,7 +278,8 @@ def speeds(plan: Plan) -> str:
     texts += [f"of {', '.join(priors)} {papers}"] if priors else []
     others = len(measured_rules) + len(priors) < len(rules)
     slower = f", {plan.slower:.1f} times as long" * bool(measured_rules and not plan.gpus)
-    texts += [f"of {'the others' if texts else 'all'} as on two quiet cores{slower}"] if others else []
+    usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
+    texts += [f"of {'the others' if texts else 'all'} {usual}"] if others else []
     return "; ".join(texts)
 
 
