@@ -84,8 +84,12 @@ def report(experiment: Experiment, only: Mapping[str, Sequence[str]], cells: boo
     jobs = [audit.job(job) for job in (audit.inventory.all() if whole else dict.fromkeys(chains))]
     show(states, jobs, cells)
     if whole:
-        write_tsv(Path(experiment.results, "audit/matrix.tsv"), states)
-        pages.write_matrix(Path(experiment.results, "audit/matrix.html"), audit, states, STATES, _planned(audit, jobs))
+        folder = Path(experiment.results, "audit")
+        try:
+            write_tsv(folder / "matrix.tsv", states)
+            pages.write_matrix(folder / "matrix.html", audit, states, STATES, _planned(audit, jobs))
+        except InputError as error:  # another's results may be read-only
+            print(f"\nThe page of this audit is not written: {error}")
     return states
 
 
