@@ -27,9 +27,10 @@ MIXED = {
         "backbones": ["llada-tiny", "dream-7b"],
         "directions": ["en-zh", "en-de"],
         "seeds": [1, 2],
-        "seeds_of": {"dream-7b": [1]},
+        "seeds_of": {"dream-7b": [1], "llama3-tiny": [1]},
         "methods": ["oracle", "ratio", "ev", "cal"],
     },
+    "autoregressive": {"backbones": ["llama3-tiny"]},
     "valley": {"backbones": []},
 }
 

@@ -31,7 +31,7 @@ from entropy_valley.runs.audit import (
     versions,
 )
 from entropy_valley.runs.inventory import Inventory, Job
-from entropy_valley.runs.plan import Plan, counted, where, with_new_cells
+from entropy_valley.runs.plan import Plan, counted, where
 from entropy_valley.tables import pages
 from entropy_valley.tables.notes import made_by
 
@@ -84,16 +84,19 @@ def report(experiment: Experiment, only: Mapping[str, Sequence[str]], cells: boo
     jobs = [audit.job(job) for job in (audit.inventory.all() if whole else dict.fromkeys(chains))]
     show(states, jobs, cells)
     if whole:
-        write_tsv(Path(experiment.results, "audit/matrix.tsv"), states)
-        pages.write_matrix(Path(experiment.results, "audit/matrix.html"), audit, states, STATES, _planned(audit, jobs))
+        folder = Path(experiment.results, "audit")
+        try:
+            write_tsv(folder / "matrix.tsv", states)
+            pages.write_matrix(folder / "matrix.html", audit, states, STATES, _planned(audit, jobs))
+        except InputError as error:  # another's results may be read-only
+            print(f"\nThe page of this audit is not written: {error}")
     return states
 
 
 def _planned(audit: Audit, jobs: Sequence[JobState]) -> dict[Job, float]:
     """The seconds that each job which is not done will take; of a set, what is new in it."""
     left = [one.job for one in jobs if one.state != DONE]
-    new = {job: with_new_cells(audit, job) for job in left if job.cells}
-    return Plan(audit.experiment, left, [one.job for one in jobs if one.exists], new).seconds
+    return Plan.of(audit, left, [one.job for one in jobs if one.exists]).seconds
 
 
 def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:

@@ -81,7 +81,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
             content = yaml.load(file, _Loader)
     except FileNotFoundError:
-        raise InputError(path, "file not found", "Check the path given to --configfile.") from None
+        raise InputError(path, "file not found", "Check the path; write targets before --configfile.") from None
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

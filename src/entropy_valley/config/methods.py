@@ -45,11 +45,6 @@ def sees_reference(experiment: Experiment, method: str) -> bool:
     return _attribute(experiment, method, "sees_reference", False)
 
 
-def canvas_needs_model(experiment: Experiment, method: str) -> bool:
-    """Whether choosing a method's canvases takes a forward pass; Oracle and any Fixed Ratio take none."""
-    return _attribute(experiment, method, "probes", True) or needs_length_head(experiment, method)
-
-
 def _attribute(experiment: Experiment, method: str, attribute: str, default: bool) -> bool:
     """An attribute of a method's class. A reassigned method has no class, and needs nothing."""
     name = base_method(experiment, method)

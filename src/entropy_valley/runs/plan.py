@@ -43,7 +43,7 @@ START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; b
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
-GPUS, WIDTH, WHERE, LISTED = 8, 150, 56, 6  # of a node; columns of a line, and of wildcards; downloads by name
+GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
 
 # --- What jobs take.
 
@@ -213,8 +213,7 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
         return "none"
     sizes = [item.bytes for item in items]
     unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
-    more = f", … ({len(items)} in all)" * (len(items) > LISTED)
-    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items[:LISTED]))}{more}"
+    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items))}"
     large = None in sizes or sum(filter(None, sizes)) >= SMALL
     ask = ". To agree, add at the end of the command: --config confirm=yes"
     return text + ask * (large and not experiment.confirm)
@@ -250,9 +249,10 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
 
 def totals(plan: Plan) -> list[str]:
     """All jobs in some lines: time, the longest one, where times are from, downloads, disk, and what is assumed."""
-    many = f" (on {GPUS} GPUs {duration(plan.gpu_seconds / GPUS)} at best)"
-    gpu = f", {hours(plan.gpu_seconds)} GPU-hours{many}" if plan.gpu_seconds else ""
     longest, disk = max(plan.left, key=plan.seconds.get), plan.disk
+    least = max(plan.gpu_seconds / GPUS, plan.seconds[longest])
+    many = f" ({duration(plan.gpu_seconds)} on one GPU, at least {duration(least)} on {GPUS})"
+    gpu = f", {hours(plan.gpu_seconds)} GPU-hours{many}" if plan.gpu_seconds else ""
     parts = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     lines = [
         f"All:       {counted(len(plan.left), 'job')}, about {duration(sum(plan.seconds.values()))} one after the "
@@ -278,7 +278,8 @@ def speeds(plan: Plan) -> str:
     texts += [f"of {', '.join(priors)} {papers}"] if priors else []
     others = len(measured_rules) + len(priors) < len(rules)
     slower = f", {plan.slower:.1f} times as long" * bool(measured_rules and not plan.gpus)
-    texts += [f"of {'the others' if texts else 'all'} as on two quiet cores{slower}"] if others else []
+    usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
+    texts += [f"of {'the others' if texts else 'all'} {usual}"] if others else []
     return "; ".join(texts)
 
 

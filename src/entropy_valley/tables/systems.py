@@ -15,13 +15,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import (
-    base_method,
-    canvas_needs_model,
-    is_ratio_without_slot,
-    method_settings,
-    reassigned_methods,
-)
+from entropy_valley.config.methods import base_method, is_ratio_without_slot, method_settings, reassigned_methods
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
@@ -399,11 +393,11 @@ class Systems(OfStudy, TableReport):
 
 
 def _most_probes(experiment: Experiment, method: str, direction: str) -> int | None:
-    """At most so many all-mask passes choose a canvas: EV has one for each ratio; None of other methods that probe."""
-    if not canvas_needs_model(experiment, method):
-        return 0
-    ratios = method_settings(experiment, method, direction).get("ratios")
-    return len(ratios) if base_method(experiment, method) == "ev" and ratios else None
+    """At most so many all-mask passes choose a canvas: EV has one for each ratio; None of methods that are ours."""
+    base = base_method(experiment, method)
+    if base == "ev":
+        return len(method_settings(experiment, method, direction)["ratios"])
+    return 0 if base in ("oracle", "ratio") else None
 
 
 def _timed(columns: Sequence[str]) -> bool:
