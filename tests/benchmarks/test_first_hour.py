@@ -56,7 +56,7 @@ def test_a_step_that_fails_is_in_the_table_and_the_others_run(work):
         ("company", FAILED),
         ("COMET, company", OK),
     ]
-    assert "no tokenizer can be made of it" in rows[1][2]
+    assert "is no tokenizer that can be read" in rows[1][2]
 
 
 def test_a_step_ends_with_the_minutes(tmp_path):
