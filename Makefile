@@ -65,7 +65,7 @@ entropy-valley show results/$(1)/tables/main.md && \
 	'figures:  results/$(1)/figures   hero.pdf, entropy_valley.pdf and others' \
 	'states:   entropy-valley audit --configfile config/$(1).yaml' \
 	'Each sentence with the outputs of all methods; open it in a browser:' \
-	"file://$$PWD/$$(ls results/$(1)/pages/en-zh/*.html | head -1)"
+	"file://$$PWD/$$(ls results/$(1)/pages/*.html | tail -1)"
 endef
 
 # One worker more than the two cores it is tried on: some tests wait.
