@@ -100,14 +100,13 @@ class Fault(NamedTuple):
 
 
 def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
-    """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is its first output.
+    """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is one of its outputs.
 
     It may be a copy from another place. Its files may have another size than they were written with. It may have been
     made from files that were made again since, or edited if they are a user's own. Inputs that were moved away are not
     missed. The content of a result is not read again.
     """
-    name = str(first.relative_to(root))
-    if not f"/{record.path}".endswith(f"/{name}"):
+    if not f"/{record_path(record.path)}".endswith(f"/{record_path(first).relative_to(root)}"):
         yield Fault(f"is a copy of {record.path}")
         return
     for output, written in record.outputs.items():
@@ -128,7 +127,7 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
 
 def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
     """Where each input is now, its digest, and whether it is a result: the folder of results may have been moved."""
-    former = record.path.removesuffix(str(first.relative_to(root)))
+    former = str(record_path(record.path)).removesuffix(str(record_path(first).relative_to(root)))
     for path, digest in record.inputs.items():
         is_result = path.startswith(former)
         yield Path(root, path.removeprefix(former)) if is_result else Path(path), digest, is_result

@@ -152,6 +152,7 @@ def test_the_terminal_shows_the_main_table_and_the_audit(demo, entropy_valley):
     assert "Entropy-Valley" in entropy_valley("show", "results/smallest/tables/main.md")
     audit = entropy_valley("audit", "--configfile", "config.yaml", *demo.config_files())
     assert re.search(r"\b(\d+) cells: \1 done, 0 missing", audit)
+    assert "stale:" not in audit
 
 
 def test_translate_gives_the_workflows_translations(demo, entropy_valley, monkeypatch):

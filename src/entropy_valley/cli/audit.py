@@ -139,7 +139,8 @@ def show(states: Sequence[CellState], jobs: Sequence[JobState], cells: bool = Fa
     for table in (_runs(states), _rules(jobs)):
         console.print(table)
         console.print()
-    for line in (*reasons(states, jobs), *(note.text for note in made_by(versions(jobs)))):
+    why = reasons(states, jobs, None if cells else REASONS)
+    for line in (*why, *(note.text for note in made_by(versions(jobs)))):
         console.print(line, soft_wrap=True)
     if cells:
         console.print(_cells(states))
@@ -204,9 +205,9 @@ def _counted(group: Sequence[CellState | JobState], states: Sequence[str]) -> li
     return [str(len(group)), *(str(counts[state] or "–") for state in states)]
 
 
-def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = ()) -> Iterator[str]:
+def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = (), limit: int | None = None) -> Iterator[str]:
     """Why cells are not done, the same reason once: the rule, the reason, the cells, and logs of failures; then why
-    other jobs are not."""
+    other jobs are not. At most ``limit`` reasons of each state."""
     groups: dict[tuple[str, str, str], dict[Cell | Job, Reason]] = {}
     shown = set()
     for one in states:
@@ -219,7 +220,7 @@ def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = ()) -> Itera
                 groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.job] = reason
     for state in (STALE, MISSING):
         of_state = {key: group for key, group in groups.items() if key[0] == state}
-        for (_, rule, text), group in list(of_state.items())[:REASONS]:
+        for (_, rule, text), group in list(of_state.items())[:limit]:
             yield f"{state}: {rule}: {text} ({_number(group)})"
             cells = [_coordinates(one) for one in group if isinstance(one, Cell)]
             if rows := cells or [one.wildcards for one in group if one.wildcards]:
@@ -228,8 +229,8 @@ def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = ()) -> Itera
             yield from (f"    log: {log}" for log in logs[:LOGS])
             if len(logs) > LOGS:
                 yield f"    … and {len(logs) - LOGS} more logs beside it"
-        if len(of_state) > REASONS:
-            yield f"{state}: … and {len(of_state) - REASONS} more reasons; --cells --state {state} lists all"
+        if limit and len(of_state) > limit:
+            yield f"{state}: … and {len(of_state) - limit} more reasons; --cells lists all"
 
 
 def _number(group: Iterable[Cell | Job]) -> str:

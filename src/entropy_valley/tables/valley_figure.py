@@ -117,7 +117,7 @@ def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
             label = params.label("backbones", backbone)
             draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
         axes.set_title(params.place(direction, testset))
-        axes.set_xlabel("slots beside the reference")
+        axes.set_xlabel("canvas length − reference length (slots)")
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes.margins(y=0.1)
         if first:
