@@ -148,6 +148,7 @@ def valley_cells(experiment: Experiment) -> list[Cell]:
     """EV's cells under the order and budget of the main tables, for the runs and test sets whose all-mask canvases are
     shown; backbones outside the matrix come last."""
     matrix, tables, shown = experiment.matrix, experiment.tables, experiment.valley.backbones
+    seeds = experiment.valley.seeds
     if "ev" not in matrix.methods:
         return []
     inside = [name for name in matrix.backbones if shown is None or name in shown]
@@ -155,6 +156,7 @@ def valley_cells(experiment: Experiment) -> list[Cell]:
     return [
         Cell(run, testset, "ev", tables.order, tables.steps)
         for run in runs(experiment, [*inside, *outside])
+        if seeds is None or run.seed in seeds
         for testset in experiment.directions[run.direction].tests
     ]
 

@@ -758,6 +758,7 @@ class Valley(Section):
     backbones: AnyNames | None = Field(
         None, description="of the figure entropy_valley, in the matrix or not; null: those of it; none: no such figure"
     )
+    seeds: list[int] | None = Field(None, description="the training runs; null: all of a backbone")
     offset: PositiveInt = Field(6, description="slots on either side of the reference's length")
     ratios: Ratios = Field(
         [round(0.40 + 0.05 * step, 2) for step in range(23)], description="the dense grid; a canvas of each, as EV's"
