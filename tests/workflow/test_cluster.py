@@ -228,4 +228,4 @@ def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, tmp_path,
     profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
     status, said = check()
     assert status == 1 and "Requested node configuration is not available`: lower mem_mb" in said
-    assert [job.id for job in cluster.jobs()] == before
+    assert {job.id for job in cluster.jobs()} <= {*before}  # SLURM forgets finished jobs after a while
