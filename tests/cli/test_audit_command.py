@@ -115,6 +115,12 @@ def test_some_cells_are_listed_on_request_and_no_file_is_written(results, comman
     assert not Path("results/demo/audit").exists()
 
 
+def test_it_is_printed_where_its_page_cannot_be_written(results, command):
+    Path("results/demo/audit").write_text("a file in the place of the folder")
+    status, text = command()
+    assert status == 0 and "The page of this audit is not written" in text and "results/demo/audit" in text
+
+
 def test_it_ends_with_an_error_only_if_asked(results, command):
     LOST.write_text("")
     assert command()[0] == 0

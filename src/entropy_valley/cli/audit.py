@@ -88,7 +88,7 @@ def report(experiment: Experiment, only: Mapping[str, Sequence[str]], cells: boo
         try:
             write_tsv(folder / "matrix.tsv", states)
             pages.write_matrix(folder / "matrix.html", audit, states, STATES, _planned(audit, jobs))
-        except InputError as error:  # another's results may be read-only
+        except OSError as error:  # another's results may be read-only
             print(f"\nThe page of this audit is not written: {error}")
     return states
 
