@@ -6,7 +6,7 @@ PYTHON ?= $(shell for one in python3.11 python3.12 python3; do \
 	$$one -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2> /dev/null && echo $$one && break; done)
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
-# The build of torch that was asked for last; none: what pip's own index offers. Modules of clusters set CUDA, too.
+# The build of torch that was asked for last; none: see INSTALL_TORCH. Modules of clusters set CUDA, too.
 ifneq ($(origin CUDA),command line)
 CUDA := $(shell cat $(VENV)/.cuda 2> /dev/null)
 endif

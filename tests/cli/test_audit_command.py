@@ -8,7 +8,7 @@ import fake_chain
 import pytest
 import yaml
 
-from entropy_valley import cli, tables
+from entropy_valley import tables
 from entropy_valley.cli import audit
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.expand import overlay
@@ -44,16 +44,11 @@ def results(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
+def command(status_of, capsys):
     """Run `entropy-valley audit`: its exit status, and what it prints."""
 
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["entropy-valley", "audit", *arguments, "--configfile", *FILES])
-        try:
-            cli.main()
-        except SystemExit as end:
-            return end.code, capsys.readouterr().out
-        return 0, capsys.readouterr().out
+        return status_of("audit", *arguments, "--configfile", *FILES), capsys.readouterr().out
 
     return run
 

@@ -13,7 +13,7 @@ import yaml
 from bench import Bench
 from tiny_checkpoints import SOURCES
 
-from entropy_valley import cli, files
+from entropy_valley import files
 from entropy_valley.cli import configs
 
 LONG = "word " * 5000
@@ -42,19 +42,14 @@ def config(tmp_path_factory, checkpoints):
 
 
 @pytest.fixture
-def translate(config, monkeypatch, capsysbinary):
+def translate(config, status_of, monkeypatch, capsysbinary):
     """The lines on stdout, the text on stderr and the exit status for the lines on stdin."""
 
     def run(lines, *options):
         asked = ["translate", "--configfile", config, "--direction", "en-de", "--backbone", "mine", "--steps", 4]
-        monkeypatch.setattr(sys, "argv", ["entropy-valley", *map(str, [*asked, *options])])
         text = lines if isinstance(lines, bytes) else "".join(f"{line}\n" for line in lines).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            status = ended.code
+        status = status_of(*asked, *options)
         out, said = capsysbinary.readouterr()
         return out.decode().splitlines(), said.decode(), status
 

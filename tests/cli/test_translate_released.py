@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from fake_hub import serve
 from tiny_adapters import AUTHORS_TARGETS, peft_save
 from tiny_checkpoints import SOURCES
 
-from entropy_valley import Translator, cli, hub, released
+from entropy_valley import Translator, hub, released
 from entropy_valley.model import checkpoint
 
 RATIOS = {"en-zh": [0.6, 0.8, 1.0]}
@@ -49,14 +48,9 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capfd):
+def run(status_of, capfd):
     def run(*options):
-        monkeypatch.setattr(sys, "argv", ["entropy-valley", "translate", *map(str, options)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            status = ended.code
+        status = status_of("translate", *options)
         out, log = capfd.readouterr()
         return out.splitlines(), log, status
 

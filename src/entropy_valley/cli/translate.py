@@ -23,6 +23,7 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import INSTALLED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
+from entropy_valley.config.released import RELEASED
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.errors import InputError, listed, unknown
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 BATCH = 64
 STDIN = "stdin"
-RELEASED = "config/released.yaml"
 YES = "--yes"
 Line = tuple[int, str]  # its number, from 1, and its text
 

@@ -8,6 +8,8 @@ from entropy_valley.config.load import INSTALLED, base_files, load_files
 from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError, unknown
 
+RELEASED = "config/released.yaml"
+
 
 def released(direction: str) -> dict[str, Any]:
     """What belongs together for a direction, such as ``en-zh``, as arguments of ``Translator.load``.
@@ -15,7 +17,7 @@ def released(direction: str) -> dict[str, Any]:
     ``backbone`` and ``adapter`` are repositories of the hub, ``prompt`` is that of the adapter's training, and
     ``ratios`` are those that EV tries in the paper. Raises InputError for a direction without a released adapter.
     """
-    experiment = load_files([*base_files(INSTALLED), INSTALLED / "config/released.yaml"])
+    experiment = load_files([*base_files(INSTALLED), INSTALLED / RELEASED])
     backbone = experiment.tables.backbone
     adapters = experiment.released[backbone]
     if direction not in adapters:

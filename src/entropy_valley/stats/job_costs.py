@@ -9,9 +9,10 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.provenance import REPORTS
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
-REPORTS = ("table", "comparison", "figure", "page")  # rules that only show results; some end while `cost` is made
+SHOWING = (*REPORTS, "page")  # rules that only show results; some end while `cost` is made
 ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU
 
 
@@ -21,10 +22,10 @@ def gpus(device: str, processes: int) -> dict[str, int]:
 
 
 def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
-    """One row for each stage, in order of its hours; a stage is a rule but for :data:`REPORTS`. ``hours`` are as if one
+    """One row for each stage, in order of its hours; a stage is a rule but for :data:`SHOWING`. ``hours`` are as if one
     job ran after another, ``gpu_hours`` these times the GPUs of a job, see :func:`gpus`. Attempts that failed are not
     counted."""
-    seconds = finished_seconds(benchmarks, but=REPORTS)
+    seconds = finished_seconds(benchmarks, but=SHOWING)
     jobs = [(job.partition("/")[0], 1, took / 3600) for job, took in seconds.items()]
     rows = pd.DataFrame([(*row, row[2] * gpus.get(row[0], 0)) for row in jobs], columns=COLUMNS)
     whole = rows.groupby("stage", as_index=False).sum()
