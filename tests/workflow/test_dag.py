@@ -159,7 +159,7 @@ CHANGES = {
     ),
     "all-mask canvases of finished runs": (
         {"valley": {"backbones": ["llada-tiny"]}},
-        {f"diagnose {run}" for run in of(".llada-tiny.")} | {"figure entropy_valley", "figure selector_checks", "all"},
+        {f"diagnose {run}" for run in of(".llada-tiny.1")} | {"figure entropy_valley", "figure selector_checks", "all"},
     ),
     "statistics that a method uses": ({"length_statistics": {"pairs": 50}}, sets(RUNS) | AGGREGATES),
     "the learning rate": ({"training": {"learning_rate": 5.0e-4}}, trained(RUNS | AR_RUNS) | AGGREGATES),
