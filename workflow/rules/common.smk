@@ -91,13 +91,12 @@ def dataset_of(source):
 
 
 def reading(source):
-    """Where a source's data set is, how many rows it must have, and where its commit is kept."""
+    """Where a source's data set is, and how many rows it must have."""
     name = paths.dataset_of(EXPERIMENT, source)
     return dict(
         folder=paths.dataset_folder(EXPERIMENT, name) if name else None,
         rows=EXPERIMENT.sources[source].total,
-        commits=f"{R}/datasets",
-        confirm=EXPERIMENT.confirm,
+        confirm=EXPERIMENT.confirm,  # small archives, such as those of test sets, are downloaded where they are read
     )
 
 

@@ -95,8 +95,6 @@ class Profile:
         if experiment.decoding.shards > 1:
             rules["shard"] = None
             on_gpu.pop("translate", None)
-        if not experiment.corpus.on_cluster:
-            rules.pop("corpus", None)
         own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *on_gpu}
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
         for rule in [*(rule for rule in rules if rule in own), OTHERS]:
