@@ -16,7 +16,7 @@ from huggingface_hub.errors import GatedRepoError, HFValidationError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import filter_repo_objects
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.machine import amount
 
@@ -112,14 +112,22 @@ def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, op
 def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> None:
     """Download the files that match ``patterns`` into ``folder``; an interrupted download resumes.
 
-    Files that match but are not of this commit are removed. Raises InputError if no file matches, if the hub cannot be
-    reached, and for files whose size or sha256 is not the hub's.
+    Files that match but are not of this commit are removed. Raises InputError if no file matches, if there is too
+    little free space, if the hub cannot be reached, and for files whose size or sha256 is not the hub's.
     """
     wanted = source.matching(patterns)
+    place, space = folder.absolute().parent, machine.free(folder)
     gate = f"gated: accept it at {source.page}, then `hf auth login`" if source.gated else "not gated"
     size = amount(sum(file.size for file in wanted))
-    print(f"{source.repository} at {source.commit}: {len(wanted)} files, {size}", file=sys.stderr)
+    what = f"{source.repository} at {source.commit}: {len(wanted)} files, {size}"
+    print(f"{what}, into {place} ({amount(space)} free)", file=sys.stderr)
     print(f"  licence {source.licence} ({gate})", file=sys.stderr, flush=True)
+    present = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # of an interrupted download
+    missing = sum(file.size for file in wanted) - present
+    if missing > space:
+        remedy = "Free space, or name another folder: `models` in the config, or ENTROPY_VALLEY_CACHE for a command."
+        problem = f"{source.repository} needs {amount(missing)} more, and {amount(space)} are free there"
+        raise InputError(place, problem, remedy)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     names = [file.name for file in wanted]
     with _clear_errors(source.repository, source.commit, key, source.kind, patterns * (source.kind == "dataset")):

@@ -63,6 +63,7 @@ def test_the_matrix_without_studies(paper):
     planned = by_rule(paper.planned(over={"tables": {"studies": []}}))
     runs, autoregressive, instruct = 3 * 3 * 3, 3 * 3, 6  # backbones, directions, seeds; variants
     assert planned == {
+        "fetch_dataset": 2,  # zh-en and de-en
         "corpus": 3,
         "testset": 3 + 1,
         "overlap": 3 + 1,
