@@ -155,7 +155,7 @@ REQUESTS = [("# constraint: a100_80gb ", "  constraint: ib&a100_80gb "), ("# gpu
         (f"drained|{LARGE}", "drained"),
         (f"{IDLE}\ndown*|{LARGE}\nreserved|{LARGE}", "down or reserved"),
         (f"drained|{LARGE}\nidle|{LARGE}", None),  # refused for another reason
-        ("drained|96|300000|gpu:a100:8|ib,a100_80gb", None),  # too little memory for the second attempt
+        ("drained|96|100000|gpu:a100:8|ib,a100_80gb", None),
         ("drained|8|500000|gpu:a100:8|ib,a100_80gb", None),
         ("drained|96|500000|gpu:a100:4,gpu:h100:8|ib,a100_80gb", None),
         ("drained|96|500000|gpu:a100:8|ib", None),

@@ -241,7 +241,7 @@ def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, check, tm
     finally:
         cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=UNLIMITED")
     train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and re.search("partition gpu grants .*30.*: lower runtime", train), train
+    assert status == 1 and re.search("partition gpu grants .*30.*: set `max_runtime: 30`", train), train
     profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
     status, said = check()
     assert status == 1 and "Requested node configuration is not available`: lower mem_mb" in said
