@@ -132,6 +132,17 @@ def given_files(wildcards):
     return [local(path) for path in files if os.path.exists(path)]
 
 
+def all_gpus(wildcards, resources):
+    """The GPUs of a training. Ends a run that allows fewer before anything is downloaded: Snakemake would start the
+    training with those."""
+    wanted = GPU * EXPERIMENT.training.processes
+    if resources.gpu < wanted:
+        remedy = "Set `training.processes` in a config to the number of GPUs."
+        problem = f"fewer than the {wanted} that a training takes (`training.processes`)"
+        raise WorkflowError(str(errors.InputError(f"--resources gpu={resources.gpu}", problem, remedy)))
+    return wanted
+
+
 def training(wildcards):
     """How a training runs. ``tested`` are the test sets with whose references its backbone must cope: better told
     before a training than after."""
