@@ -12,7 +12,7 @@ from typing import Literal
 
 from entropy_valley.errors import InputError
 
-# --- By a keyed hash: one pass, bounded memory, independent of the order of the stream.
+# --- By a keyed hash: one pass, bounded memory, independent of the order of the pairs.
 
 Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
