@@ -1,7 +1,8 @@
 """What the jobs of a dry run will take: hours, GPU-hours, disk and downloads, before any of them runs.
 
 The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
-second does is measured from finished jobs, where there are any. Which jobs run, Snakemake decides.
+second does is measured: from finished jobs where there are any, else from the passes that `check` timed. Which jobs run,
+Snakemake decides.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import machine
-from entropy_valley.checking import subject
+from entropy_valley.checking import checks, subject
 from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Run
@@ -23,16 +24,19 @@ from entropy_valley.config.schema import checkpoints
 from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.results import system_of
 from entropy_valley.runs.audit import Audit, concerns
-from entropy_valley.runs.inventory import Job
+from entropy_valley.runs.inventory import LOCAL, Job
 from entropy_valley.runs.work import Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
-from entropy_valley.stats.job_costs import finished_seconds, gpus
+from entropy_valley.stats.job_costs import CORES, finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
-PAPERS = 420.0  # GPU-hours on H20 of the paper's "full experimental grid"
-# Operations a second, where no job of a kind has finished. On a GPU, that with which the whole matrix of config.yaml
-# takes the paper's hours; a test computes it again. On a CPU, those of the demo on two cores: small models are slow.
-GPU = 4.6e13
+# What is published of times on H20: the GPU-hours of the paper's "full experimental grid", those of a training in the
+# README of the authors' code, and the seconds of a sentence (EV, T = 32, En→Zh) with the paper's decoder.
+PAPERS, TRAINING, SENTENCE = 420.0, 6.0, 1.7
+# Operations a second with which the matrix of config.yaml takes just these; a test computes them again. GPU stands for
+# every job of which nothing was measured, but COMET computes in float32: an H20 has 44 TFLOP/s there, 148 in bfloat16.
+GPU, GPU_TRAINING, GPU_DECODER, FLOAT32 = 4.6e13, 5.3e13, 9.1e12, 44 / 148
+# On a CPU, those of the demo on two cores: small models are slow.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
 # Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
@@ -41,8 +45,11 @@ USUAL |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
 LONG = USUAL | {"corpus": 3 * 3600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
+FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
+SOURCES = FINISHED, CHECKED, ASSUMED = "finished", "checked", "assumed"  # where the speed of a job is from
+PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
 GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
 
 # --- What jobs take.
@@ -75,30 +82,65 @@ class Plan:
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
         self._work = {job: work[part] / max(1, self.gpus.get(job.rule, 0)) for job, part in parts.items()}
-        self.speeds, self.slower = {}, 1.0  # nothing is measured
+        self.passes = checks.pass_speeds(Path(experiment.results, "work", "checks")) if self.gpus else {}
+        self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
         self.seconds = {job: self._seconds(job) for job in self.left}
-        self.gpu_seconds = sum(took * self.gpus.get(job.rule, 0) for job, took in self.seconds.items())
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job], done: Sequence[Job]) -> Plan:
         """Of jobs that Snakemake has chosen; of sets only what is new."""
         return cls(audit.experiment, left, done, {job: with_new_cells(audit, job) for job in left if job.cells})
 
-    def speed(self, kind: str) -> tuple[float, int]:
-        """Work a second of a kind of jobs, and how many finished ones say so."""
+    def minutes(self, job: Job) -> int:
+        """The time limit that a job requests."""
+        return max(15, round(1.5 * self.seconds[job] / 60) + 10)
+
+    def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
+        """GPU-hours that jobs use, and those that their time limits reserve."""
+        held = [(job, self.gpus[job.rule]) for job in jobs if job.rule in self.gpus]
+        used = sum(self.seconds[job] * count / 3600 for job, count in held)
+        return used, sum(self.minutes(job) * count / 60 for job, count in held)
+
+    def cpu_hours(self, jobs: Iterable[Job]) -> float:
+        return sum(self.seconds[job] * CORES.get(job.rule, 1) / 3600 for job in jobs)
+
+    def papers_hours(self, training: float = GPU, decoder: float = GPU) -> float:
+        """GPU-hours of all jobs on the paper's GPUs, whatever was measured here."""
+        seconds = {job: self._start(job) + self._work[job] / self._assumed(kind_of(job), training, decoder)
+                   for job in self.left if job.rule in self.gpus}  # fmt: skip
+        return sum(took * self.gpus[job.rule] / 3600 for job, took in seconds.items())
+
+    @property
+    def allocated(self) -> list[Job]:
+        """The jobs that a cluster runs, one allocation each."""
+        local = LOCAL if self.experiment.corpus.on_cluster else (*LOCAL, "corpus")
+        return [job for job in self.left if job.rule not in local]
+
+    def speed(self, job: Job) -> tuple[float, str]:
+        """Work a second of a job, and where that is from."""
+        kind, name = kind_of(job), job.wildcards.get("backbone")
         if kind in self.speeds:
-            return self.speeds[kind]
-        if kind in CPU:
-            return GPU if self.gpus else CPU[kind], 0
-        return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT), 0
+            return self.speeds[kind], FINISHED
+        checkpoint = paths.checkpoint_of(self.experiment, name) if kind in PASSES and self.passes else None
+        if checkpoint in self.passes:
+            return self.passes[checkpoint], CHECKED
+        return self._assumed(kind), ASSUMED
+
+    def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
+        """Work a second of a kind of jobs of which nothing was measured."""
+        if kind not in CPU:
+            return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT)
+        if not self.gpus:
+            return CPU[kind]
+        return {"train": training, "score": GPU * FLOAT32}.get(kind, decoder)
 
     def _seconds(self, job: Job) -> float:
         """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
-        speed, finished = self.speed(kind_of(job))
-        return (self._start(job) + self._work[job] / speed) * (1 if finished else self.slower)
+        speed, source = self.speed(job)
+        return (self._start(job) + self._work[job] / speed) * (1 if source == FINISHED else self.slower)
 
-    def _measured(self) -> tuple[dict[str, tuple[float, int]], float]:
+    def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
         times, groups = measured(self.experiment.results), {}
@@ -106,7 +148,8 @@ class Plan:
         for job in done:
             took = times[job.name]
             groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-        speeds = {kind: (sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9), len(rows))
+            self.finished[job.rule] += 1
+        speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
                   for kind, rows in groups.items()}  # fmt: skip
         usual = sum(map(self._seconds, done))
         return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
@@ -234,53 +277,74 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
 
 
 def table(plan: Plan, why: Mapping[Job, str]) -> str:
-    """A row for each rule: jobs, cells, time, and the reasons of its jobs."""
-    gpu = plan.experiment.device == "cuda"
-    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours"] * gpu, "of", "why"]]
+    """A row for each rule: jobs, cells, time, GPU-hours, and the reasons of its jobs; at last a row for all."""
+
+    def row(name: str, jobs: Sequence[Job], *last: str) -> list[str]:
+        cells = str(sum(len(job.cells) for job in jobs) or "")
+        spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
+        return [name, str(len(jobs)), cells, duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
+
+    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "of", "why"]]
     for rule in dict.fromkeys(job.rule for job in plan.left):
         jobs = [job for job in plan.left if job.rule == rule]
-        seconds = sum(plan.seconds[job] for job in jobs)
-        times = [duration(seconds), *[hours(seconds * plan.gpus.get(rule, 0))] * gpu]
-        cells = str(sum(len(job.cells) for job in jobs) or "")
-        wildcards = where([job.wildcards for job in jobs])
-        rows.append([rule, str(len(jobs)), cells, *times, wildcards, reasons(why[job] for job in jobs)])
-    return aligned(rows)
+        rows.append(row(rule, jobs, where([job.wildcards for job in jobs]), reasons(why[job] for job in jobs)))
+    return aligned([*rows, row("all", plan.left, "", "")])
 
 
 def totals(plan: Plan) -> list[str]:
-    """All jobs in some lines: time, the longest one, where times are from, downloads, disk, and what is assumed."""
+    """All jobs in some lines: the longest one, what a cluster runs, a range of GPU-hours, where times are from, downloads,
+    disk, and what is assumed."""
     longest, disk = max(plan.left, key=plan.seconds.get), plan.disk
-    least = max(plan.gpu_seconds / GPUS, plan.seconds[longest])
-    many = f" ({duration(plan.gpu_seconds)} on one GPU, at least {duration(least)} on {GPUS})"
-    gpu = f", {hours(plan.gpu_seconds)} GPU-hours{many}" if plan.gpu_seconds else ""
     parts = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     lines = [
-        f"All:       {counted(len(plan.left), 'job')}, about {duration(sum(plan.seconds.values()))} one after the "
-        f"other{gpu}; the longest: {longest.name} ({duration(plan.seconds[longest])})",
+        f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
+        *(_on_a_cluster(plan) if plan.gpus else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
-        *([f"Disk:      about {machine.amount(disk.total())} ({parts})"] if parts else []),
+        *(
+            [f"Disk:      about {machine.amount(disk.total())} ({parts}), {FILES * len(plan.left):,} files"]
+            if parts
+            else []
+        ),
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
 
+def _on_a_cluster(plan: Plan) -> Iterator[str]:
+    """What is asked of those who run a cluster, and what is published of GPU-hours where some were not measured."""
+    jobs, (used, reserved) = plan.allocated, plan.gpu_hours(plan.left)
+    with_gpus = [job for job in jobs if job.rule in plan.gpus]
+    least = max(used * 3600 / GPUS, *map(plan.seconds.get, with_gpus), 0)
+    yield (
+        f"Cluster:   {counted(len(jobs), 'allocation')}, {len(with_gpus)} with GPUs: {hours(used)} GPU-hours, "
+        f"{hours(reserved)} with all of their time limits, {hours(plan.cpu_hours(jobs))} CPU-hours; {duration(used * 3600)} on one "
+        f"GPU, at least {duration(least)} on {GPUS}"
+    )
+    published = {
+        f"if config.yaml takes the paper's {PAPERS:.0f}": plan.papers_hours(),
+        f"if a training takes the {TRAINING:.0f} of the authors' README": plan.papers_hours(training=GPU_TRAINING),
+        f"if a sentence takes the {SENTENCE} s of the paper's decoder": plan.papers_hours(decoder=GPU_DECODER),
+    }
+    if any(plan.speed(job)[1] == ASSUMED for job in with_gpus):
+        texts = ", ".join(f"{hours(took)} {text}" for text, took in published.items())
+        yield f"Range:     {hours(min(published.values()))} to {hours(max(published.values()))} GPU-hours on H20: {texts}"
+
+
 def speeds(plan: Plan) -> str:
     """Where the times of rules are from."""
-    rules: dict[str, set[str]] = {}
-    for job in plan.left:
-        rules.setdefault(job.rule, set()).add(kind_of(job))
-    finished = {rule: sum(plan.speed(kind)[1] for kind in kinds) for rule, kinds in rules.items()}
-    measured_rules = [f"{rule} ({count})" for rule, count in finished.items() if count]
-    priors = [rule for rule, count in finished.items() if rule in plan.gpus and not count]
-    texts = [f"of {', '.join(measured_rules)} from finished jobs here"] if measured_rules else []
-    papers = f"as if the whole matrix of config.yaml took the paper's {PAPERS:.0f} GPU-hours on H20"
-    texts += [f"of {', '.join(priors)} {papers}"] if priors else []
-    others = len(measured_rules) + len(priors) < len(rules)
-    slower = f", {plan.slower:.1f} times as long" * bool(measured_rules and not plan.gpus)
+    rules = {source: dict.fromkeys(job.rule for job in plan.left if plan.speed(job)[1] == source) for source in SOURCES}
+    finished = [f"{rule} ({plan.finished[rule]})" for rule in rules[FINISHED]]
+    papers, others = ([rule for rule in rules[ASSUMED] if (rule in plan.gpus) == on_gpu] for on_gpu in (True, False))
+    measured_here = {
+        "from finished jobs here": finished,
+        "from full passes that `entropy-valley check` timed here": rules[CHECKED],
+        f"as if the whole matrix of config.yaml took the paper's {PAPERS:.0f} GPU-hours on H20": papers,
+    }
+    texts = [f"of {', '.join(names)} {source}" for source, names in measured_here.items() if names]
+    slower = f", {plan.slower:.1f} times as long" * bool(finished)
     usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
-    texts += [f"of {'the others' if texts else 'all'} {usual}"] if others else []
-    return "; ".join(texts)
+    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * bool(others)])
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:
@@ -317,9 +381,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def hours(seconds: float) -> str:
+def hours(number: float) -> str:
     """Hours with two digits."""
-    return f"{seconds / 3600:,.0f}" if seconds >= 36_000 else f"{seconds / 3600:.2g}" if seconds else "–"
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"
 
 
 def duration(seconds: float) -> str:
