@@ -271,8 +271,8 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     padded = f" padded to {fill}" if fill else ""
     peak = f", {machine.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
     return (
-        f"{tokens} tokens{padded} in {seconds:.3f} s, {per_second / 1e9:,.0f} GFLOP/s "
-        f"({100 * share:.0f} % of the products' speed){peak}: a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
+        f"{tokens} tokens{padded} in {seconds:.3f} s, {per_second / 1e9:,.0f} GFLOP/s ({100 * share:.0f} % of the "
+        f"products' speed){peak}: a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
     )
 
 

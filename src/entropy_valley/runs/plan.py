@@ -1,14 +1,13 @@
 """What the jobs of a dry run will take: hours, GPU-hours, disk and downloads, before any of them runs.
 
 The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
-second does is measured: from finished jobs where there are any, else from the passes that `check` timed. Which jobs run,
-Snakemake decides.
+second does is measured: from finished jobs where there are any, else from the passes that `check` timed. Which jobs
+run, Snakemake decides.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,21 +21,20 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import checkpoints
 from entropy_valley.data.sources.huggingface import HuggingFace
-from entropy_valley.results import system_of
+from entropy_valley.results import TRANSLATIONS, system_of
+from entropy_valley.runs import limits
 from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.inventory import LOCAL, Job
-from entropy_valley.runs.work import Work, kind_of
+from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import CORES, finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
-# What is published of times on H20: the GPU-hours of the paper's "full experimental grid", those of a training in the
-# README of the authors' code, and the seconds of a sentence (EV, T = 32, En→Zh) with the paper's decoder.
-PAPERS, TRAINING, SENTENCE = 420.0, 6.0, 1.7
-# Operations a second with which the matrix of config.yaml takes just these; a test computes them again. GPU stands for
-# every job of which nothing was measured, but COMET computes in float32: an H20 has 44 TFLOP/s there, 148 in bfloat16.
-GPU, GPU_TRAINING, GPU_DECODER, FLOAT32 = 4.6e13, 5.3e13, 9.1e12, 44 / 148
-# On a CPU, those of the demo on two cores: small models are slow.
+# What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
+# EV a sentence in 1.7 s (the paper's decoder, En→Zh, T = 32). A test computes them again. COMET computes in float32, in
+# which an H20 has 44 TFLOP/s, and 148 in bfloat16.
+GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
+# Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
 # Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
@@ -57,7 +55,12 @@ GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcard
 
 def with_new_cells(audit: Audit, job: Job) -> Job:
     """A set that has to run, with only the cells that its header does not list or that a change concerns: all others
-    are in the store."""
+    are in the store. A shard has the new cells of its set."""
+    if job.rule == "shard":
+        folder = job.outputs[0].rpartition("/shards/")[0]
+        return dataclasses.replace(
+            job, cells=with_new_cells(audit, audit.inventory.at(f"{folder}/{TRANSLATIONS}")).cells
+        )
     state, read = audit.job(job), job
     if job.rule == "score" and (translated := audit.inventory.at(job.inputs[0])):
         read = with_new_cells(audit, translated)
@@ -81,7 +84,7 @@ class Plan:
         self.gpus, self._model = gpus(experiment.device, experiment.training.processes), Work(experiment)
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
-        self._work = {job: work[part] / max(1, self.gpus.get(job.rule, 0)) for job, part in parts.items()}
+        self._work = {job: work[part] / max(1, self.held(job)) for job, part in parts.items()}
         self.passes = checks.pass_speeds(Path(experiment.results, "work", "checks")) if self.gpus else {}
         self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
@@ -92,24 +95,9 @@ class Plan:
         """Of jobs that Snakemake has chosen; of sets only what is new."""
         return cls(audit.experiment, left, done, {job: with_new_cells(audit, job) for job in left if job.cells})
 
-    def minutes(self, job: Job) -> int:
-        """The time limit that a job requests."""
-        return max(15, round(1.5 * self.seconds[job] / 60) + 10)
-
-    def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
-        """GPU-hours that jobs use, and those that their time limits reserve."""
-        held = [(job, self.gpus[job.rule]) for job in jobs if job.rule in self.gpus]
-        used = sum(self.seconds[job] * count / 3600 for job, count in held)
-        return used, sum(self.minutes(job) * count / 60 for job, count in held)
-
-    def cpu_hours(self, jobs: Iterable[Job]) -> float:
-        return sum(self.seconds[job] * CORES.get(job.rule, 1) / 3600 for job in jobs)
-
-    def papers_hours(self, training: float = GPU, decoder: float = GPU) -> float:
-        """GPU-hours of all jobs on the paper's GPUs, whatever was measured here."""
-        seconds = {job: self._start(job) + self._work[job] / self._assumed(kind_of(job), training, decoder)
-                   for job in self.left if job.rule in self.gpus}  # fmt: skip
-        return sum(took * self.gpus[job.rule] / 3600 for job, took in seconds.items())
+    def held(self, job: Job) -> int:
+        """The GPUs of a job."""
+        return self.gpus.get(job.rule, 0) if kind_of(job) != "merge" else 0
 
     @property
     def allocated(self) -> list[Job]:
@@ -117,14 +105,32 @@ class Plan:
         local = LOCAL if self.experiment.corpus.on_cluster else (*LOCAL, "corpus")
         return [job for job in self.left if job.rule not in local]
 
+    def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
+        """GPU-hours that jobs use, and those that their time limits reserve."""
+        held = {job: self.held(job) for job in jobs if self.held(job)}
+        used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
+        return used, sum(self.minutes(job) * count for job, count in held.items()) / 60
+
+    def published(self, training: float = GPU, decoder: float = GPU) -> float:
+        """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""
+        speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
+        return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
+
+    def minutes(self, job: Job) -> int:
+        """The time limit that a job requests, for all its cells, whether they are in the store or not."""
+        if kind_of(job) not in CPU:
+            return limits.USUAL
+        work = self._model.of([job])[job] / max(1, self.held(job))
+        minutes = limits.minutes(self.experiment, self._start(job) + work / self.speed(job)[0])
+        return minutes if self.held(job) else max(limits.USUAL, minutes)
+
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
-        kind, name = kind_of(job), job.wildcards.get("backbone")
+        kind = kind_of(job)
         if kind in self.speeds:
             return self.speeds[kind], FINISHED
-        checkpoint = paths.checkpoint_of(self.experiment, name) if kind in PASSES and self.passes else None
-        if checkpoint in self.passes:
-            return self.passes[checkpoint], CHECKED
+        if kind in PASSES and (name := paths.checkpoint_of(self.experiment, job.wildcards["backbone"])) in self.passes:
+            return self.passes[name], CHECKED
         return self._assumed(kind), ASSUMED
 
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
@@ -133,7 +139,7 @@ class Plan:
             return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT)
         if not self.gpus:
             return CPU[kind]
-        return {"train": training, "score": GPU * FLOAT32}.get(kind, decoder)
+        return {"train": training, "score": GPU_COMET}.get(kind, decoder)
 
     def _seconds(self, job: Job) -> float:
         """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
@@ -143,7 +149,7 @@ class Plan:
     def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
-        times, groups = measured(self.experiment.results), {}
+        times, groups = finished_seconds(Path(self.experiment.results, "benchmarks")), {}
         done = [job for job in self.done if job.name in times and self._work[job]]
         for job in done:
             took = times[job.name]
@@ -155,11 +161,11 @@ class Plan:
         return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
-        """Seconds until a model is loaded, once for each shard."""
+        """Seconds until a model is loaded."""
         if kind_of(job) not in CPU or job.rule == "score":
             return START * (job.rule == "score")
         weights = self._model.size(job.wildcards["backbone"]).parameters * BYTES[self.experiment.decoding.precision]
-        return (START + weights / LOADED) * (self.experiment.decoding.shards if job.rule == "translate" else 1)
+        return START + weights / LOADED
 
     @property
     def assumed(self) -> dict[str, str]:
@@ -187,14 +193,6 @@ class Plan:
                 rows = (params.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
                 sizes["cells"] += CELL * sum(rows)
         return +sizes
-
-
-def measured(results: str | Path) -> dict[str, float]:
-    """Seconds of each finished job by its name; those of the shards of a translation together."""
-    seconds: Counter[str] = Counter()
-    for name, took in finished_seconds(Path(results, "benchmarks")).items():
-        seconds[re.sub(r"^shard/(.+)\.\d+of\d+$", r"translate/\1", name)] += took
-    return dict(seconds)
 
 
 # --- What they would download that does not exist yet.
@@ -277,58 +275,56 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
 
 
 def table(plan: Plan, why: Mapping[Job, str]) -> str:
-    """A row for each rule: jobs, cells, time, GPU-hours, and the reasons of its jobs; at last a row for all."""
+    """A row for each rule: jobs, cells, time, GPU-hours, and the reasons of its jobs; then a row for all."""
 
-    def row(name: str, jobs: Sequence[Job], *last: str) -> list[str]:
-        cells = str(sum(len(job.cells) for job in jobs) or "")
+    def row(name: str, cells: int, jobs: Sequence[Job], *last: str) -> list[str]:
         spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
-        return [name, str(len(jobs)), cells, duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
+        return [name, str(len(jobs)), str(cells or ""), duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
 
     rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "of", "why"]]
     for rule in dict.fromkeys(job.rule for job in plan.left):
         jobs = [job for job in plan.left if job.rule == rule]
-        rows.append(row(rule, jobs, where([job.wildcards for job in jobs]), reasons(why[job] for job in jobs)))
-    return aligned([*rows, row("all", plan.left, "", "")])
+        cells = sum(len(job.cells) for job in jobs if rule != "shard")  # those of a shard are counted with its set
+        rows.append(row(rule, cells, jobs, where([job.wildcards for job in jobs]), reasons(why[job] for job in jobs)))
+    return aligned([*rows, row("all", 0, plan.left, "", "")])
 
 
 def totals(plan: Plan) -> list[str]:
-    """All jobs in some lines: the longest one, what a cluster runs, a range of GPU-hours, where times are from, downloads,
-    disk, and what is assumed."""
-    longest, disk = max(plan.left, key=plan.seconds.get), plan.disk
-    parts = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
+    """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
+    on_gpu = [job for job in plan.left if plan.held(job)]
+    longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.get)
+    files, parts = (
+        FILES * len(plan.left),
+        ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items()),
+    )
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
-        *(_on_a_cluster(plan) if plan.gpus else ()),
+        *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
-        *(
-            [f"Disk:      about {machine.amount(disk.total())} ({parts}), {FILES * len(plan.left):,} files"]
-            if parts
-            else []
-        ),
+        f"Disk:      about {files:,} files{parts and f', {machine.amount(plan.disk.total())} ({parts})'}",
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
 
-def _on_a_cluster(plan: Plan) -> Iterator[str]:
-    """What is asked of those who run a cluster, and what is published of GPU-hours where some were not measured."""
-    jobs, (used, reserved) = plan.allocated, plan.gpu_hours(plan.left)
-    with_gpus = [job for job in jobs if job.rule in plan.gpus]
-    least = max(used * 3600 / GPUS, *map(plan.seconds.get, with_gpus), 0)
+def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
+    """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
+    used, reserved = plan.gpu_hours(on_gpu)
+    cores = sum(plan.seconds[job] * CORES.get(job.rule, 1) for job in plan.allocated) / 3600
+    least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
-        f"Cluster:   {counted(len(jobs), 'allocation')}, {len(with_gpus)} with GPUs: {hours(used)} GPU-hours, "
-        f"{hours(reserved)} with all of their time limits, {hours(plan.cpu_hours(jobs))} CPU-hours; {duration(used * 3600)} on one "
-        f"GPU, at least {duration(least)} on {GPUS}"
+        f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "
+        f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
-    published = {
-        f"if config.yaml takes the paper's {PAPERS:.0f}": plan.papers_hours(),
-        f"if a training takes the {TRAINING:.0f} of the authors' README": plan.papers_hours(training=GPU_TRAINING),
-        f"if a sentence takes the {SENTENCE} s of the paper's decoder": plan.papers_hours(decoder=GPU_DECODER),
-    }
-    if any(plan.speed(job)[1] == ASSUMED for job in with_gpus):
-        texts = ", ".join(f"{hours(took)} {text}" for text, took in published.items())
-        yield f"Range:     {hours(min(published.values()))} to {hours(max(published.values()))} GPU-hours on H20: {texts}"
+    published = {"by the paper's 420 for its whole grid": plan.published()}
+    if any(job.rule == "train" for job in on_gpu):
+        published["by its authors' 6 a training"] = plan.published(training=GPU_TRAINING)
+    published["by its decoder's 1.7 s a sentence"] = plan.published(decoder=GPU_DECODER)
+    if any(plan.speed(job)[1] == ASSUMED for job in on_gpu):
+        low, high = min(published.values()), max(published.values())
+        sources = ", ".join(f"{hours(number)} {source}" for source, number in published.items())
+        yield f"Range:     {hours(low)} to {hours(high)} GPU-hours on H20: {sources}"
 
 
 def speeds(plan: Plan) -> str:
@@ -336,12 +332,9 @@ def speeds(plan: Plan) -> str:
     rules = {source: dict.fromkeys(job.rule for job in plan.left if plan.speed(job)[1] == source) for source in SOURCES}
     finished = [f"{rule} ({plan.finished[rule]})" for rule in rules[FINISHED]]
     papers, others = ([rule for rule in rules[ASSUMED] if (rule in plan.gpus) == on_gpu] for on_gpu in (True, False))
-    measured_here = {
-        "from finished jobs here": finished,
-        "from full passes that `entropy-valley check` timed here": rules[CHECKED],
-        f"as if the whole matrix of config.yaml took the paper's {PAPERS:.0f} GPU-hours on H20": papers,
-    }
-    texts = [f"of {', '.join(names)} {source}" for source, names in measured_here.items() if names]
+    texts = [f"of {', '.join(finished)} from finished jobs here"] if finished else []
+    texts += [f"of {', '.join(rules[CHECKED])} from passes that `entropy-valley check` timed"] if rules[CHECKED] else []
+    texts += [f"of {', '.join(papers)} from the paper's 420 GPU-hours on H20"] if papers else []
     slower = f", {plan.slower:.1f} times as long" * bool(finished)
     usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
     return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * bool(others)])
@@ -356,7 +349,7 @@ def reasons(texts: Iterable[str], most: int = 4) -> str:
 
 def where(wildcards: Sequence[Mapping[str, str]]) -> str:
     """The values of the wildcards of jobs; of many values their number."""
-    columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0]}
+    columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0] if name != "shard"}
     text = " · ".join(" ".join(values) for values in columns.values())
     if len(text) <= WHERE:
         return text
