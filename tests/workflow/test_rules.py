@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from entropy_valley.stats.job_costs import gpus
+from entropy_valley.runs.inventory import LOCAL
+from entropy_valley.stats.job_costs import CORES, gpus
 from entropy_valley.tables import REPORTS
 
 ROOT = Path(__file__).parents[2]
@@ -23,9 +24,15 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
     assert gpus("cuda", 8).keys() == ON_GPU
-    assert SLURM["set-threads"].keys() == ON_GPU
+    assert SLURM["set-threads"] == CORES and CORES.keys() == ON_GPU
     assert all({"runtime", "mem_mb"} <= SLURM["set-resources"][rule].keys() for rule in ON_GPU)
     assert {*SLURM["set-resources"], *SLURM["preemptible-rules"]} <= RULES.keys()
+
+
+def test_rules_that_run_where_snakemake_does_are_those_of_the_inventory():
+    local = {name: re.findall(r"localrule: \"(\w+)\" in inventory.LOCAL", text) for name, text in RULES.items()}
+    assert {name: names for name, names in local.items() if names} == {name: [name] for name in LOCAL}
+    assert [name for name, text in RULES.items() if "localrule:" in text and name not in LOCAL] == ["corpus"]
 
 
 def test_no_attempt_requests_more_time_and_its_memory_has_a_bound():

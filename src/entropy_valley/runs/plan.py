@@ -315,9 +315,10 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
         f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "
-        f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
+        f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; "
+        f"on {GPUS} GPUs at least {duration(least)}"
     )
-    published = {"by the paper's 420 for its whole grid": plan.published()}
+    published = {"by the paper's 420 for its grid": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
         published["by its authors' 6 a training"] = plan.published(training=GPU_TRAINING)
     published["by its decoder's 1.7 s a sentence"] = plan.published(decoder=GPU_DECODER)

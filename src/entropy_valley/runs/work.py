@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -79,7 +79,7 @@ class Work:
         self.text = functools.cache(self._text)
         self._counted: set[Any] = set()
 
-    def of(self, jobs: Iterable[Job]) -> dict[Job, float]:
+    def of(self, jobs: Collection[Job]) -> dict[Job, float]:
         """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
         runs no model."""
         self._counted.clear()
