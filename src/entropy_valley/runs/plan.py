@@ -27,7 +27,7 @@ from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.inventory import LOCAL, Job
 from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
-from entropy_valley.stats.job_costs import CORES, finished_seconds, gpus
+from entropy_valley.stats.job_costs import finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
 # What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
@@ -311,7 +311,7 @@ def totals(plan: Plan) -> list[str]:
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
     used, reserved = plan.gpu_hours(on_gpu)
-    cores = sum(plan.seconds[job] * CORES.get(job.rule, 1) for job in plan.allocated) / 3600
+    cores = sum(plan.seconds[job] * limits.CORES.get(job.rule, 1) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
         f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "

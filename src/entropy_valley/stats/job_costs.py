@@ -14,7 +14,6 @@ from entropy_valley.provenance import REPORTS
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
 SHOWING = (*REPORTS, "page")  # rules that only show results; some end while `cost` is made
 ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU
-CORES = {"train": 16, **dict.fromkeys(ON_GPU, 4)}  # of a job with GPUs, as profiles/slurm requests them
 
 
 def gpus(device: str, processes: int) -> dict[str, int]:
