@@ -85,7 +85,7 @@ class Plan:
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
         self._work = {job: work[part] / max(1, self.held(job)) for job, part in parts.items()}
-        self.passes = checks.pass_speeds(Path(experiment.results, "work", "checks")) if self.gpus else {}
+        self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
         self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
         self.seconds = {job: self._seconds(job) for job in self.left}
