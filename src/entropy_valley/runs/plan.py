@@ -318,10 +318,10 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
         f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; "
         f"on {GPUS} GPUs at least {duration(least)}"
     )
-    published = {"by the paper's 420 for its grid": plan.published()}
+    published = {"by the paper's total of 420": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
-        published["by its authors' 6 a training"] = plan.published(training=GPU_TRAINING)
-    published["by its decoder's 1.7 s a sentence"] = plan.published(decoder=GPU_DECODER)
+        published["by its authors' 6 for a training"] = plan.published(training=GPU_TRAINING)
+    published["by its 1.7 s for a sentence"] = plan.published(decoder=GPU_DECODER)
     if any(plan.speed(job)[1] == ASSUMED for job in on_gpu):
         low, high = min(published.values()), max(published.values())
         sources = ", ".join(f"{hours(number)} {source}" for source, number in published.items())
