@@ -46,7 +46,7 @@ PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentenc
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
-SOURCES = FINISHED, CHECKED, ASSUMED = "finished", "checked", "assumed"  # where the speed of a job is from
+FINISHED, CHECKED, ASSUMED = "finished", "checked", "assumed"  # where the speed of a job is from
 PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
 GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
 
@@ -154,7 +154,7 @@ class Plan:
         for job in done:
             took = times[job.name]
             groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-            self.finished[job.rule] += 1
+            self.finished[kind_of(job)] += 1
         speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
                   for kind, rows in groups.items()}  # fmt: skip
         usual = sum(map(self._seconds, done))
@@ -293,16 +293,14 @@ def totals(plan: Plan) -> list[str]:
     """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
     on_gpu = [job for job in plan.left if plan.held(job)]
     longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.get)
-    files, parts = (
-        FILES * len(plan.left),
-        ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items()),
-    )
+    sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items())
+    stored = f", {machine.amount(plan.disk.total())} ({sizes})" * bool(sizes)
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
         *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
-        f"Disk:      about {files:,} files{parts and f', {machine.amount(plan.disk.total())} ({parts})'}",
+        f"Disk:      about {FILES * len(plan.left):,} files{stored}",
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
@@ -330,15 +328,20 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
 
 def speeds(plan: Plan) -> str:
     """Where the times of rules are from."""
-    rules = {source: dict.fromkeys(job.rule for job in plan.left if plan.speed(job)[1] == source) for source in SOURCES}
-    finished = [f"{rule} ({plan.finished[rule]})" for rule in rules[FINISHED]]
-    papers, others = ([rule for rule in rules[ASSUMED] if (rule in plan.gpus) == on_gpu] for on_gpu in (True, False))
-    texts = [f"of {', '.join(finished)} from finished jobs here"] if finished else []
-    texts += [f"of {', '.join(rules[CHECKED])} from passes that `entropy-valley check` timed"] if rules[CHECKED] else []
-    texts += [f"of {', '.join(papers)} from the paper's 420 GPU-hours on H20"] if papers else []
-    slower = f", {plan.slower:.1f} times as long" * bool(finished)
+    rules: dict[str, dict[str, None]] = {}
+    for job in plan.left:
+        source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
+        source = "usual" if source == ASSUMED and not plan.held(job) else source
+        rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
+    measured = {
+        FINISHED: "from finished jobs here",
+        CHECKED: "from passes that `entropy-valley check` timed",
+        ASSUMED: "from the paper's 420 GPU-hours on H20",
+    }
+    texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
+    slower = f", {plan.slower:.1f} times as long" * (FINISHED in rules)
     usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
-    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * bool(others)])
+    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * ("usual" in rules)])
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:
