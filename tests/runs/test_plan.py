@@ -112,7 +112,7 @@ def test_passes_that_were_checked_here_say_how_fast_a_backbone_is():
 def test_the_plan_counts_what_a_cluster_gives():
     papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems), *MAIN)
     rules = {job.rule for job in papers.allocated}
-    assert rules == {"train", "translate", "score", "table"}
+    assert rules == {"corpus", "train", "translate", "score", "table"}
     on_gpu = [job for job in papers.allocated if papers.held(job)]
     assert papers.gpu_hours(papers.left) == papers.gpu_hours(on_gpu)
     limits = sum(papers.minutes(job) * papers.held(job) for job in on_gpu)
@@ -263,7 +263,8 @@ def test_large_and_unknown_downloads_need_a_word():
     inventory = Inventory(papers)
     jobs = [inventory.at("results/backbones/llada-8b.json"), *inventory.behind(["results/corpus/en-zh/train.jsonl"])]
     line = plan.downloads_line(papers, jobs)
-    assert line.startswith("19.7 GB: GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB). To agree")
+    assert line.startswith(f"19.7 GB into {Path('models').absolute()} (")
+    assert "free): GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB). To agree" in line
     assert line.endswith("--config confirm=yes")
     assert "confirm" not in plan.downloads_line(papers.model_copy(update={"confirm": True}), jobs)
     (Path("models/llada-8b")).mkdir(parents=True)

@@ -39,7 +39,8 @@ def test_the_papers_dry_run_is_a_screenful(paper):
     assert rows(text) == counts | {"all": sum(counts.values())}
     hours, reserved = re.search(r"^all .* days +(\d+) +(\d+)$", text, re.MULTILINE).groups()
     assert 400 < int(hours) < 440 and int(reserved) > int(hours)
-    assert "Downloads: 88.2 GB: " in text and "--config confirm=yes" in " ".join(text.split())
+    text = " ".join(text.split())
+    assert f"Downloads: 88.2 GB into {paper.folder}/models (" in text and "--config confirm=yes" in text
 
 
 def test_a_changed_param_is_named_with_its_values(finished):

@@ -101,7 +101,7 @@ class Plan:
     @property
     def allocated(self) -> list[Job]:
         """The jobs that a cluster runs, one allocation each."""
-        local = LOCAL if self.experiment.corpus.on_cluster else (*LOCAL, "corpus")
+        local = LOCAL if params.reads_slowly(self.experiment) else (*LOCAL, "corpus")
         return [job for job in self.left if job.rule not in local]
 
     def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
@@ -240,13 +240,15 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
 
 
 def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
-    """All downloads in a line, and how to agree to them if they are large and the config does not."""
+    """All downloads in a line, where they go, and how to agree to them if they are large and the config does not."""
     items = downloads(experiment, jobs)
     if not items:
         return "none"
     sizes = [item.bytes for item in items]
     unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
-    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}: {', '.join(map(str, items))}"
+    folder = Path(experiment.models).absolute()
+    place = f" into {folder} ({machine.amount(machine.free(folder))} free)"
+    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}{place}: {', '.join(map(str, items))}"
     large = None in sizes or sum(filter(None, sizes)) >= SMALL
     ask = ". To agree, add at the end of the command: --config confirm=yes"
     return text + ask * (large and not experiment.confirm)
