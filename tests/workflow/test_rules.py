@@ -25,15 +25,13 @@ def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_clust
     assert gpus("cuda", 8).keys() == ON_GPU
     assert SLURM["set-threads"].keys() == ON_GPU
     assert all({"runtime", "mem_mb"} <= SLURM["set-resources"][rule].keys() for rule in ON_GPU)
-    assert {*SLURM["set-resources"], *SLURM["preemptible-rules"]} <= RULES.keys()
+    assert SLURM["set-resources"].keys() <= RULES.keys()
 
 
 def test_no_attempt_requests_more_time_and_its_memory_has_a_bound():
     """So that all attempts of a job find the same partition."""
     requested = [SLURM["default-resources"], *SLURM["set-resources"].values()]
     assert all(isinstance(one["runtime"], int) and one["runtime"] <= 720 for one in requested)
-    for rule in SLURM["preemptible-rules"]:
-        assert SLURM["set-resources"][rule]["runtime"] <= 240
     memory = [one["mem_mb"] for one in requested if "mem_mb" in one]
     for first, second, tenth in ([eval(text, {"attempt": at}) for at in (1, 2, 10)] for text in memory):
         assert first < second == tenth

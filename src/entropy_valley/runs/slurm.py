@@ -110,7 +110,7 @@ class Profile:
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
         given |= self.settings.get("default-resources", {}) | self.settings.get("set-resources", {}).get(rule, {})
         last = None
-        for attempt in range(1, 2 + max(self.settings.get(key, 0) for key in ("retries", "preemptible-retries"))):
+        for attempt in range(1, 2 + self.settings.get("retries", 0)):
             values = {key: _evaluated(value, attempt) for key, value in given.items()}
             for key in ("gpu", "threads", "mem_mb", "runtime"):
                 if not isinstance(values[key], (int, float)):

@@ -92,6 +92,14 @@ def join(device: str, processes: int) -> int:
     return torch.distributed.get_rank()
 
 
+def first_says(value: bool, device: torch.device | str) -> bool:
+    """The value that the first process has, in every one."""
+    said = torch.tensor(int(value), device=device)
+    if torch.distributed.get_world_size() > 1:
+        torch.distributed.broadcast(said, src=0)
+    return bool(said)
+
+
 def leave() -> None:
     """Wait for the other processes, then destroy the process group."""
     torch.distributed.barrier()
