@@ -69,7 +69,7 @@ def process_group():
 
 
 SCONTROL = """#!/bin/sh
-echo "$*" >> {asked}
+echo "$*" >> {calls}
 [ $1 = requeue ] && {requeue} || echo "   StartTime=0 EndTime=$(($(date +%s) + {left})) Deadline=N/A"
 """
 
@@ -79,20 +79,20 @@ class Requeued(BaseException):
 
 
 class SlurmJob:
-    """A SLURM job that is requeued 300 seconds before its end, by a `scontrol` that notes what it is asked."""
+    """A SLURM job that is requeued 300 seconds before its end, and its `scontrol`."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._asked = folder, folder / "asked"
+        self._folder, self._calls = folder, folder / "calls"
         self.ends_in(3600)
 
     def ends_in(self, seconds: int, requeue: str = "exit 0") -> None:
         program = self._folder / "scontrol"
-        program.write_text(SCONTROL.format(asked=self._asked, left=seconds, requeue=requeue))
+        program.write_text(SCONTROL.format(calls=self._calls, left=seconds, requeue=requeue))
         program.chmod(0o755)
         machine._next_look = 0.0
 
-    def asked(self) -> list[str]:
-        return self._asked.read_text().splitlines() if self._asked.exists() else []
+    def calls(self) -> list[str]:
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_near_its_time_limit_a_training_saves_and_is_requeued(finetune, slurm_jo
     slurm_job.ends_in(200)
     with pytest.raises(BaseException) as end:
         finetune(job, begun, checkpoint_every=100)
-    assert end.typename == "Requeued" and slurm_job.asked() == ["show job 7", "requeue 7"]
+    assert end.typename == "Requeued" and slurm_job.calls() == ["show job 7", "requeue 7"]
     slurm_job.ends_in(3600)
     assert_it_goes_on(finetune, job, begun)
 

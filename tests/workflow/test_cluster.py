@@ -113,7 +113,7 @@ def test_a_job_over_its_memory_is_submitted_again_with_more(training):
 
 def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
     """It hangs, as on a lost file system, until SLURM ends it."""
-    process = training.begun("--set-resources", "train:runtime=attempt")
+    process = training.begun("--set-resources", "train:runtime=attempt", "train:requeue_before=0")
     for pid in training.processes():
         os.kill(pid, signal.SIGSTOP)
     said = ended(process)
@@ -123,9 +123,9 @@ def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
 
 
 def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
-    """All of its processes save after the same step: the first, for the job wants the whole time for saving."""
-    training.retraining.over["training"]["processes"] = 2
-    process = training.start("--set-resources", "train:runtime=2", "train:requeue_before=119")
+    """All its processes save after the same step: the first, because the job may run for a second only."""
+    training.retraining.over = {"training": Retraining.over["training"] | {"processes": 2}}
+    process = training.start("--set-resources", "train:runtime=10", "train:requeue_before=599")
     training.cluster.until(lambda: [job.restarts for job in training.jobs()] == [1], 120)
     (job,) = training.jobs()
     training.cluster.run("scontrol", "update", f"JobId={job.id}", "TimeLimit=60")

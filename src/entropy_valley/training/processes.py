@@ -94,10 +94,9 @@ def join(device: str, processes: int) -> int:
 
 def first_says(value: bool, device: torch.device | str) -> bool:
     """The value that the first process has, in every one."""
-    said = torch.tensor(int(value), device=device)
-    if torch.distributed.get_world_size() > 1:
-        torch.distributed.broadcast(said, src=0)
-    return bool(said)
+    flag = torch.tensor(int(value), device=device)
+    torch.distributed.broadcast(flag, src=0)
+    return bool(flag)
 
 
 def leave() -> None:
