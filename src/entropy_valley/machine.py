@@ -252,7 +252,7 @@ def nears_its_limit() -> bool:
     call, and again when time is short, because a limit may be raised.
     """
     global _next_look
-    job, seconds = os.environ.get("SLURM_JOB_ID"), os.environ.get(REQUEUE)
+    job, seconds = _slurm_job(), os.environ.get(REQUEUE)
     if time.monotonic() < _next_look or not (job and seconds):
         return False
     end = re.search(r"EndTime=(\d+)", _scontrol("show", "job", job).stdout)
@@ -266,10 +266,16 @@ def requeue() -> None:
     global _next_look
     _next_look = math.inf
     print("little time is left: saved, and back to the queue", file=sys.stderr, flush=True)  # before SLURM ends it
-    answer = _scontrol("requeue", os.environ["SLURM_JOB_ID"])
+    answer = _scontrol("requeue", _slurm_job())
     while answer.returncode == 0:
         time.sleep(ANSWER)
     print(f"SLURM does not requeue it: {answer.stderr.strip()}", file=sys.stderr, flush=True)
+
+
+def _slurm_job() -> str:
+    """The name of this SLURM job; "" for none. One job of an array has the number of the whole array."""
+    array, task = (os.environ.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
+    return f"{array}_{task}" if array else os.environ.get("SLURM_JOB_ID", "")
 
 
 def _scontrol(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -126,7 +126,7 @@ def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
     """All its processes save after the same step: the first, because the job may run for a second only."""
     training.retraining.over = {"training": Retraining.over["training"] | {"processes": 2}}
     process = training.start("--set-resources", "train:runtime=10", "train:requeue_before=599")
-    training.cluster.until(lambda: [job.restarts for job in training.jobs()] == [1], 120)
+    training.cluster.until(lambda: [job.restarts for job in training.jobs()] == [1], 300)
     (job,) = training.jobs()
     training.cluster.run("scontrol", "update", f"JobId={job.id}", "TimeLimit=60")
     assert "Trying to restart job" not in ended(process)
