@@ -248,8 +248,8 @@ _next_look = 0.0  # when to ask SLURM again, by the monotonic clock
 def nears_its_limit() -> bool:
     """Whether this process is of a SLURM job that wants to be requeued, and whose time is nearly over.
 
-    Call it only after progress that is saved: a job without any would be requeued for ever. SLURM is asked at the first
-    call, and again when time is short, because a limit may be raised.
+    Call it only after progress that is or will be saved: a job without any would be requeued for ever. SLURM is asked
+    at the first call, and again when time is short, because a limit may be raised.
     """
     global _next_look
     job, seconds = _slurm_job(), os.environ.get(REQUEUE)
