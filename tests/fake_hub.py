@@ -64,15 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
-        if found := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(\w+))?", path):
+        if found := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(.+))?", path):
             commit = found[1] if found[1] in self.hub.commits else list(self.hub.commits)[-1]
             self._send(200, json.dumps(self.hub.listing(commit)).encode(), {})
         elif found := re.fullmatch(r"(?:/datasets)?/someone/model/resolve/(\w+)/(.+)", path):
             self._file(found[1], found[2], with_body)
-        elif found := re.fullmatch(r"/api/datasets/someone/model/tree/(\w+)/(.+)", path):  # as HfFileSystem asks
-            siblings = [one for one in self.hub.listing(found[1])["siblings"] if one["rfilename"].startswith(found[2])]
-            listed = [{"type": "file", "path": one["rfilename"], "oid": one["blobId"], **one} for one in siblings]
-            self._send(200, json.dumps(listed).encode(), {})
         elif path == "/api/models/someone/private":
             self._send(401, b"", {})
         else:

@@ -93,7 +93,7 @@ class Stages:
         paths, test = {key: self.root / "corpus" / name for key, name in names.items()}, self.root / "corpus/test.jsonl"
         drawn = {"direction": "en-de", "revision": 1, "seed": 1, "source": {"name": "embedded"}}
         sizes = {"train": 20, "dev": 5, "filters": {"en": {"words": [3, 12]}, "de": {"words": [3, 12]}}}
-        how = {"folder": None, "rows": None, "commits": self.root / "datasets", "confirm": False, "both_ways": False}
+        how = {"folder": None, "rows": None}
         read = {"own": [], "dataset": []}
         run_rule("corpus", drawn | sizes, read, paths, how)
         run_rule("testset", drawn | {"limit": 6}, read, test, how)

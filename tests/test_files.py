@@ -149,3 +149,11 @@ def test_a_files_digest_is_of_its_bytes(tmp_path):
     assert files.file_digest(one) == files.file_digest(other)
     other.write_bytes(b"x" * 99_999 + b"y")
     assert files.file_digest(one) != files.file_digest(other)
+
+
+def test_the_cache_is_in_the_users_cache_folder_unless_it_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("ENTROPY_VALLEY_CACHE")
+    assert files.cache_folder() == tmp_path / "entropy-valley"
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "mine"))
+    assert files.cache_folder() == tmp_path / "mine"

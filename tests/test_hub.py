@@ -84,7 +84,7 @@ class TestTheScript:
         assert manifest == checkpoint.manifest(tmp_path / "mine")
         assert manifest.items() >= facts.items()
         size, log = sum(sizes(released).values()) / 1e6, capsys.readouterr().err
-        assert f"someone/model at {NEW}: {len(released)} files, {size:.1f} MB\n" in log
+        assert f"someone/model at {NEW}: {len(released)} files, {size:.1f} MB, into {tmp_path} (" in log
         assert "  licence Licence X (not gated)\n" in log
         # The hub is gone by now, and the folder is looked at.
         for changes, problem in (
@@ -134,6 +134,17 @@ class TestTheScript:
                 job.result()
             assert server.served == sizes(released)
         assert capsys.readouterr().err.count("licence mit") == 1  # the hub's own answer
+
+    def test_a_download_that_does_not_fit_ends_before_it_starts(self, released, fetch, tmp_path, monkeypatch):
+        needed = sum(sizes(released).values())
+        monkeypatch.setattr("entropy_valley.machine.free", lambda folder: needed - 1)
+        with serve({NEW: released}) as server:
+            with pytest.raises(InputError, match=rf"{tmp_path}: someone/model needs .* are free there.*`models`"):
+                fetch(server)
+            assert not server.served
+            (tmp_path / ".mine.part").mkdir()
+            (tmp_path / ".mine.part" / SHARDS[0]).write_bytes(released[SHARDS[0]])  # of an interrupted download
+            fetch(server)
 
     def test_a_gated_repository(self, released, fetch, capsys):
         with serve({NEW: released}, gated=True) as server:

@@ -101,8 +101,10 @@ def digests(paths: Iterable[str | Path]) -> dict[str, str]:
 
 
 def cache_folder() -> Path:
-    """``$ENTROPY_VALLEY_CACHE`` (default ``~/.cache/entropy-valley``): downloads and digests for all experiments."""
-    return Path(os.environ.get("ENTROPY_VALLEY_CACHE", "~/.cache/entropy-valley")).expanduser()
+    """``$ENTROPY_VALLEY_CACHE``, or ``entropy-valley`` in ``$XDG_CACHE_HOME`` (``~/.cache``): downloads and digests for
+    all experiments."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "entropy-valley")
+    return Path(os.environ.get("ENTROPY_VALLEY_CACHE") or usual).expanduser()
 
 
 @contextlib.contextmanager

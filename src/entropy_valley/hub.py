@@ -9,21 +9,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
-from huggingface_hub import HfApi, HfFileSystem, constants, snapshot_download
+from huggingface_hub import HfApi, constants, snapshot_download
 from huggingface_hub.errors import GatedRepoError, HFValidationError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import filter_repo_objects
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.machine import amount
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 SMALL = 1e9  # bytes; a smaller download needs no agreement
 CONFIRM = "--config confirm=yes"  # agrees to large downloads in a run of Snakemake
-BLOCK = 8 * 2**20  # bytes of a request for a part of a file
 Kind = Literal["model", "dataset"]
 
 
@@ -59,9 +58,11 @@ class Listing:
         return matching
 
 
-def command(repository: str, revision: str | None, kind: Kind = "model") -> str:
-    """The command that downloads a commit (None: the newest) into a folder with the repository's name."""
+def command(repository: str, revision: str | None, kind: Kind = "model", patterns: Sequence[str] = ()) -> str:
+    """The command that downloads a commit (None: the newest) into a folder with the repository's name: all its files,
+    or those that match ``patterns``."""
     options = " --repo-type dataset" * (kind == "dataset") + (f" --revision {revision}" if revision else "")
+    options += "".join(f" --include '{pattern}'" for pattern in patterns)
     return f"`hf download {repository}{options} --local-dir {Path(repository).name}`"
 
 
@@ -82,9 +83,12 @@ def place(repository: str, revision: str | None, subfolder: str | None = None) -
     return files.cache_folder() / "models" / (f"{name}@{revision[:8]}" if revision else name)
 
 
-def listing(repository: str, revision: str | None, key: str, kind: Kind = "model") -> Listing:
-    """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy."""
-    with _clear_errors(repository, revision, key, kind):
+def listing(
+    repository: str, revision: str | None, key: str, kind: Kind = "model", patterns: Sequence[str] = ()
+) -> Listing:
+    """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy, ``patterns`` are
+    of the files that it needs (none: all)."""
+    with _clear_errors(repository, revision, key, kind, patterns):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
     listed = (File(one.rfilename, (one.lfs or one).size or 0, one.lfs and one.lfs.sha256) for one in info.siblings)
     licence = str((info.card_data or {}).get("license") or "not stated")
@@ -108,17 +112,25 @@ def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, op
 def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> None:
     """Download the files that match ``patterns`` into ``folder``; an interrupted download resumes.
 
-    Files that match but are not of this commit are removed. Raises InputError if no file matches, if the hub cannot be
-    reached, and for files whose size or sha256 is not the hub's.
+    Files that match but are not of this commit are removed. Raises InputError if no file matches, if there is too
+    little free space, if the hub cannot be reached, and for files whose size or sha256 is not the hub's.
     """
     wanted = source.matching(patterns)
+    place, space = folder.absolute().parent, machine.free(folder)
     gate = f"gated: accept it at {source.page}, then `hf auth login`" if source.gated else "not gated"
     size = amount(sum(file.size for file in wanted))
-    print(f"{source.repository} at {source.commit}: {len(wanted)} files, {size}", file=sys.stderr)
+    what = f"{source.repository} at {source.commit}: {len(wanted)} files, {size}"
+    print(f"{what}, into {place} ({amount(space)} free)", file=sys.stderr)
     print(f"  licence {source.licence} ({gate})", file=sys.stderr, flush=True)
+    present = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # of an interrupted download
+    missing = sum(file.size for file in wanted) - present
+    if missing > space:
+        remedy = "Free space, or name another folder: `models` in the config, or ENTROPY_VALLEY_CACHE for a command."
+        problem = f"{source.repository} needs {amount(missing)} more, and {amount(space)} are free there"
+        raise InputError(place, problem, remedy)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     names = [file.name for file in wanted]
-    with _clear_errors(source.repository, source.commit, key, source.kind):
+    with _clear_errors(source.repository, source.commit, key, source.kind, patterns * (source.kind == "dataset")):
         snapshot_download(
             source.repository,
             repo_type=source.kind,
@@ -137,14 +149,6 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     if wrong:
         remedy = "Try again: only these are fetched again."
         raise InputError(folder, f"not the files of the hub: {', '.join(wrong)}", remedy)
-
-
-def opened(source: Listing, file: File, key: str) -> BinaryIO:
-    """A file of a commit, of which only the parts that are read are downloaded."""
-    kind = "datasets/" * (source.kind == "dataset")
-    with _clear_errors(source.repository, source.commit, key, source.kind):
-        path = f"{kind}{source.repository}@{source.commit}/{file.name}"
-        return HfFileSystem(endpoint=constants.ENDPOINT).open(path, block_size=BLOCK)
 
 
 def archive(address: str, path: Path, remedy: str) -> None:
@@ -174,9 +178,11 @@ def _is_whole(path: Path, file: File) -> bool:
 
 
 @contextlib.contextmanager
-def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -> Iterator[None]:
+def _clear_errors(
+    repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
+) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
-    copy = f"with a network run {command(repository, revision, kind)}, copy the folder, and set {key} to it"
+    copy = f"with a network run {command(repository, revision, kind, patterns)}, copy the folder, and set {key} to it"
     try:
         yield
     except HFValidationError as error:

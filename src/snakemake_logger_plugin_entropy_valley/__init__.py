@@ -191,6 +191,8 @@ class RunScreen(Screen):
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
                 yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
+                if any(rule.startswith("fetch_") for rule in record.stats):
+                    yield from _space()
             case LogEvent.JOB_INFO:
                 self._names[record.jobid] = _name(record.rule_name, record.wildcards)
                 self._running[record.jobid] = self._names[record.jobid], time.monotonic()
@@ -313,6 +315,17 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
     yield f"{'rule':{width}}  jobs"
     yield from (f"{rule:{width}}  {count:4}" for rule, count in counts.items())
     yield f"{'all':{width}}  {sum(counts.values()):4}\n"
+
+
+def _space() -> Iterator[str]:
+    """Where this run's downloads go, and how much is free there."""
+    from entropy_valley import machine
+    from entropy_valley.runs import snapshot
+
+    experiment, _ = snapshot.current()
+    if experiment:
+        folder = Path(experiment.models).absolute()
+        yield f"Downloads go into {folder} ({machine.amount(machine.free(folder))} free)\n"
 
 
 def _name(rule: str, wildcards: Mapping[str, str]) -> str:

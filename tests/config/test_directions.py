@@ -46,12 +46,6 @@ def test_what_a_direction_changes_reaches_its_own_jobs_alone(load):
         assert params.testset(changed, direction, "wmt22") == params.testset(PAPER, direction, "wmt22")
 
 
-def test_a_direction_and_its_reverse_are_drawn_together_if_they_are_drawn_alike(load):
-    assert params.both_ways(load({}), "en-zh")
-    fewer = load({"directions": {"zh-en": {"corpus": {"train": 1000}}}})
-    assert not params.both_ways(fewer, "en-zh") and not params.both_ways(fewer, "zh-en")
-
-
 def test_the_length_of_a_training_replaces_the_other_kind_of_length(load):
     run = matrix.Run("en-zh", "llada-8b", 1)
     steps = {"training": {"epochs": None, "max_steps": 60}}

@@ -71,8 +71,6 @@ def test_how_training_pairs_are_drawn(load):
         direction: values(params.corpus(theirs, direction)).get("sampling") for direction in theirs.matrix.directions
     }
     assert found == {"en-zh": "shuffle", "zh-en": "keyed_hash", "en-de": "shuffle_rows"}
-    assert not params.both_ways(theirs, "en-zh")  # its reverse is drawn in another way
-    assert params.both_ways(load({"corpus": {"sampling": "shuffle"}}), "en-zh")
 
 
 def test_nothing_is_drawn_or_filtered_of_given_files(load):

@@ -1,4 +1,5 @@
-"""Data sets of a hub on this machine that loses connections, and of a local copy: whole, counted, in bounded memory."""
+"""Data sets of a hub on this machine, downloaded by the workflow's script, and of a local copy: whole, counted, in
+bounded memory."""
 
 from __future__ import annotations
 
@@ -12,15 +13,13 @@ from fake_hub import serve
 from run_rule import run_here
 
 from entropy_valley import files, provenance
-from entropy_valley.data import build, dataset, sources
+from entropy_valley.data import build, sources
 from entropy_valley.errors import InputError
 
 OLD, NEW = "a" * 40, "b" * 40
 SOURCE = {"name": "huggingface", "dataset": "someone/model", "subset": "zh-en"}
 SHARDS = [f"zh-en/train-0000{number}-of-00003.parquet" for number in range(3)]
 SPEC = {"direction": "en-zh", "seed": 1, "source": SOURCE, "train": 40, "dev": 5}
-READ = {"own": [], "dataset": []}
-HOW = {"folder": None, "rows": None, "commits": None, "confirm": False}
 
 
 def shard(number: int, rows: int = 700) -> bytes:
@@ -37,10 +36,8 @@ EXPECTED = [(f"sentence {number} {row}", f"句子 {number} {row}") for number in
 
 
 @pytest.fixture
-def hub(reach, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
-    monkeypatch.setattr("entropy_valley.hub.BLOCK", 2_000)
-    with serve({OLD: {"README.md": b""}, NEW: {"README.md": b"", **RELEASED, **OTHERS}}) as server:
+def hub(reach):
+    with serve({OLD: {"README.md": b"about"}, NEW: {"README.md": b"about", **RELEASED, **OTHERS}}) as server:
         reach(server.url)
         yield server
 
@@ -53,69 +50,74 @@ def local(tmp_path):
     return {**SOURCE, "folder": str(tmp_path)}
 
 
+@pytest.fixture
+def fetch(tmp_path):
+    """Download what a source needs by the script of the workflow; the folder, and what it keeps of it."""
+
+    def fetch(confirm=False, **change):
+        wanted = sources.make(SOURCE | change).download
+        folder, out = tmp_path / "models" / wanted.folder, tmp_path / "datasets" / f"{wanted.folder}.json"
+        run_here("fetch_dataset", wanted._asdict(), (), out, {"folder": folder, "confirm": confirm})
+        return folder, out
+
+    return fetch
+
+
 def pairs(**change):
     return list(sources.make(SOURCE | change).pairs("en-zh", "train", 1))
 
 
-def test_lost_connections_change_nothing_of_what_is_read(hub):
-    assert pairs(rows=2100) == EXPECTED
-    undisturbed = dict(hub.served)
+def test_a_lost_download_goes_on_and_only_the_split_is_downloaded(hub, fetch, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None, raising=False)
+    hub.cut[SHARDS[2]] = 1000
+    with pytest.raises(InputError, match=r"cannot be downloaded .*--include 'zh-en/train-\*.parquet'.*`folder`"):
+        fetch()
+    hub.cut.clear()
     hub.served.clear()
-    reading = sources.make(SOURCE).pairs("en-zh", "train", 1)
-    begun = [next(reading) for _ in range(10)]  # of the first file
-    hub.lost.update({name: 3 for name in SHARDS[1:]})
-    assert [*begun, *reading] == EXPECTED
-    assert not hub.lost.total() and hub.served[SHARDS[0]] == undisturbed[SHARDS[0]]
-    assert all(hub.served[name] < undisturbed[name] + 3 * len(RELEASED[name]) / 2 for name in SHARDS[1:])
+    folder, _ = fetch()
+    assert hub.served.keys() == {SHARDS[2]}
+    assert pairs(folder=str(folder), rows=2100) == EXPECTED
+    assert sorted(path.name for path in folder.rglob("*.parquet")) == [name.split("/")[1] for name in SHARDS]
 
 
-def test_a_connection_that_stays_lost_says_which_files_to_put_where(hub):
-    hub.lost[SHARDS[1]] = 1000
-    with pytest.raises(InputError, match=r"cannot be read: .*--include 'zh-en/train-\*' --local-dir DIR.*folder: DIR"):
-        pairs()
+def test_what_is_downloaded_is_read_without_a_hub_and_the_results_say_which_commit(hub, fetch, local, tmp_path):
+    folder, out = fetch()
+    manifest = {"repository": "someone/model", "revision": NEW}
+    manifest["files"] = {name: files.bytes_digest(content) for name, content in RELEASED.items()}
+    assert files.read_json(out) == manifest
+    hub.commits["c" * 40] = {name: shard(7) for name in SHARDS}  # what is published meanwhile is not read
+    assert fetch() == (folder, out) and files.read_json(out) == manifest
+    hub.gated = True
+    made = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
+    run_here("corpus", SPEC, {"own": [], "dataset": [out]}, made, {"folder": folder, "rows": 2100})
+    assert list(provenance.record_of(tmp_path / "train.jsonl").inputs) == [str(out)]
+    assert files.read_jsonl(made["train"]) == build.corpus(SPEC | {"source": local})[0]
 
 
-def test_the_record_names_the_commit_and_every_file(hub, tmp_path):
-    out = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
-    run_here("corpus", SPEC, READ, out, HOW | {"rows": 2100, "both_ways": False})
-    origin = provenance.record_of(tmp_path / "train.jsonl").facts["origin"]
-    digests = {file["rfilename"]: file["lfs"]["sha256"] for file in hub.listing(NEW)["siblings"] if "lfs" in file}
-    assert origin == {"dataset": "someone/model", "revision": NEW, "files": {name: digests[name] for name in SHARDS}}
+def test_a_test_set_has_a_download_of_its_own(hub, fetch, tmp_path):
+    folder, out = fetch(split="validation")
     test = {"direction": "zh-en", "seed": 1, "source": {**SOURCE, "split": "validation"}, "limit": None}
-    run_here("testset", test, READ, tmp_path / "test.jsonl", HOW | {"rows": 15})
+    run_here("testset", test, {"own": [], "dataset": [out]}, tmp_path / "test.jsonl", {"folder": folder, "rows": 15})
     assert len(files.read_jsonl(tmp_path / "test.jsonl")) == 15
-    assert list(provenance.record_of(tmp_path / "test.jsonl").facts["origin"]["files"]) == [next(iter(OTHERS))]
+    assert set(hub.served) == {next(iter(OTHERS)), "README.md"}
 
 
-def test_what_is_published_meanwhile_is_not_read(hub, tmp_path):
-    """The first job keeps the newest commit; a later one reads the same, unless the config names another."""
-    asked = {"direction": "zh-en", "seed": 1, "source": {**SOURCE, "split": "validation"}, "limit": None}
-
-    def origin(spec):
-        run_here("testset", spec, READ, tmp_path / "test.jsonl", HOW | {"commits": tmp_path / "datasets"})
-        return provenance.record_of(tmp_path / "test.jsonl").facts["origin"]["revision"]
-
-    assert origin(asked) == NEW
-    hub.commits["c" * 40] = hub.commits[NEW]
-    assert origin(asked) == NEW
-    assert origin({**asked, "source": {**asked["source"], "revision": "c" * 40}}) == "c" * 40
-
-
-def test_a_large_stream_needs_the_configs_agreement(hub, monkeypatch):
+def test_a_large_download_needs_the_configs_agreement(hub, fetch, monkeypatch):
     monkeypatch.setattr("entropy_valley.hub.SMALL", 1000)
-    with dataset.reading(None, agreed=False), pytest.raises(InputError, match=r"would download 0.0 MB.*confirm=yes"):
-        pairs()
-    with dataset.reading(None, agreed=True):
-        assert pairs() == EXPECTED
+    with pytest.raises(InputError, match=r"would download 0.0 MB.*confirm=yes"):
+        fetch()
+    assert not hub.served
+    fetch(confirm=True)
 
 
-def test_a_local_copy_gives_the_same_pairs_and_digests_of_its_files(hub, local):
-    from_hub, from_folder = (build.corpus(SPEC | {"source": source}, rows=2100) for source in (SOURCE, local))
-    assert from_folder[:2] == from_hub[:2]
-    names = [name.split("/")[1] for name in SHARDS]
-    assert from_folder[3]["origin"] == {
-        "files": {name: files.bytes_digest(RELEASED[f"zh-en/{name}"]) for name in names}
-    }
+def test_a_local_copy_is_watched_and_a_download_that_changed_is_refused(hub, fetch, local):
+    source = sources.make(local)
+    assert source.own_files("en-zh", "train") == [f"{local['folder']}/{name}" for name in SHARDS]
+    folder, _ = fetch()
+    assert sources.make(SOURCE).own_files("en-zh", "train") == []
+    (folder / SHARDS[0]).write_bytes(shard(5))
+    with pytest.raises(InputError, match="changed since the download"):
+        pairs(folder=str(folder))
 
 
 def test_another_number_of_rows_is_refused_and_no_part_of_the_params(local):
@@ -128,17 +130,18 @@ def test_another_number_of_rows_is_refused_and_no_part_of_the_params(local):
     assert made.total == 7 and "rows" not in made.settings("en-zh", "train")
 
 
-def test_what_the_hub_has_not(hub):
-    with pytest.raises(InputError, match=rf"no zh-en/test-\*.parquet .* at {NEW}.*refs/convert/parquet"):
-        pairs(split="test")
+def test_what_the_hub_has_not(hub, fetch):
+    with pytest.raises(InputError, match=rf"has no zh-en/test-\*.parquet.* at {NEW}"):
+        fetch(split="test")
     hub.gated = True
-    with pytest.raises(InputError, match=r"cannot be read: 403"):
-        pairs()
+    with pytest.raises(InputError, match="is gated, private, or does not exist"):
+        fetch()
 
 
-def test_the_hubs_own_conversion_is_read(hub):
+def test_the_hubs_own_conversion_is_read(hub, fetch):
     hub.commits[NEW] = {"zh-en/train/0000.parquet": RELEASED[SHARDS[0]]}
-    assert pairs(revision=NEW) == EXPECTED[:700]
+    folder, _ = fetch(revision="refs/convert/parquet")
+    assert pairs(folder=str(folder)) == EXPECTED[:700]
 
 
 def test_a_damaged_file_is_no_data_set(local, tmp_path):
@@ -147,9 +150,11 @@ def test_a_damaged_file_is_no_data_set(local, tmp_path):
         pairs(folder=str(tmp_path))
 
 
-def test_without_a_network_the_files_to_fetch_are_named(monkeypatch):
+def test_without_a_network_the_files_to_fetch_are_named(fetch, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=r"cannot be downloaded .*hf download .*'zh-en/train-\*'.*folder: DIR"):
+    with pytest.raises(InputError, match=r"cannot be downloaded .*hf download .*'zh-en/train-\*.parquet'.*`folder`"):
+        fetch()
+    with pytest.raises(InputError, match=r"is not downloaded yet.*`folder`"):
         pairs()
 
 
@@ -161,7 +166,9 @@ def test_either_direction_is_read_and_a_column_that_is_not_there_is_named(local)
 
 
 def test_a_local_copy_without_the_split_says_what_to_fetch(local):
-    with pytest.raises(InputError, match=r"no test-\*.parquet.*hf download.*someone/model.*'zh-en/test-\*'"):
+    with pytest.raises(
+        InputError, match=r"no zh-en/test-\*.parquet.*hf download someone/model.*'zh-en/test-\*.parquet'"
+    ):
         list(sources.make({**local, "split": "test"}).pairs("zh-en", "test", 1))
 
 

@@ -117,16 +117,16 @@ class TestFromAHub:
 
         def run(server, revision=None):
             reach(server.url)
-            asked, how = {"repository": "someone/model", "revision": revision}, {"folder": where, "confirm": False}
-            run_here("fetch_dataset", asked, (), out, how)
             settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES, "rows": ROWS}
+            asked = sources.make(settings | {"revision": revision}).download._asdict()
+            run_here("fetch_dataset", asked, (), out, {"folder": where, "confirm": False})
             made = {
                 "train": tmp_path / "train.jsonl",
                 "dev": tmp_path / "dev.jsonl",
                 "report": tmp_path / "corpus.json",
             }
-            read, how = {"own": [], "dataset": [out]}, {**how, "rows": None, "commits": out.parent}
-            run_here("corpus", spec(settings), read, made, how | {"both_ways": False})
+            read, how = {"own": [], "dataset": [out]}, {"folder": where, "rows": None}
+            run_here("corpus", spec(settings), read, made, how)
             run_here("testset", spec(settings, limit=None), read, tmp_path / "test.jsonl", how)
             return where
 
@@ -180,5 +180,6 @@ class TestFromAHub:
 
 
 def test_another_commit_is_another_folder():
-    names = [dataset.folder_name("a/b", revision) for revision in (None, OLD, NEW)]
-    assert names == ["a--b", "a--b@aaaaaaaa", "a--b@bbbbbbbb"]
+    names = [dataset.HubFiles("a/b", revision, ["*"]).folder for revision in (None, OLD, NEW, "refs/x")]
+    assert names == ["a--b", "a--b@aaaaaaaa", "a--b@bbbbbbbb", "a--b@refs--x"]
+    assert dataset.HubFiles("a/b", OLD, ["*"], "zh-en train").folder == "a--b--zh-en--train@aaaaaaaa"

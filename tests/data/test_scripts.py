@@ -6,24 +6,21 @@ from entropy_valley import files
 
 SPEC = {"direction": "en-de", "revision": 1, "seed": 1, "source": {"name": "embedded"}}
 READ = {"own": [], "dataset": []}
-
-
-def how(folder):
-    return {"folder": None, "rows": None, "commits": folder / "datasets", "confirm": False}
+HOW = {"folder": None, "rows": None}
 
 
 def test_corpus_script(tmp_path):
     out = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
-    run_here("corpus", {**SPEC, "train": 30, "dev": 5, "filters": {}}, READ, out, how(tmp_path) | {"both_ways": False})
+    run_here("corpus", {**SPEC, "train": 30, "dev": 5, "filters": {}}, READ, out, HOW)
     assert len(files.read_jsonl(out["train"], ("id", "source", "target"))) == 30
     assert files.read_json(out["report"])["counts"]["dev"] == 5
 
 
 def test_testset_script_ends_bad_input_with_one_line(tmp_path):
     out = tmp_path / "test.jsonl"
-    run_here("testset", {**SPEC, "limit": 7}, READ, out, how(tmp_path))
+    run_here("testset", {**SPEC, "limit": 7}, READ, out, HOW)
     before = out.read_bytes()
-    log = run_rule("testset", {**SPEC, "limit": None}, READ, out, how(tmp_path), fails=True)
+    log = run_rule("testset", {**SPEC, "limit": None}, READ, out, HOW, fails=True)
     assert log.startswith("error: ") and log.count("\n") == 1
     assert out.read_bytes() == before
 

@@ -38,7 +38,7 @@ class Stage:
 GRAMMAR = {"revision": 1, "direction": "en-de", "seed": 1, "source": {"name": "embedded"}}
 FILES = {"revision": 1, "seed": 1, "train": 6, "dev": 2, "direction": "en-zh"}
 FILES["source"] = {"name": "files", "source": "given/own.en", "target": "given/own.zh"}
-READING = {"folder": None, "rows": None, "commits": "datasets", "confirm": False}
+READING = {"folder": None, "rows": None}
 SHAPE = {"vocabulary": 300, "width": 16, "layers": 1, "heads": 2, "kv_heads": 1, "ffn": 24, "context": 96}
 RATES = {"learning_rate": 0.01, "warmup": 0.05, "weight_decay": 0.01, "all_mask_share": 0.3}
 PRETRAINED = {"family": "dream", "seed": 1, "bos": False, "prompts": {"en-zh": "Say: {src}\n"}}
@@ -62,11 +62,11 @@ def _corpus(name: str) -> dict[str, str]:
 
 
 def _corpora() -> dict[str, Stage]:
-    read, alone, other = {"own": [], "dataset": []}, READING | {"both_ways": False}, {"seed": 2}
+    read, other = {"own": [], "dataset": []}, {"seed": 2}
     drawn = GRAMMAR | {"train": 20, "dev": 5}
     return {
-        "corpus": Stage("corpus", drawn, _corpus("en-de"), read, alone, other=other),
-        "corpora": Stage("corpus", FILES, _corpus("own/en-zh"), read, alone | {"both_ways": True}, other=other),
+        "corpus": Stage("corpus", drawn, _corpus("en-de"), read, READING, other=other),
+        "corpora": Stage("corpus", FILES, _corpus("own/en-zh"), read, READING, other=other),
         "testset": Stage("testset", GRAMMAR | {"limit": 6}, "en-de/test.jsonl", read, READING, other={"limit": 5}),
     }
 

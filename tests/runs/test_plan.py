@@ -261,14 +261,12 @@ def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
 def test_large_and_unknown_downloads_need_a_word():
     papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems)
     inventory = Inventory(papers)
-    jobs = [inventory.at("results/backbones/llada-8b.json"), inventory.at("results/corpus/en-zh/train.jsonl")]
+    jobs = [inventory.at("results/backbones/llada-8b.json"), *inventory.behind(["results/corpus/en-zh/train.jsonl"])]
     line = plan.downloads_line(papers, jobs)
-    assert line.startswith(
-        "19.7 GB: GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB, not kept). To agree"
-    )
+    assert line.startswith("19.7 GB: GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB). To agree")
     assert line.endswith("--config confirm=yes")
     assert "confirm" not in plan.downloads_line(papers.model_copy(update={"confirm": True}), jobs)
     (Path("models/llada-8b")).mkdir(parents=True)
     Path("models/llada-8b/config.json").write_text("{}")
-    assert [str(one) for one in plan.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB, not kept)"]
+    assert [str(one) for one in plan.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB)"]
     assert plan.downloads_line(papers, []) == "none"

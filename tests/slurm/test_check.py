@@ -108,15 +108,14 @@ def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
 
 def test_the_config_says_which_rules_there_are_and_their_gpus(site, check):
     over = site.folder / "over.yaml"
-    over.write_text("{adapters: released, decoding: {shards: 4}, corpus: {on_cluster: true}}")
+    over.write_text("{adapters: released, decoding: {shards: 4}}")
     _, text = check("--configfile", "config/released.yaml", "over.yaml")
     assert "cpu: 4 CPU, 48000 MB" in line(text, "translate")  # it puts the shards together
     assert "gpu: 1 GPU, 4 CPU, 48000 MB" in line(text, "shard")
     assert "train" not in text.split()
-    over.write_text("{device: cpu, corpus: {on_cluster: true}}")
+    over.write_text("{device: cpu}")
     _, text = check("--configfile", "over.yaml")
     assert "GPU" not in text
-    assert "cpu: 1 CPU, 8000 MB, 720 minutes" in line(text, "corpus")
 
 
 HOURS = ("runtime: 60 ", "runtime: 4h ")

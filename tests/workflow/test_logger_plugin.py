@@ -89,7 +89,7 @@ def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
 
 def test_a_folder_of_results_that_cannot_be_written_is_one_line(paper):
     (paper.folder / "results").write_text("a file")
-    text = paper.run("--cores", "1", "results/corpus/en-de/corpus.json", fails=True)
+    text = paper.run("--cores", "1", "results/corpus/en-de/test/wmt22.jsonl", fails=True)
     (error,) = (line for line in text.splitlines() if "error" in line.lower())
     assert error.startswith("error: results: nothing can be written there: Not a directory. Free space or correct ")
     assert "snapshot.py" not in text
@@ -110,7 +110,8 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
     script.write_text(FAILING + script.read_text())
     corpora = [f"results/corpus/{direction}/corpus.json" for direction in ("en-zh", "en-de")]
     text = paper.run("--cores", "1", "--keep-going", *corpora, fails=True)
-    assert rows(text) == {"corpus": 2, "all": 2} and "output:" not in text
+    assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "all": 4} and "output:" not in text
+    assert f"Downloads go into {paper.folder}/models (" in text
     assert re.search(
         r"failed: corpus en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: the cause\n    error: no luck$",
         text,
@@ -139,5 +140,5 @@ def test_a_run_of_a_long_job_gives_a_sign_of_life(monkeypatch):
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
         snakefile.write("\n\nsnapshot.current = lambda: ('no config', [])\n")
-    text = paper.dry_run("results/corpus/en-de/corpus.json")
-    assert "No hours and cells: AttributeError" in text and rows(text) == {"corpus": 1, "all": 1}
+    text = paper.dry_run("results/corpus/en-de/test/wmt22.jsonl")
+    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "all": 1}

@@ -39,7 +39,7 @@ def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
     assert submitted(cluster) == {
         ("train", "gpu", "gres:gpu:8"): 1,
         **{(rule, "gpu", "gres:gpu:1"): 1 for rule in one},
-        ("length_ratios", "cpu", "N/A"): 1,
+        **{(rule, "cpu", "N/A"): 1 for rule in ("corpus", "length_ratios")},
     }
 
 

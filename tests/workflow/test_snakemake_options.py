@@ -245,3 +245,10 @@ def contents(workspace):
     of_runs = ("logs", "benchmarks", "work")
     files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
     return {name: path.read_text() for name, path in files.items() if name.parts[0] not in of_runs}
+
+
+def test_fewer_gpus_than_a_training_takes_are_refused_before_anything_runs(paper):
+    """Snakemake itself would start the training with as many as the command line allows."""
+    text = paper.run("-n", "--resources", "gpu=1", "--", "results/tables/main.tex", fails=True)
+    assert "--resources gpu=1: fewer than the 8 that a training takes (`training.processes`)" in text
+    assert by_rule(paper.planned("--resources", "gpu=8", "--", "results/tables/main.tex"))["train"] == 9

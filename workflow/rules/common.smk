@@ -115,13 +115,12 @@ def dataset_of(source):
 
 
 def reading(source):
-    """Where a source's data set is, how many rows it must have, and where its commit is kept."""
+    """Where a source's data set is, and how many rows it must have."""
     name = paths.dataset_of(EXPERIMENT, source)
     return dict(
         folder=paths.dataset_folder(EXPERIMENT, name) if name else None,
         rows=EXPERIMENT.sources[source].total,
-        commits=f"{R}/datasets",
-        confirm=EXPERIMENT.confirm,
+        confirm=EXPERIMENT.confirm,  # small archives, such as those of test sets, are downloaded where they are read
     )
 
 
@@ -133,6 +132,17 @@ def given_files(wildcards):
     folder = paths.released_adapter(EXPERIMENT, run_of(wildcards)).folder
     files = [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
     return [local(path) for path in files if os.path.exists(path)]
+
+
+def all_gpus(wildcards, resources):
+    """The GPUs of a training. Ends a run that allows fewer before anything is downloaded: Snakemake would start the
+    training with those."""
+    wanted = GPU * EXPERIMENT.training.processes
+    if resources.gpu < wanted:
+        remedy = "Set `training.processes` in a config to the number of GPUs."
+        problem = f"fewer than the {wanted} that a training takes (`training.processes`)"
+        raise WorkflowError(str(errors.InputError(f"--resources gpu={resources.gpu}", problem, remedy)))
+    return wanted
 
 
 def training(wildcards):

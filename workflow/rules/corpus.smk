@@ -1,4 +1,5 @@
 # Sentence pairs for training and testing. What may need a network is a local rule: cluster nodes may have none.
+# Training pairs are drawn on the cluster where that takes minutes, from files that a local rule has downloaded.
 
 CORPUS = f"{R}/corpus/{{direction}}"
 TESTSET = f"{CORPUS}/test/{{testset}}.jsonl"
@@ -7,7 +8,7 @@ TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
 
 
 rule fetch_dataset:
-    """Download a data set of given files once, and keep which commit it is."""
+    """Download a data set once, and keep which commit it is."""
     output:
         DATASET,
     log:
@@ -27,7 +28,7 @@ rule fetch_dataset:
 
 
 rule corpus:
-    """Sample train and dev pairs of a direction; of a slow source those of its reverse in the same pass."""
+    """Sample train and dev pairs of a direction."""
     input:
         own=lambda w: own_files(EXPERIMENT.directions[w.direction].train, w.direction, "train", "dev"),
         dataset=lambda w: dataset_of(EXPERIMENT.directions[w.direction].train),
@@ -39,15 +40,14 @@ rule corpus:
         f"{R}/logs/corpus/{{direction}}.log",
     benchmark:
         f"{R}/benchmarks/corpus/{{direction}}.tsv"
-    localrule: not EXPERIMENT.corpus.on_cluster
+    localrule: not params.reads_slowly(EXPERIMENT)
     conda:
         "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{CORPUS}/train.jsonl"),
         how=how_of(
             f"{CORPUS}/train.jsonl",
-            lambda w: reading(EXPERIMENT.directions[w.direction].train)
-            | dict(both_ways=params.both_ways(EXPERIMENT, w.direction)),
+            lambda w: reading(EXPERIMENT.directions[w.direction].train),
         ),
     script:
         "../scripts/corpus.py"

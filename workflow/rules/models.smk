@@ -116,6 +116,7 @@ else:
         params:
             spec=spec_of(ADAPTER),
             how=how_of(ADAPTER, training),
+            gpus=all_gpus,
         script:
             "../scripts/train.py"
 

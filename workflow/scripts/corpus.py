@@ -8,22 +8,16 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     import shutil
     import sys
-    from contextlib import nullcontext
-    from pathlib import Path
 
     from entropy_valley import files, provenance
-    from entropy_valley.data import build, dataset
+    from entropy_valley.data import build
     from entropy_valley.data.build import overlap
     from entropy_valley.demo.source import SOURCES
 
     def write_corpus(how, out):
-        if how["both_ways"]:
-            drawn = build.shared_corpus(job.params, SOURCES, Path(out.report), how["rows"])
-        else:
-            drawn = nullcontext(build.corpus(job.spec, SOURCES, how["folder"], how["rows"]))
         inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
-        made = provenance.made("corpus", job.params, inputs, out)
-        with dataset.reading(how["commits"], how["confirm"]), made as record, drawn as (train, dev, report, facts):
+        with provenance.made("corpus", job.params, inputs, out) as record:
+            train, dev, report, facts = build.corpus(job.spec, SOURCES, how["folder"], how["rows"])
             record.facts.update(facts)
             files.write_jsonl(out.train, train)
             files.write_jsonl(out.dev, dev)
@@ -31,8 +25,7 @@ with job_of(snakemake) as job:  # noqa: F821
 
     def write_testset(how, out):
         inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
-        made = provenance.made("testset", job.params, inputs, [out])
-        with dataset.reading(how["commits"], how["confirm"]), made as record:
+        with provenance.made("testset", job.params, inputs, [out]) as record:
             files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
             record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))
 

@@ -24,7 +24,6 @@ with job_of(snakemake) as job:  # noqa: F821
     else:
         from entropy_valley.data import dataset
 
-        with dataset.reading(None, how["confirm"]):
-            facts = dataset.fetched(job.spec["repository"], job.spec["revision"], folder)
+        facts = dataset.fetched(dataset.HubFiles(**job.spec), folder, how["confirm"])
     with provenance.made(rule, job.params, [], [out], digests=known):
         files.write_json(out, facts)

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 STDIN = "stdin"
-YES = "--yes"
+YES, CPU = "--yes", "--device cpu"
+OVER = "in a file for --configfile"
 Line = tuple[int, str]  # its number, from 1, and its text
 
 
@@ -221,7 +222,7 @@ class Chosen:
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
 
-        require_device(device)
+        require_device(device, CPU)
         how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
         with ModelJob(self.spec, how) as job:
             fits, backbone = Fits.of(job, self.fits), job.backbone
@@ -278,17 +279,17 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     from entropy_valley.model import load
 
     agreed = given.yes or experiment.confirm, YES
-    load.require_device(given.device or experiment.device)
+    load.require_device(given.device or experiment.device, CPU)
     origin = paths.checkpoint_of(experiment, run.backbone)
     if experiment.backbones[origin].hub and not experiment.backbones[run.backbone].folder:
         spec = json.loads(params.hub(experiment, origin))
         if configs.root() == INSTALLED:
             backbone = hub.place(spec["repository"], spec["revision"])
-        load.fetch(spec, backbone, False, *agreed)
+        load.fetch(spec, backbone, False, *agreed, f"`backbones.{origin}.folder` {OVER}")
     if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
         section = paths.released_adapter(experiment, paths.adapter_run(experiment, run))
         source = section.repository, section.revision, section.subfolder
-        key = f"`released.{run.backbone}.{run.direction}.{run.seed}.folder`"
+        key = f"`released.{run.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
         adapter = Path(section.folder) if section.folder else load.kept_adapter(*source, key, *agreed)
     return backbone, adapter
 

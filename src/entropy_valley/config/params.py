@@ -26,7 +26,6 @@ from entropy_valley.config.methods import (
 )
 from entropy_valley.config.paths import adapter_run, checkpoint_of, downloaded_datasets, released_adapter
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
-from entropy_valley.data.sources.base import reverse
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
@@ -74,14 +73,10 @@ def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
     return {f"corpus {name}": digest(spec) for name, spec in specs.items()}
 
 
-def both_ways(experiment: Experiment, direction: str) -> bool:
-    """Whether one pass over the source draws the pairs of a direction and of its reverse."""
-    back, source = reverse(direction), experiment.directions[direction].train
-    if back not in experiment.matrix.directions or experiment.directions[back].train != source:
-        return False
-    sampling = experiment.corpus.sampling_of
-    alike = sampling(direction) == sampling(back) and experiment.corpus_of(direction) == experiment.corpus_of(back)
-    return alike and experiment.sources[source].reversible
+def reads_slowly(experiment: Experiment) -> bool:
+    """Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network."""
+    directions = {cell.run.direction for cell in all_cells(experiment)}
+    return all(experiment.sources[experiment.directions[name].train].slow for name in directions)
 
 
 def trained(experiment: Experiment) -> set[str]:
@@ -138,8 +133,7 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
 
 def dataset(experiment: Experiment, name: str) -> str:
     """For the download of a data set; ``name`` is that of its folder."""
-    source = downloaded_datasets(experiment)[name]
-    return _slice(repository=source.dataset, revision=source.revision)
+    return _slice(**downloaded_datasets(experiment)[name].download._asdict())
 
 
 def overlap(experiment: Experiment, direction: str, testset: str) -> str:

@@ -6,8 +6,7 @@ import dataclasses
 
 from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import AdapterSection, Experiment, checkpoints
-from entropy_valley.data import dataset
-from entropy_valley.data.sources.files import JsonLines
+from entropy_valley.data.sources.base import Source
 from entropy_valley.scoring.comet_checkpoint import folder_name
 
 
@@ -52,9 +51,9 @@ def downloaded_comets(experiment: Experiment) -> dict[str, str]:
     return metrics
 
 
-def downloaded_datasets(experiment: Experiment) -> dict[str, JsonLines]:
+def downloaded_datasets(experiment: Experiment) -> dict[str, Source]:
     """The first source of each data set that is downloaded from the hub, by the name of the data set's folder."""
-    sources: dict[str, JsonLines] = {}
+    sources: dict[str, Source] = {}
     for name, source in experiment.sources.items():
         if folder := dataset_of(experiment, name):
             sources.setdefault(folder, source)
@@ -63,10 +62,8 @@ def downloaded_datasets(experiment: Experiment) -> dict[str, JsonLines]:
 
 def dataset_of(experiment: Experiment, source: str) -> str | None:
     """The name of the folder that a source's data set is downloaded into; None if it is not downloaded."""
-    section = experiment.sources[source]
-    if not (isinstance(section, JsonLines) and section.downloaded):
-        return None
-    return dataset.folder_name(section.dataset, section.revision)
+    download = experiment.sources[source].download
+    return download and download.folder
 
 
 def dataset_folder(experiment: Experiment, name: str) -> str:

@@ -167,10 +167,6 @@ class CorpusSection(Section):
         description="the sentences that `challenge` of a source takes, and their categories: the first with a "
         "category by the rules of the authors' code, for English; or stratified by a keyed hash, by our rules",
     )
-    on_cluster: bool = Field(
-        False,
-        description="draw training pairs in a CPU job of the cluster: its nodes have a network, or a source a folder",
-    )
 
     def filter_of(self, language: str) -> LengthFilter:
         """The length limits of a language: none where the config has none."""

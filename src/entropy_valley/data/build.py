@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance
+from entropy_valley import files
 from entropy_valley.data import sampling
 from entropy_valley.data.categories import challenge
 from entropy_valley.data.filters import Tally, filtered, judged, within
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources import SOURCES, Kinds, make
-from entropy_valley.data.sources.base import Source, reverse
+from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
 from entropy_valley.files import visible
 from entropy_valley.progress import progress
@@ -38,27 +36,6 @@ def corpus(
     """
     source, counts = _source(spec, kinds, folder, rows), Tally()
     return _corpus(spec, source, counts, *_drawn(spec, source, counts))
-
-
-def both_ways(spec: Mapping[str, Any], kinds: Kinds = SOURCES, rows: int | None = None) -> Iterator[Corpus]:
-    """:func:`corpus` of the reverse of a direction, and then its own, from one pass over a reversible source.
-
-    Whoever takes one after the other needs the memory of one.
-    """
-    source, counts = _source(spec, kinds, None, rows), Tally()
-    if spec.get("sampling", KEYED) != KEYED:  # the same pairs for both
-        pairs_of_both = _drawn(spec, source, counts)
-        draws = iter([tuple([pair[::-1] for pair in pairs] for pairs in pairs_of_both), pairs_of_both])
-    else:
-        pairs = _read(spec, source, "train", counts)
-        draws = sampling.split_both_ways(pairs, spec["train"], spec["dev"], spec["seed"])
-    yield _corpus(backwards(spec), source, counts, *next(draws))
-    yield _corpus(spec, source, counts, *next(draws))
-
-
-def backwards(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec of the reverse direction."""
-    return {**spec, "direction": reverse(spec["direction"])}
 
 
 def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None = None, rows: int | None = None) -> Source:
@@ -200,54 +177,6 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     return [
         {"id": f"{split}-{number:06d}", "source": source, "target": target} for number, (source, target) in numbered
     ]
-
-
-# --- One pass over a source for a direction and its reverse: the job that comes first draws for both.
-
-DRAWN = "drawn.jsonl"  # beside a direction's corpus.json: what the job of its reverse has drawn for it
-
-
-@contextlib.contextmanager
-def shared_corpus(spec: Mapping[str, Any], kinds: Kinds, report: Path, rows: int | None = None) -> Iterator[Corpus]:
-    """The corpus of a direction, as :func:`corpus` gives it, for the block to write.
-
-    ``report`` is the path of its ``corpus.json``, that of the reverse direction is in a folder beside it. Where the job
-    of the reverse has drawn for this direction, its draw is taken. Else this one reads the source, and leaves a draw
-    for the reverse unless that has its corpus. While one job reads, the other waits.
-    """
-    reverse, corpora = backwards(spec), report.parents[1]
-    with files.locked(corpora / "-".join(sorted(spec["direction"].split("-")))):
-        drawn = _draw_of_reverse(spec, report.parent / DRAWN)
-        if drawn is None:
-            draws = both_ways(spec, kinds, rows)
-            _leave(reverse, next(draws), corpora / reverse["direction"] / report.name)
-            drawn = next(draws)
-    yield drawn
-    (report.parent / DRAWN).unlink(missing_ok=True)
-
-
-def _draw_of_reverse(spec: Mapping[str, Any], place: Path) -> Corpus | None:
-    """What the reverse has drawn by this spec; None without it, and if it is damaged: then the source is read again."""
-    if not place.is_file():
-        return None
-    try:
-        first, *rows = files.read_jsonl(place)
-        header, digest = first["header"], first["digest"]
-    except (InputError, LookupError, TypeError):
-        return None
-    if digest != files.rows_digest([header, *rows]) or header["params"] != spec:
-        return None
-    return rows[: header["train"]], rows[header["train"] :], header["report"], header["facts"]
-
-
-def _leave(spec: Mapping[str, Any], drawn: Corpus, report: Path) -> None:
-    record = provenance.record_of(report)
-    if not (record and report.is_file() and record.matches(spec)):
-        train, dev, counts, facts = drawn
-        header = {"params": spec, "report": counts, "facts": facts, "train": len(train)}
-        digest = files.rows_digest(itertools.chain([header], train, dev))
-        rows = itertools.chain([{"digest": digest, "header": header}], train, dev)
-        files.write_jsonl(report.parent / DRAWN, rows)
 
 
 # --- What a reader must know of a test set: which of its sentences occur in the training pairs, and which are odd.

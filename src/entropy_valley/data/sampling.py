@@ -6,13 +6,13 @@ import hashlib
 import random
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from heapq import heappush, heappushpop
 from typing import Literal
 
 from entropy_valley.errors import InputError
 
-# --- By a keyed hash: one pass, bounded memory, independent of the order of the stream.
+# --- By a keyed hash: one pass, bounded memory, independent of the order of the pairs.
 
 Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
@@ -81,16 +81,6 @@ def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[
     is part of a larger one.
     """
     return _apart(bottom_k(pairs, train + dev, seed), train, dev)
-
-
-def split_both_ways(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> Iterator[tuple[list[Pair], list[Pair]]]:
-    """:func:`split` of the pairs with their sides exchanged, then of the pairs, from one pass."""
-    one, other = (BottomK(train + dev, seed) for _ in range(2))
-    for pair in pairs:
-        one.add(pair)
-        other.add(pair[::-1])
-    yield _apart(other.drawn(), train, dev)
-    yield _apart(one.drawn(), train, dev)
 
 
 def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pair]]:

@@ -119,10 +119,10 @@ def torch_dtype(name: str) -> torch.dtype:
     return names[name]
 
 
-def require_device(name: str) -> None:
-    """Raise InputError where there is no such device."""
+def require_device(name: str, other: str = 'device="cpu"') -> None:
+    """Raise InputError where there is no such device; ``other`` is how to choose the CPU."""
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError("device", f"{name}, but torch sees no GPU here", "Give cpu as the device.")
+        raise InputError("device", f"{name}, but torch sees no GPU here", f"Give {other}.")
 
 
 def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Any:

@@ -20,7 +20,6 @@ from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import checkpoints
-from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs import limits
 from entropy_valley.runs.audit import Audit, concerns
@@ -40,7 +39,7 @@ CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
 # Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
 SHORT, USUAL = 0.6, {"corpus": 1.8, "table": 1.5, "figure": 2.4, "comparison": 1.5, "page": 1.5, "train_comet": 38.0}
 USUAL |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
-LONG = USUAL | {"corpus": 3 * 3600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
+LONG = USUAL | {"corpus": 600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
@@ -177,8 +176,7 @@ class Plan:
     def disk(self) -> Counter[str]:
         """Bytes that the jobs leave on the disk, by what they are."""
         sizes, config = Counter(), self.experiment
-        kept = (one for one in downloads(config, self.left) if one.kept)
-        sizes["downloads"] = sum(one.bytes or 0 for one in kept)
+        sizes["downloads"] = sum(one.bytes or 0 for one in downloads(config, self.left))
         for job in self.left:
             parameters = self._model.size(job.wildcards["backbone"]) if "backbone" in job.wildcards else None
             if job.rule == "pretrain":
@@ -200,15 +198,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Download:
-    """Something on the hub; ``bytes`` is None if its size is unknown. ``kept``: it stays on the disk."""
+    """Something on the hub; ``bytes`` is None if its size is unknown."""
 
     name: str
     bytes: float | None
-    kept: bool = True
 
     def __str__(self) -> str:
         size = "size unknown" if self.bytes is None else machine.amount(self.bytes)
-        return f"{self.name} ({size}{'' if self.kept else ', not kept'})"
+        return f"{self.name} ({size})"
 
 
 def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
@@ -232,13 +229,8 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "fetch_dataset":
             name = wildcards["dataset"]
             if not Path(paths.dataset_folder(experiment, name)).exists():
-                yield Download(paths.downloaded_datasets(experiment)[name].dataset, None)
-        case "corpus" | "testset":
-            name = wildcards.get("testset") or experiment.directions[wildcards["direction"]].train
-            source = experiment.sources[name]
-            if isinstance(source, HuggingFace) and not source.folder:
-                size = source.rows * ROW if source.rows else None
-                yield Download(f"{source.dataset} {source.subset} {source.split}", size, kept=False)
+                source = paths.downloaded_datasets(experiment)[name]
+                yield Download(str(source.download), source.total * ROW if source.total else None)
         case "adopt_adapter":
             run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
             given = paths.released_adapter(experiment, run)

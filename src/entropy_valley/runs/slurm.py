@@ -112,8 +112,6 @@ class Profile:
         for job in jobs:
             most = rules.get(job.rule, (0, 0))
             rules[job.rule] = max(most[0], plan.held(job)), max(most[1], plan.minutes(job))
-        if not experiment.corpus.on_cluster:
-            rules.pop("corpus", None)
         own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *limits.MEMORY}
         rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, limits.USUAL)}
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field, PositiveInt
 
 from entropy_valley import files
+from entropy_valley.data.dataset import HubFiles
 from entropy_valley.data.sampling import Pair
 from entropy_valley.settings import Section
 
@@ -18,15 +19,15 @@ Spans = list[list[int]]  # [start, end] of parts of a text, in characters
 class Source(Section, ABC):
     """A source of sentence pairs. Its fields are its settings in the config; ``name`` says which source it is.
 
-    ``splits``: the source itself keeps train, dev and test apart. ``endless``: its pairs never end. ``reversible``: of
-    the reverse direction it has the same pairs with their sides exchanged, and reading it takes so long that one pass
-    serves both. ``given``: its splits are files that are taken as they are, nothing is drawn or filtered.
-    ``by_language``: the setting that has an entry for each of its languages, but for those in ``usual``.
+    ``splits``: the source itself keeps train, dev and test apart. ``endless``: its pairs never end. ``slow``: reading
+    it takes minutes and needs no network, so that a cluster has a job for it. ``given``: its splits are files that are
+    taken as they are, nothing is drawn or filtered. ``by_language``: the setting that has an entry for each of its
+    languages, but for those in ``usual``.
     """
 
     splits: ClassVar[bool] = False
     endless: ClassVar[bool] = False
-    reversible: ClassVar[bool] = False
+    slow: ClassVar[bool] = False
     given: ClassVar[bool] = False
     by_language: ClassVar[str | None] = None
     usual: ClassVar[Mapping[str, str]] = {}
@@ -82,6 +83,12 @@ class Source(Section, ABC):
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         """What these splits were read from, for the record of the job: digests of files that are no inputs of it."""
         return {}
+
+    @property
+    def download(self) -> HubFiles | None:
+        """What of the hub is downloaded before it is read, into the folder that its setting ``folder`` then names; None
+        if nothing is."""
+        return None
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         """The user's own files that these splits are read from; none if they come from elsewhere."""

@@ -148,9 +148,8 @@ class JsonLines(Source):
         return self
 
     @property
-    def downloaded(self) -> bool:
-        """Whether its files come from the hub."""
-        return self.folder is None
+    def download(self) -> dataset.HubFiles | None:
+        return None if self.folder else dataset.HubFiles(self.dataset, self.revision, ["*.jsonl"])
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs of a file, without leading and trailing blanks."""
@@ -169,7 +168,7 @@ class JsonLines(Source):
         return {**plain, "files": {self._pair_of_languages(direction): named}, "rows": rows}
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
-        return [] if self.downloaded else [str(self._path(direction, split)) for split in splits]
+        return [] if self.download else [str(self._path(direction, split)) for split in splits]
 
     def refused(self, direction: str, *splits: str) -> str | None:
         missing = [split for split in splits if self._file(direction, split) is None]

@@ -1,20 +1,17 @@
-"""A parallel data set of the Hugging Face hub, or a local copy of its files, read as a stream.
+"""A parallel data set of the Hugging Face hub, downloaded once, or a local copy of its files.
 
 Its files are Parquet, SUBSET/SPLIT-*.parquet. pyarrow reads them a thousand rows at a time: tens of millions of rows
-need no more memory than one million. On the hub it reads ranges of bytes, so a lost connection costs one range.
+need no more memory than one million.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley import files
 from entropy_valley.data import dataset
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
@@ -24,15 +21,13 @@ from entropy_valley.settings import Repository
 if TYPE_CHECKING:
     import pyarrow.parquet
 
-    from entropy_valley import hub
-
 _ROWS = 1000  # at a time; row groups of the hub have as many
 
 
 class HuggingFace(Source):
     """A translation data set of the Hugging Face hub."""
 
-    reversible: ClassVar[bool] = True
+    slow: ClassVar[bool] = True
 
     name: Literal["huggingface"] = Field(description="the kind of source")
     dataset: Repository = Field(description="its name on the hub, like wmt/wmt19")
@@ -46,7 +41,9 @@ class HuggingFace(Source):
         description="column of each language; dots for nested ones; default: translation.LANGUAGE, as in the WMT sets",
     )
     revision: str | None = Field(
-        None, description="a commit or tag of the data set; null: the newest, which is kept in the results"
+        None,
+        description="a commit or tag of the data set, for example refs/convert/parquet, which has the files of any "
+        "data set as Parquet; null: the newest commit, which is written to the results",
     )
     folder: str | None = Field(
         None, description="a local copy of the repository, read instead: its SUBSET/SPLIT-*.parquet"
@@ -76,11 +73,17 @@ class HuggingFace(Source):
             remedy = "Correct the source's `rows`, or name the commit that you mean as its `revision`."
             raise InputError(self._place, f"{count} rows instead of {self.rows}", remedy)
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
-        if self.folder:
-            return {"files": files.digests(self._local())}
-        commit, shards = self._published
-        return {"dataset": self.dataset, "revision": commit.commit, "files": {one.name: one.sha256 for one in shards}}
+    @property
+    def download(self) -> dataset.HubFiles | None:
+        return None if self.folder else self._on_hub
+
+    def own_files(self, direction: str, *splits: str) -> list[str]:
+        return [str(path) for path in self._found()] if self.folder else []
+
+    @property
+    def _on_hub(self) -> dataset.HubFiles:
+        names = [f"{self.subset}/{self.split}-*.parquet", f"{self.subset}/{self.split}/*.parquet"]
+        return dataset.HubFiles(self.dataset, self.revision, names, f"{self.subset} {self.split}")
 
     @property
     def _place(self) -> str:
@@ -90,49 +93,32 @@ class HuggingFace(Source):
         import pyarrow.parquet  # takes a moment, and only this stage has it
 
         try:
-            for shard in self._shards():
-                with shard as opened, pyarrow.parquet.ParquetFile(opened) as table:
+            for path in self._shards():
+                with pyarrow.parquet.ParquetFile(path) as table:
                     yield from _rows_of(table)
         except (OSError, pyarrow.ArrowException) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(self._place, f"cannot be read: {first}", self._remedy()) from None
 
-    def _shards(self) -> Iterator[BinaryIO]:
-        """The files of the split, opened one after the other."""
-        from entropy_valley import hub  # only reading takes huggingface_hub, which loads slowly
-
-        if self.folder:
-            return (path.open("rb") for path in self._local())
-        commit, shards = self._published
-        dataset.require_agreement(commit, [shard.name for shard in shards])
-        return (hub.opened(commit, shard, "the source's `folder`") for shard in shards)
-
-    def _local(self) -> list[Path]:
-        shards = sorted(Path(self.folder, self.subset).glob(f"{self.split}-*.parquet"))
+    def _shards(self) -> list[Path]:
+        """The files of the split; raises InputError if there are none, or others than were downloaded."""
+        if self.folder is None:
+            raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
+        shards = self._found()
         if not shards:
-            raise InputError(Path(self.folder, self.subset), f"no {self.split}-*.parquet", self._remedy())
+            raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
+        for path in shards:
+            dataset.require_as_downloaded(Path(self.folder), path)
         return shards
 
-    @functools.cached_property
-    def _published(self) -> tuple[hub.Listing, list[hub.File]]:
-        """The commit on the hub and the split's files there: of one commit to the end, though a newer one may come."""
-        try:
-            commit = dataset.published(self.dataset, self.revision, "the source's `folder`")
-        except InputError as error:
-            gated = "gated" in error.problem
-            raise InputError(self._place, error.problem, error.remedy if gated else self._remedy()) from None
-        patterns = (f"{self.subset}/{self.split}-*.parquet", f"{self.subset}/{self.split}/*.parquet")
-        shards = [file for file in commit.files if any(fnmatch(file.name, pattern) for pattern in patterns)]
-        if not shards:
-            remedy = "Correct `subset` and `split`; or try `revision: refs/convert/parquet`, the hub's own conversion."
-            raise InputError(self._place, f"no {' or '.join(patterns)} at {commit.commit}", remedy)
-        return commit, sorted(shards, key=lambda file: file.name)
+    def _found(self) -> list[Path]:
+        return sorted(path for pattern in self._on_hub.patterns for path in Path(self.folder).glob(pattern))
 
     def _remedy(self) -> str:
-        return (
-            f"On a machine with a network, run: hf download --repo-type dataset {self.dataset} --include "
-            f"'{self.subset}/{self.split}-*' --local-dir DIR; copy DIR here and set the source's folder: DIR."
-        )
+        from entropy_valley import hub  # only this error takes huggingface_hub, which loads slowly
+
+        command = hub.command(self.dataset, self.revision, "dataset", self._on_hub.patterns)
+        return f"With a network run {command}, copy the folder, and set the source's `folder` to it."
 
     def _text(self, row: Any, path: list[str]) -> str:
         for name in path:
