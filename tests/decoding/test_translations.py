@@ -187,6 +187,17 @@ def test_a_killed_job_goes_on_where_it_was(together, fresh, monkeypatch):
     assert fresh.ledgers[-1]["computed"] == translated.ledgers[0]["computed"] - 5
 
 
+def test_a_requeued_job_goes_on_where_it_was(together, fresh, slurm_job):
+    translated, whole = together
+    slurm_job.ends_in(200)
+    with pytest.raises(BaseException) as end:
+        fresh.write("all")
+    assert end.typename == "Requeued" and slurm_job.calls() == ["show job 7", "requeue 7"]
+    slurm_job.ends_in(3600)
+    assert fresh.write("all") == whole
+    assert fresh.ledgers[-1]["computed"] == translated.ledgers[0]["computed"] - 1
+
+
 def test_a_job_with_all_in_the_store_imports_no_torch(together):
     translated, _ = together
     testsets = [translated.data / f"{name}.jsonl" for name in TESTS]
