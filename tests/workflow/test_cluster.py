@@ -62,6 +62,13 @@ class OnCluster:
     def run(self, *options, fails=False):
         return self._call(self.workspace.run, *QUICK, self.retraining.target, *options, fails=fails)
 
+    def submit_head(self):
+        """Snakemake as a job; its number."""
+        options = [*QUICK[2:], self.retraining.target, "--configfile", *self.workspace.config_files(self.retraining.over)]
+        script = self.workspace.folder / "profiles/slurm/head.sh"
+        self.cluster.run("sbatch", "--partition=cpu", f"--chdir={self.workspace.folder}", str(script), *options)
+        return self.jobs()[0].id
+
     def unlock(self):
         self._call(self.workspace.run, "--unlock", *PROFILE)
 
@@ -150,6 +157,19 @@ def test_after_snakemake_is_killed_its_jobs_run_on_and_the_documented_recovery_w
     assert training.retraining.is_unfinished()
     training.unlock()
     training.run()
+    assert training.retraining.went_on()
+
+
+def test_a_head_in_a_job_goes_on_after_a_lost_node_and_near_its_time_limit(training):
+    head = training.submit_head()
+    training.cluster.until(training.retraining.is_unfinished)
+    training.cluster.kill(head)
+    training.cluster.until(lambda: training.states() == ["FAILED", "RUNNING"])
+    training.cluster.run("scontrol", "requeue", head)
+    training.cluster.until(lambda: training.states() == ["RUNNING", "CANCELLED", "RUNNING"])
+    training.cluster.run("scancel", "--batch", "--signal=USR1", head)  # as SLURM does before the limit
+    training.cluster.until(lambda: training.states() == ["COMPLETED", "CANCELLED", "CANCELLED", "COMPLETED"])
+    assert training.jobs()[0].restarts == 2
     assert training.retraining.went_on()
 
 
