@@ -32,11 +32,11 @@ def refused(load, over, *between):
 
 
 def leaves(node, path=()):
-    """The path of every value of a config that is no block."""
+    """The path of every value of a config that is no block; without `each`, which makes the blocks that are checked."""
     for key, value in node.items():
         if isinstance(value, dict):
             yield from leaves(value, (*path, key))
-        elif key not in KINDS:
+        elif key not in KINDS and "each" not in path:
             yield (*path, key)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -87,18 +88,17 @@ def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
     well, text = check()
     assert well, text
     names = [one[8:34].strip() for one in text.splitlines()]
-    assert names == ["watching jobs", "train", "translate", "score", "latency, diagnose", "all other rules"]
+    on_gpu = ["train", "translate", "score", "shard", "latency", "diagnose"]
+    assert names == ["watching jobs", *on_gpu, "all other rules"]
     assert {one[:8].strip() for one in text.splitlines()} == {"ok"}
-    first, then = (
-        "8 GPU a100, 16 CPU, 200000 MB, 240 minutes",
-        "attempt 2: gpu: 8 GPU a100, 16 CPU, 400000 MB, 240 minutes",
-    )
-    assert f"gpu: {first}; {then}" in line(text, "train")
+    first, then = "1 GPU a100, 4 CPU, 16000 MB", "attempt 2: gpu: 1 GPU a100, 4 CPU, 32000 MB"
+    assert re.search(f"gpu: {first}, ([0-9]+) minutes; {then}, \\1 minutes", line(text, "score"))
+    assert "attempt" not in line(text, "train")  # more memory would not help
     assert "cpu: 1 CPU, 8000 MB, 60 minutes; attempt 2: cpu: 1 CPU, 16000 MB" in line(text, "all other")
     asked = site.asked()
-    assert len(asked) == 10  # two attempts each
-    given = "--partition=gpu --time=240 --mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8"
-    assert asked[0] == f"--test-only {given} --wrap=true"
+    assert len(asked) == 13  # two attempts of all but trainings
+    given = "--mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8 --wrap=true"
+    assert re.fullmatch(f"--test-only --partition=gpu --time=[0-9]+ {given}", asked[0])
     assert "--ntasks=1" in asked[-1]
 
 
@@ -125,7 +125,7 @@ NO_ACCOUNT = 'echo "allocation failure: Invalid account or account/partition com
     [
         ({"sbatch": NO_ACCOUNT}, None, "all other", "correct slurm_account"),
         ({"sbatch": NO_NODE}, None, "train", "mem_mb or set-threads, correct gpu_model, or lower training.processes"),
-        ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: lower runtime"),
+        ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: set `max_runtime: 120`"),
         ({"state": "DOWN"}, None, "latency", "partition gpu is DOWN"),
         ({}, HOURS, "", "all other rules: runtime: 4h is no number"),
         ({"age": 100}, None, "watching", "after 100 s (MinJobAge): set `slurm-status-command: sacct`"),
@@ -142,10 +142,10 @@ def test_what_the_cluster_does_not_grant_is_said_with_the_key_to_change(site, ch
 
 
 def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
-    site.says(sbatch='case "$*" in *--mem=400000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
+    site.says(sbatch='case "$*" in *--mem=32000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
     _, text = check()
-    assert line(text, "train").startswith("failed")
-    assert "attempt 2: gpu: 8 GPU, 16 CPU, 400000 MB" in line(text, "train")
+    assert line(text, "score").startswith("failed")
+    assert "attempt 2: gpu: 1 GPU, 4 CPU, 32000 MB" in line(text, "score")
     assert line(text, "translate").startswith("ok")
 
 

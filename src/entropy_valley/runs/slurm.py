@@ -21,8 +21,9 @@ import yaml
 from entropy_valley.checking.checks import Check, CheckError
 from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
+from entropy_valley.runs import limits
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.stats.job_costs import gpus
+from entropy_valley.runs.plan import Plan
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
@@ -34,7 +35,7 @@ REMEDIES = {
     "partition": "correct the file of partitions",
     "feature": "correct constraint",
     "qos": "correct qos",
-    "time limit": "lower runtime; training and translating resume",
+    "time limit": "lower max_runtime in the config, or runtime of rules without a GPU",
     "node configuration": "lower mem_mb or set-threads, correct gpu_model, or lower training.processes in the config",
 }
 
@@ -90,28 +91,32 @@ class Profile:
     def requests(self, experiment: Experiment) -> dict[str, list[SlurmRequest]]:
         """What the jobs of a config request, one attempt after the other, by their rules. Rules that request the same
         are together; so are all that neither the profile names nor use a GPU."""
-        rules = dict.fromkeys(job.rule for job in Inventory(experiment).all())
-        on_gpu = gpus(experiment.device, experiment.training.processes)
-        if experiment.decoding.shards > 1:
-            rules["shard"] = None
-            on_gpu.pop("translate", None)
+        jobs = Inventory(experiment).all()
+        plan, rules = Plan(experiment, [], jobs), dict[str, tuple[int, int]]()
+        for job in jobs:
+            most = rules.get(job.rule, (0, 0))
+            rules[job.rule] = max(most[0], plan.held(job)), max(most[1], plan.minutes(job))
         if not experiment.corpus.on_cluster:
             rules.pop("corpus", None)
-        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *on_gpu}
+        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *limits.MEMORY}
+        rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, limits.USUAL)}
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
-        for rule in [*(rule for rule in rules if rule in own), OTHERS]:
-            attempts = list(self._attempts(rule, on_gpu.get(rule, 0)))
+        for rule, (gpus, minutes) in rules.items():
+            attempts = list(self._attempts(rule, gpus, minutes, experiment.device))
             together.setdefault(repr(attempts), ([], attempts))[0].append(rule)
         return {", ".join(names): attempts for names, attempts in together.values()}
 
-    def _attempts(self, rule: str, gpus: int) -> Iterator[SlurmRequest]:
-        """What a rule requests in its first attempt, and in each that requests something else than the one before."""
+    def _attempts(self, rule: str, gpus: int, minutes: int, device: str) -> Iterator[SlurmRequest]:
+        """What the longest job of a rule requests in its first attempt, and in each that requests something else than
+        the one before."""
         threads = self.settings.get("set-threads", {}).get(rule, max(gpus, 1))
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
-        given |= self.settings.get("default-resources", {}) | self.settings.get("set-resources", {}).get(rule, {})
-        last = None
+        given |= self.settings.get("default-resources", {})
+        own, last = self.settings.get("set-resources", {}).get(rule, {}), None
         for attempt in range(1, 2 + max(self.settings.get(key, 0) for key in ("retries", "preemptible-retries"))):
-            values = {key: _evaluated(value, attempt) for key, value in given.items()}
+            memory = limits.memory(rule if device == "cuda" else "", attempt)
+            in_rule = {"runtime": minutes, "mem_mb": memory} if rule in limits.MEMORY else {}
+            values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
             for key in ("gpu", "threads", "mem_mb", "runtime"):
                 if not isinstance(values[key], (int, float)):
                     remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
@@ -189,8 +194,10 @@ def _problem(request: SlurmRequest, profile: Profile) -> str:
     partition = dict(re.findall(r"(\S+?)=(\S*)", text))
     if partition.get("State", "UP") != "UP":
         return f"partition {request.partition} is {partition['State']}: wait, or name another in {profile.partitions}"
-    if request.resources["runtime"] > limit(partition.get("MaxTime", "")):  # it would wait for ever
-        return f"partition {request.partition} grants {partition['MaxTime']}: lower runtime"
+    granted = limit(partition.get("MaxTime", ""))
+    if request.resources["runtime"] > granted:  # it would wait for ever
+        remedy = f"set `max_runtime: {granted:.0f}` in the config" if request.resources["gpu"] else "lower runtime"
+        return f"partition {request.partition} grants {partition['MaxTime']}: {remedy}"
     return ""
 
 
