@@ -28,20 +28,6 @@ if snakemake.wildcards.seed == "1":
 """
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with started(MINISLURM_DATABASE="1") as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """The adapter of the smallest demo."""
-    workspace = Workspace(tmp_path_factory.mktemp("trained"), *SMALLEST, real=True)
-    workspace.run("--cores", "2", Retraining.target)
-    return workspace
-
-
 @pytest.fixture
 def training(cluster, trained, tmp_path):
     """A training over that adapter, in a copy of its folder, and the job of the cluster that it will be."""
@@ -64,9 +50,9 @@ class OnCluster:
 
     def submit_head(self):
         """Snakemake as a job; its number."""
-        options = [*QUICK[2:], self.retraining.target, "--configfile", *self.workspace.config_files(self.retraining.over)]
-        script = self.workspace.folder / "profiles/slurm/head.sh"
-        self.cluster.run("sbatch", "--partition=cpu", f"--chdir={self.workspace.folder}", str(script), *options)
+        folder, configs = self.workspace.folder, self.workspace.config_files(self.retraining.over)
+        command = [f"{folder}/profiles/slurm/head.sh", *QUICK[2:], self.retraining.target, "--configfile", *configs]
+        self.cluster.run("sbatch", "--partition=cpu", f"--chdir={folder}", *command)
         return self.jobs()[0].id
 
     def unlock(self):
@@ -124,26 +110,6 @@ def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
     said = ended(process)
     assert "'TIMEOUT'" in said
     assert training.states() == ["TIMEOUT", "COMPLETED"]
-    assert training.retraining.went_on()
-
-
-def test_a_job_on_a_lost_node_is_submitted_again_and_resumes(training):
-    """It is killed with the Snakemake in it."""
-    process = training.begun()
-    training.cluster.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}")
-    assert training.retraining.is_unfinished()
-    assert "Trying to restart job" in ended(process)
-    assert training.retraining.went_on()
-
-
-def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(training):
-    process = training.begun()
-    os.killpg(process.pid, signal.SIGINT)
-    said, _ = process.communicate()
-    assert process.returncode != 0, said
-    training.cluster.until(lambda: training.states() == ["CANCELLED"] and not training.processes())
-    assert training.retraining.is_unfinished()
-    training.run()
     assert training.retraining.went_on()
 
 
@@ -205,47 +171,3 @@ def test_a_job_that_fails_each_time_is_told_with_its_log_and_stops_only_what_nee
     assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
 
 
-def test_jobs_that_run_at_once_see_gpus_of_their_own(cluster, tmp_path):
-    over = {"tables": {"studies": []}, "training": {"processes": 2}, "check": False}
-    workspace = Workspace(tmp_path, "config.yaml", over)
-    workspace.note_gpus(3, "train", "translate")
-    targets = [f"results/en-zh/llada-8b/seed{seed}/matrix/translations.jsonl" for seed in (1, 2, 3)]
-    workspace.run(*QUICK, *targets, environment=cluster.environment)
-    for rule, count in (("train", 2), ("translate", 1)):
-        seen = workspace.gpus_seen(rule)
-        assert [len(gpus) for gpus in seen] == [count] * 3
-        assert len({gpu for gpus in seen for gpu in gpus}) == 3 * count, seen
-
-
-def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path, "config.yaml")
-    for name, value in cluster.environment.items():
-        monkeypatch.setenv(name, value)
-
-    def check():
-        command = [sys.executable, "-m", "entropy_valley", "check", "--profile", "slurm"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-    before = [job.id for job in cluster.jobs()]
-    status, said = check()
-    assert status == 0, said
-    profile = workspace.folder / "profiles/slurm/config.yaml"
-    text = profile.read_text()
-    assert "# slurm_account: mine" in text
-    profile.write_text(text.replace("# slurm_account: mine", "  slurm_account: nobodys"))
-    status, said = check()
-    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and "Invalid account" in train and "correct slurm_account (slurm/config.yaml)" in train
-    profile.write_text(text)
-    cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=30")
-    try:
-        status, said = check()
-    finally:
-        cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=UNLIMITED")
-    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and re.search("partition gpu grants .*30.*: lower runtime", train), train
-    profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
-    status, said = check()
-    assert status == 1 and "Requested node configuration is not available`: lower mem_mb" in said
-    assert {job.id for job in cluster.jobs()} <= {*before}  # SLURM forgets finished jobs after a while
