@@ -16,6 +16,7 @@ PARTITION = "PartitionName=gpu MaxTime={time} State={state}"
 USUAL = {"time": "1-00:00:00", "state": "UP"}
 TAKES = 'case "$*" in *--test-only*--wrap=true) echo "$*" >> asked;; *) touch submitted;; esac'
 NO_NODE = 'echo "allocation failure: Requested node configuration is not available" >&2; exit 1'
+IDLE = "idle|8|8000|(null)|(null)"
 
 
 class Site:
@@ -29,13 +30,16 @@ class Site:
         (folder / "bin").mkdir()
         self.says()
 
-    def says(self, sbatch: str = TAKES, age: int = 300, sacct: str = "true", **partition: object) -> None:
-        """What its commands do; ``partition`` is what its partitions are like."""
+    def says(
+        self, sbatch: str = TAKES, age: int = 300, sacct: str = "true", nodes: str = IDLE, **partition: object
+    ) -> None:
+        """What its commands do; ``nodes`` are lines of sinfo, ``partition`` is what its partitions are like."""
         line = PARTITION.format(**USUAL | partition)
         answers = {
             "sbatch": sbatch,
             "scontrol": f"case \"$*\" in *partition*) echo '{line}';; *) echo 'MinJobAge = {age} sec';; esac",
             "sacct": sacct,
+            "sinfo": f"echo '{nodes}'",
         }
         for name, answer in answers.items():
             path = self.folder / "bin" / name
@@ -141,6 +145,32 @@ def test_what_the_cluster_does_not_grant_is_said_with_the_key_to_change(site, ch
     assert named in (line(text, rule) if rule else text), text
 
 
+LARGE = "96|500000|gpu:h100:2,gpu:a100:8(S:0-1)|ib,a100_80gb"
+REQUESTS = [("# constraint: a100_80gb ", "  constraint: ib&a100_80gb "), ("# gpu_model: h100 ", "  gpu_model: a100 ")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "waits"),
+    [
+        (f"drained|{LARGE}", "drained"),
+        (f"{IDLE}\ndown*|{LARGE}\nreserved|{LARGE}", "down or reserved"),
+        (f"drained|{LARGE}\nidle|{LARGE}", None),  # refused for another reason
+        ("drained|96|100000|gpu:a100:8|ib,a100_80gb", None),
+        ("drained|8|500000|gpu:a100:8|ib,a100_80gb", None),
+        ("drained|96|500000|gpu:a100:4,gpu:h100:8|ib,a100_80gb", None),
+        ("drained|96|500000|gpu:a100:8|ib", None),
+    ],
+)
+def test_nodes_that_are_drained_or_down_are_no_error_if_they_have_what_is_requested(site, check, nodes, waits):
+    site.change(*REQUESTS)
+    site.says(sbatch=NO_NODE, nodes=nodes)
+    train = line(check()[1], "train")
+    if waits:
+        assert train.startswith("ok") and f"; its nodes are {waits} now: jobs will wait" in train
+    else:
+        assert train.startswith("failed") and "Requested node configuration is not available" in train
+
+
 def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
     site.says(sbatch='case "$*" in *--mem=32000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
     _, text = check()
@@ -163,6 +193,9 @@ def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeyp
     site.change(("profiles/slurm/partitions.yaml", "elsewhere.yaml"))
     assert "slurm-partition-config: [Errno 2] No such file" in check()[1]
     site.change(("elsewhere.yaml", "profiles/slurm/partitions.yaml"))
+    silent = site.folder / "bin/scontrol"
+    silent.write_text("#!/bin/sh\necho Unable to contact slurm controller >&2; exit 1\n")
+    assert "SLURM: does not answer: Unable to contact slurm controller. Run this on" in check()[1]
     monkeypatch.setenv("PATH", "/nowhere")
     assert "Run this on a login node of the cluster" in check()[1]
 

@@ -26,6 +26,7 @@ NEEDS_DATABASE = pytest.mark.skipif(
     ),
     reason="needs slurmdbd, mariadb-server-core and mariadb-client-core",
 )
+OFTEN = ["--slurm-init-seconds-before-status-checks", "1"]  # Snakemake looks after its jobs; later less often
 FIELDS = ("JobID", "Comment", "Partition", "tres-per-job", "State", "RestartCnt")
 
 

@@ -1,24 +1,20 @@
-"""What may happen to a job on a cluster, on a real SLURM with a database of accounts: `make test-cluster`."""
+"""What may happen to a job on a cluster, and to Snakemake, on a real SLURM: `make test-cluster`."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
-import subprocess
-import sys
-from getpass import getuser
 from pathlib import Path
 
 import pytest
-from slurm_cluster import NEEDS_DATABASE, NEEDS_SLURM, started
+from slurm_cluster import NEEDS_SLURM, OFTEN
 from workspace import Retraining, Workspace
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM, NEEDS_DATABASE]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
 PROFILE = ["--profile", "slurm"]
-QUICK = [*PROFILE, "--set-threads", "train=1", "--slurm-init-seconds-before-status-checks", "5"]
-SMALLEST = ("config/demo.yaml", "config/smallest.yaml")
+QUICK = [*PROFILE, "--set-threads", "train=1", *OFTEN]
 FAILING = """
 from entropy_valley.runs.job import job_of
 
@@ -116,9 +112,10 @@ def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
 def test_after_snakemake_is_killed_its_jobs_run_on_and_the_documented_recovery_works(training):
     process = training.begun()
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    said, _ = process.communicate()
     assert training.states() == ["RUNNING"]
-    training.cluster.run("scancel", f"--user={getuser()}")
+    (run,) = set(re.findall("SLURM run ID: (.*)", said))
+    training.cluster.run("scancel", f"--name={run}")
     training.cluster.until(lambda: training.states() == ["CANCELLED"] and not training.processes())
     assert training.retraining.is_unfinished()
     training.unlock()
@@ -169,5 +166,3 @@ def test_a_job_that_fails_each_time_is_told_with_its_log_and_stops_only_what_nee
     said = workspace.run(*options, *targets, environment=cluster.environment, fails=True)
     assert said.count("ValueError: no seed 1") == 1
     assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
-
-

@@ -27,7 +27,10 @@ from entropy_valley.runs.plan import Plan
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
+REMEDY = "Run this on a login node of the cluster, while SLURM's controller is up (`scontrol ping`)."
 OTHERS = "all other rules"  # those that the profile does not name
+# How the states of a node begin in which it takes no job now.
+AWAY = ("down", "drain", "fail", "inval", "maint", "reboot", "reserved", "unknown")
 FLAGS = {"slurm_account": "--account", "constraint": "--constraint", "qos": "--qos", "nodes": "--nodes"}
 # What of the profile to change, by what sbatch says.
 REMEDIES = {
@@ -68,6 +71,19 @@ class SlurmRequest:
         else:
             command.append("--ntasks=1")
         return [*command, *shlex.split(given.get("slurm_extra") or ""), "--wrap=true"]
+
+    def fits(self, cpus: str, memory: str, gres: str, features: str) -> bool:
+        """Whether a node has all of it, by its configuration as sinfo prints it (memory in MB)."""
+        given = self.resources
+        tasks = given["gpu"] * given.get("tasks_per_gpu", 1) or 1
+        gpus = re.findall(r"gpu(?::([^:,(]+))?:(\d+)", gres)
+        either, present = str(given.get("constraint") or "").split("|"), {"", *features.split(",")}
+        return (
+            tasks * given["threads"] <= int(cpus)
+            and given["mem_mb"] <= int(memory)
+            and given["gpu"] <= sum(int(count) for model, count in gpus if given.get("gpu_model") in (None, model))
+            and any({*re.split("[&,]", every)} <= present for every in either)
+        )
 
 
 class Profile:
@@ -148,8 +164,11 @@ def _evaluated(value: Any, attempt: int) -> Any:
 
 
 def checks(experiment: Experiment, name: str) -> Iterator[tuple[str, Check]]:
-    """The checks of a config and a profile, for :func:`entropy_valley.checking.checks.run`."""
+    """The checks of a config and a profile, for :func:`entropy_valley.checking.checks.run`. Raises InputError where no
+    SLURM answers: then the profile is not to blame."""
     profile = Profile(name)
+    if (done := _run("scontrol", "show", "config")).returncode:
+        raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
     yield "watching jobs", partial(watched, profile)
     for rules, attempts in profile.requests(experiment).items():
         yield rules, partial(granted, attempts, profile)
@@ -169,27 +188,28 @@ def watched(profile: Profile) -> str:
 
 
 def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
-    """What is requested at first and at last; raises CheckError for the first attempt that SLURM refuses."""
+    """What is requested at first and at last, and whether it will have to wait for nodes; raises CheckError for the
+    first attempt that SLURM refuses."""
     for request in attempts:
         if problem := _problem(request, profile):
             which = f"attempt {request.attempt}: " if request.attempt > 1 else ""
             raise CheckError(f"{which}{request}. {problem} ({profile.path})")
     last = f"; attempt {attempts[-1].attempt}: {attempts[-1]}" if len(attempts) > 1 else ""
-    return f"{attempts[0]}{last}"
+    away = sorted({state for request in attempts for state in _away(request)})
+    waits = f"; its nodes are {' or '.join(away)} now: jobs will wait" if away else ""
+    return f"{attempts[0]}{last}{waits}"
 
 
 def _problem(request: SlurmRequest, profile: Profile) -> str:
     """Why SLURM refuses a request, or lets it wait for ever, and what to change; "" if it takes it."""
     if request.partition is None:
         return f"no partition of {profile.partitions} takes it: raise a limit there, or request less"
-    try:
-        done = subprocess.run(request.command(), capture_output=True, text=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError("sbatch", f"{error}", "Run this on a login node of the cluster.") from None
+    done = _run(*request.command())
     message = " ".join(done.stderr.split())
-    if done.returncode and "busy" not in message:
-        remedy = next((text for part, text in REMEDIES.items() if part in message.lower()), "correct the profile")
-        return f"sbatch says `{message}`: {remedy}"
+    # sbatch itself would take a job for which all nodes are busy or away.
+    if done.returncode and "busy" not in message and not ("not available" in message and _away(request)):
+        remedies = (text for part, text in REMEDIES.items() if part in message.lower())
+        return f"sbatch says `{message}`: {next(remedies, 'correct the profile, or ask your site')}"
     text = answer("scontrol", "-o", "show", "partition", request.partition) or ""
     partition = dict(re.findall(r"(\S+?)=(\S*)", text))
     if partition.get("State", "UP") != "UP":
@@ -201,13 +221,31 @@ def _problem(request: SlurmRequest, profile: Profile) -> str:
     return ""
 
 
+def _away(request: SlurmRequest) -> set[str]:
+    """The states of the nodes that have all of a request, where each of them is drained, down or reserved now; none
+    where one of them is not, or where there is no such node."""
+    columns = "--format=%T|%c|%m|%G|%f"  # state, CPUs, memory, GPUs, features
+    text = answer("sinfo", "--exact", "--noheader", f"--partition={request.partition}", columns) or ""
+    nodes = (line.split("|") for line in text.splitlines())
+    states = {state.rstrip("*") for state, *node in nodes if request.fits(*node)}
+    return states if all(state.startswith(AWAY) for state in states) else set()
+
+
 def answer(*command: str) -> str | None:
     """What a command prints; None if it is not there, fails, or takes too long."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = _run(*command)
+    except InputError:
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    """A command of SLURM that has ended; raises InputError if it is not there, or takes too long."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(command[0], f"{error}", REMEDY) from None
 
 
 def limit(text: object) -> float:
