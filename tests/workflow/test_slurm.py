@@ -10,7 +10,7 @@ from workspace import Workspace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
-QUICK = ["--profile", "slurm", *OFTEN]
+QUICK = ["--profile", "slurm", "--set-threads", "train=1", *OFTEN]  # the node has 16 cores
 
 
 @pytest.fixture
