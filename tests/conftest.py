@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from pathlib import Path
 from unittest import mock
 
 import hypothesis
 import pytest
+
+from entropy_valley import machine
 
 # An example may take long because the machine is busy: that is no failure.
 hypothesis.settings.register_profile("busy", deadline=None)
@@ -62,6 +66,45 @@ def process_group():
     assert processes.join("cpu", 1) == 0
     yield
     processes.leave()
+
+
+SCONTROL = """#!/bin/sh
+echo "$*" >> {calls}
+[ $1 = requeue ] && {requeue} || echo "   StartTime=0 EndTime=$(($(date +%s) + {left})) Deadline=N/A"
+"""
+
+
+class Requeued(BaseException):
+    """Stands for the end of a job that waits for it."""
+
+
+class SlurmJob:
+    """A SLURM job that is requeued 300 seconds before its end, and its `scontrol`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._calls = folder, folder / "calls"
+        self.ends_in(3600)
+
+    def ends_in(self, seconds: int, requeue: str = "exit 0") -> None:
+        program = self._folder / "scontrol"
+        program.write_text(SCONTROL.format(calls=self._calls, left=seconds, requeue=requeue))
+        program.chmod(0o755)
+        machine._next_look = 0.0
+
+    def calls(self) -> list[str]:
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
+
+
+@pytest.fixture
+def slurm_job(tmp_path_factory, monkeypatch):
+    """This process as the job 7; Requeued is raised where it waits for its end."""
+    job = SlurmJob(tmp_path_factory.mktemp("slurm"))
+    monkeypatch.setenv("PATH", f"{job._folder}:{os.environ['PATH']}")
+    monkeypatch.delenv("SLURM_ARRAY_JOB_ID", raising=False)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv(machine.REQUEUE, "300")
+    monkeypatch.setattr(machine, "time", mock.Mock(wraps=time, sleep=mock.Mock(side_effect=Requeued)))
+    return job
 
 
 def pytest_addoption(parser):

@@ -110,3 +110,34 @@ def test_a_write_that_fails_names_the_shard_and_keeps_what_was_put(tmp_path):
     (shard,) = tmp_path.glob("*.jsonl")
     assert failed.value.filename == str(shard)
     assert Store(tmp_path).get("first") == 1
+
+
+def test_a_job_without_time_is_requeued_when_a_value_is_stored(tmp_path, slurm_job):
+    """And only then; SLURM is asked once before, and once more when the time is over."""
+    fill(tmp_path, a=1, b=2)
+    assert slurm_job.calls() == ["show job 7"]
+    slurm_job.ends_in(200)
+    Store(tmp_path).get("a")
+    fill(None, c=3)
+    with pytest.raises(BaseException) as end:
+        fill(tmp_path, c=3, d=4)
+    assert end.typename == "Requeued" and slurm_job.calls() == ["show job 7", "show job 7", "requeue 7"]
+    assert (Store(tmp_path).get("c"), Store(tmp_path).get("d")) == (3, None)
+
+
+def test_a_job_that_slurm_does_not_requeue_goes_on(tmp_path, slurm_job, monkeypatch, capsys):
+    """Here one of an array, which has the number of the whole array beside its own."""
+    slurm_job.ends_in(200, requeue="{ echo Access denied >&2; exit 1; }")
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "2")
+    fill(tmp_path, a=1, b=2)
+    assert slurm_job.calls() == ["show job 7_2", "requeue 7_2"]
+    assert "Access denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["SLURM_JOB_ID", "ENTROPY_VALLEY_REQUEUE"])
+def test_other_processes_ask_slurm_nothing(tmp_path, slurm_job, monkeypatch, missing):
+    slurm_job.ends_in(200)
+    monkeypatch.delenv(missing)
+    fill(tmp_path, a=1)
+    assert slurm_job.calls() == []

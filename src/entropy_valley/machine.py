@@ -1,10 +1,12 @@
-"""This machine: free memory and disk, a free GPU for a job, and the processes of jobs."""
+"""This machine: free memory and disk, a free GPU for a job, the processes of jobs, and their time limit."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -230,3 +232,58 @@ def _descendants(process: int) -> Iterator[int]:
             for child in map(int, listed.read_text(encoding="utf-8").split()):
                 yield child
                 yield from _descendants(child)
+
+
+# --- The time limit of a SLURM job. A job that SLURM ends there counts as failed. So one that has just saved what it
+# resumes from, and has little time left, goes back to the queue itself.
+#
+# It asks SLURM when its time is over. The signal of `sbatch --signal` would not reach it: where SLURM tracks processes
+# by control groups, only the first process of a job step gets it, and that is a Snakemake.
+
+REQUEUE = "ENTROPY_VALLEY_REQUEUE"  # the environment variable with how many seconds before the limit; unset: never
+ANSWER = 60  # seconds that SLURM has to answer, and until it is asked again if it does not
+_next_look = 0.0  # when to ask SLURM again, by the monotonic clock
+
+
+def nears_its_limit() -> bool:
+    """Whether this process is of a SLURM job that wants to be requeued, and whose time is nearly over.
+
+    Call it only after progress that is or will be saved: a job without any would be requeued for ever. SLURM is asked
+    at the first call, and again when time is short, because a limit may be raised.
+    """
+    global _next_look
+    job, seconds = _slurm_job(), os.environ.get(REQUEUE)
+    if time.monotonic() < _next_look or not (job and seconds):
+        return False
+    end = re.search(r"EndTime=(\d+)", _scontrol("show", "job", job).stdout)
+    left = int(end[1]) - time.time() - float(seconds) if end else ANSWER
+    _next_look = time.monotonic() + left
+    return left <= 0
+
+
+def requeue() -> None:
+    """Put this SLURM job back into the queue, and wait for its end. Where SLURM refuses, the job goes on."""
+    global _next_look
+    _next_look = math.inf
+    print("little time is left: saved, and back to the queue", file=sys.stderr, flush=True)  # before SLURM ends it
+    answer = _scontrol("requeue", _slurm_job())
+    while answer.returncode == 0:
+        time.sleep(ANSWER)
+    print(f"SLURM does not requeue it: {answer.stderr.strip()}", file=sys.stderr, flush=True)
+
+
+def _slurm_job() -> str:
+    """The name of this SLURM job; "" for none. One job of an array has the number of the whole array."""
+    array, task = (os.environ.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
+    return f"{array}_{task}" if array else os.environ.get("SLURM_JOB_ID", "")
+
+
+def _scontrol(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What ``scontrol`` answers, times in seconds since 1970; status 1 where it is not there or does not answer."""
+    command, variables = ["scontrol", *arguments], {**os.environ, "SLURM_TIME_FORMAT": "%s"}
+    try:
+        return subprocess.run(
+            command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))

@@ -18,7 +18,7 @@ import uuid
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.provenance import code_digest
 
 _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
@@ -58,7 +58,8 @@ class Store:
         return value
 
     def put(self, key: str, value: Any) -> None:
-        """Store a value. When this returns, it survives a kill of the process."""
+        """Store a value. When this returns, it survives a kill of the process. A job that nears its time limit is
+        requeued here, see :func:`.machine.nears_its_limit`."""
         if self._folder is None:
             return
         lines, shard = self._lines, self._open()
@@ -67,6 +68,8 @@ class Store:
         with files.naming(Path(shard.name)):
             shard.write(line)
             shard.flush()
+        if machine.nears_its_limit():
+            machine.requeue()
 
     def __len__(self) -> int:
         return len(self._lines)

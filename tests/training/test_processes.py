@@ -42,13 +42,24 @@ def test_on_a_cpu_there_is_no_device_to_name(calls, monkeypatch):
     assert calls == [("gloo", None)]
 
 
+WORKER = """
+import os
+from entropy_valley.training import processes
+
+rank = processes.join("cpu", 2)
+first = [processes.first_says(rank == number, "cpu") for number in (0, 1)]
+os.write(1, f"{os.environ['MASTER_ADDR']} {first}\\n".encode())  # at once: both write into one pipe
+processes.leave()
+"""
+
+
 @pytest.mark.slow
-def test_processes_find_each_other_where_the_name_of_the_machine_does_not_resolve(tmp_path):
-    (tmp_path / "worker.py").write_text("import os\nprint(os.environ['MASTER_ADDR'])\n")
+def test_processes_hear_the_first_also_where_the_name_of_the_machine_does_not_resolve(tmp_path):
+    (tmp_path / "worker.py").write_text(WORKER)
     code = "from entropy_valley.training import processes; processes.launch(2, 'worker')"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout == "127.0.0.1\n" * 2
+    assert done.stdout == "127.0.0.1 [True, False]\n" * 2
 
 
 def test_too_few_gpus():

@@ -159,6 +159,16 @@ def test_an_autoregressive_backbone_goes_on_too(finetune, broken_off, tmp_path):
     assert_it_goes_on(finetune, job, begun)
 
 
+def test_near_its_time_limit_a_training_saves_and_is_requeued(finetune, slurm_job, tmp_path):
+    job, begun = spec(dropout=0.3, max_steps=3), tmp_path / "begun"
+    slurm_job.ends_in(200)
+    with pytest.raises(BaseException) as end:
+        finetune(job, begun, checkpoint_every=100)
+    assert end.typename == "Requeued" and slurm_job.calls() == ["show job 7", "requeue 7"]
+    slurm_job.ends_in(3600)
+    assert_it_goes_on(finetune, job, begun)
+
+
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path):
     """Float32 adapters on a bfloat16 backbone, as on GPUs; a sequence a pass, so only sums of gradients are rounded."""

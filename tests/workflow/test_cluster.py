@@ -15,12 +15,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
 PROFILE = ["--profile", "slurm"]
 QUICK = [*PROFILE, "--set-threads", "train=1", *OFTEN]
-FAILING = """
+DIVERGING = """
 from entropy_valley.runs.job import job_of
 
 if snakemake.wildcards.seed == "1":
     with job_of(snakemake):
-        raise ValueError("no seed 1")
+        from entropy_valley.training.log import require_finite
+
+        require_finite({"loss": float("nan")}, 1, 8, snakemake.output[0])
 """
 
 
@@ -90,22 +92,16 @@ def ended(process):
     return said
 
 
-def test_a_job_over_its_memory_is_submitted_again_with_more(training):
-    memory = "300 if attempt == 1 else 8000"
-    said = training.run("--set-resources", f"train:mem_mb={memory}")
-    assert "Trying to restart job" in said
-    assert training.states() == ["FAILED", "COMPLETED"]
-    assert training.retraining.is_finished()
-
-
-def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
-    """It hangs, as on a lost file system, until SLURM ends it."""
-    process = training.begun("--set-resources", "train:runtime=attempt")
-    for pid in training.processes():
-        os.kill(pid, signal.SIGSTOP)
-    said = ended(process)
-    assert "'TIMEOUT'" in said
-    assert training.states() == ["TIMEOUT", "COMPLETED"]
+def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
+    """All its processes save after the same step: the first, because the job may run for a second only."""
+    training.retraining.over = {"training": Retraining.over["training"] | {"processes": 2}}
+    process = training.start("--set-resources", "train:runtime=10", "train:requeue_before=599")
+    training.cluster.until(lambda: [job.restarts for job in training.jobs()] == [1], 300)
+    (job,) = training.jobs()
+    training.cluster.run("scontrol", "update", f"JobId={job.id}", "TimeLimit=60")
+    assert "Trying to restart job" not in ended(process)
+    (job,) = training.jobs()
+    assert (job.state, job.restarts) == ("COMPLETED", 1)
     assert training.retraining.went_on()
 
 
@@ -157,12 +153,13 @@ def test_a_cancelled_job_is_heard_of_and_submitted_again(training):
     assert training.retraining.went_on()
 
 
-def test_a_job_that_fails_each_time_is_told_with_its_log_and_stops_only_what_needs_it(cluster, tmp_path):
+def test_a_training_that_diverges_is_submitted_twice_and_stops_only_what_needs_it(cluster, tmp_path):
     workspace = Workspace(tmp_path, "config.yaml", {"tables": {"studies": []}, "check": False})
-    script = tmp_path / "workflow/scripts/translate.py"
-    script.write_text(FAILING + script.read_text())
-    targets = [f"results/en-zh/llada-8b/seed{seed}/matrix/scores.jsonl" for seed in (1, 2)]
-    options = [*QUICK, "--retries", "0", "--preemptible-retries", "0"]
-    said = workspace.run(*options, *targets, environment=cluster.environment, fails=True)
-    assert said.count("ValueError: no seed 1") == 1
+    script, before = tmp_path / "workflow/scripts/train.py", {job.id for job in cluster.jobs()}
+    script.write_text(DIVERGING + script.read_text())
+    targets = [f"results/en-zh/llada-8b/seed{seed}/adapter/adapter.json" for seed in (1, 2)]
+    said = workspace.run(*QUICK, *targets, environment=cluster.environment, fails=True)
+    assert "error: results/en-zh/llada-8b/seed1/adapter/adapter.json: the loss is not finite at step 2 of 8" in said
     assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
+    states = sorted(job.state for job in cluster.jobs() if job.id not in before)
+    assert states == ["COMPLETED", "FAILED", "FAILED"]

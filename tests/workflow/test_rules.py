@@ -27,7 +27,6 @@ def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_clust
     assert SLURM["set-threads"].keys() == ON_GPU
     assert all(f'mem_mb=memory_of("{rule}")' in RULES[rule] and "runtime=runtime_of(" in RULES[rule] for rule in ON_GPU)
     assert ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
-    assert {*SLURM["preemptible-rules"]} <= RULES.keys()
 
 
 def test_jobs_without_a_gpu_request_what_the_checks_expect():

@@ -51,7 +51,8 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     What the process says goes into the log. It ends with the process that started it, and what it has started
     ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the
     first use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the network. Bad
-    input ends it with one line and exit status 2.
+    input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves its work and
+    requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
     """
     machine.end_children_first()
     machine.end_with_parent(signal.SIGTERM, os.getppid())
@@ -62,6 +63,8 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
         if "confirm" not in job.how:
             os.environ["HF_HUB_OFFLINE"] = "1"
         take_gpus(snakemake.resources.get("gpu", 0), job.how.get("check"))
+        if seconds := snakemake.resources.get("requeue_before"):
+            os.environ[machine.REQUEUE] = str(seconds)
         yield job
 
 

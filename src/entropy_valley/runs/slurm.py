@@ -129,7 +129,7 @@ class Profile:
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
         given |= self.settings.get("default-resources", {})
         own, last = self.settings.get("set-resources", {}).get(rule, {}), None
-        for attempt in range(1, 2 + max(self.settings.get(key, 0) for key in ("retries", "preemptible-retries"))):
+        for attempt in range(1, 2 + self.settings.get("retries", 0)):
             memory = limits.memory(rule if device == "cuda" else "", attempt)
             in_rule = {"runtime": minutes, "mem_mb": memory} if rule in limits.MEMORY else {}
             values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}

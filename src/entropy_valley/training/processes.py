@@ -92,6 +92,13 @@ def join(device: str, processes: int) -> int:
     return torch.distributed.get_rank()
 
 
+def first_says(value: bool, device: torch.device | str) -> bool:
+    """The value that the first process has, in every one."""
+    flag = torch.tensor(int(value), device=device)
+    torch.distributed.broadcast(flag, src=0)
+    return bool(flag)
+
+
 def leave() -> None:
     """Wait for the other processes, then destroy the process group."""
     torch.distributed.barrier()

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import checkpoint_digest
@@ -282,6 +282,12 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
             report(scalars)
             done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history}
             done["micro_tokens"] = trainer.batches.passes.tokens
-            if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
+            last = step + 1 == steps
+            ending = not last and processes.first_says(
+                trainer.rank == 0 and machine.nears_its_limit(), trainer.model.device
+            )
+            if (step + 1) % job.checkpoint_every == 0 or last or ending:
                 checkpoints.save(trainer.model, done)
+            if ending and trainer.rank == 0:  # the others wait for it in the next step
+                machine.requeue()
     return done
