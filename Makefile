@@ -78,9 +78,9 @@ test-faults: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults tests/faults --timeout 540
 
 # The whole check with two processes; and jobs on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and
-# mariadb-server-core and mariadb-client-core.
+# mariadb-server-core and mariadb-client-core. Two workers more than the two cores it is tried on: most tests wait.
 test-cluster: install
-	python -m pytest -n 2 --dist loadfile -m cluster --timeout 540
+	python -m pytest -n 4 --dist loadgroup -m cluster --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
 # newest Snakemake, from the package index. And 600 faults, of another seed each night.

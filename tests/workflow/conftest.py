@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from workspace import MIXED, Workspace
+from filelock import FileLock
+from slurm_cluster import started
+from workspace import MIXED, Retraining, Workspace
 
 RELEASED = {
     "check": False,  # it is run where there is no GPU
@@ -35,4 +37,25 @@ def adopted(tmp_path_factory):
     (folder / "given/adapter_config.json").touch()
     workspace = Workspace(folder, "config.yaml", RELEASED)
     workspace.finish()
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A SLURM of one node, without a database; a worker's own, so that no test disturbs another."""
+    with started() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, worker_id):
+    """The smallest demo up to its adapter, made by one worker for all."""
+    workspace = Workspace(tmp_path_factory.mktemp("trained"), "config/demo.yaml", "config/smallest.yaml", real=True)
+    base = tmp_path_factory.getbasetemp()
+    shared = (base if worker_id == "master" else base.parent) / "shared"
+    with FileLock(f"{shared}.lock"):
+        if not shared.exists():
+            workspace.run("--cores", "2", Retraining.target)
+            workspace.folder.rename(shared)
+    workspace.folder = shared
     return workspace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -25,6 +26,7 @@ NEEDS_DATABASE = pytest.mark.skipif(
     ),
     reason="needs slurmdbd, mariadb-server-core and mariadb-client-core",
 )
+OFTEN = ["--slurm-init-seconds-before-status-checks", "1"]  # Snakemake looks after its jobs; later less often
 FIELDS = ("JobID", "Comment", "Partition", "tres-per-job", "State", "RestartCnt")
 
 
@@ -66,7 +68,13 @@ class Cluster:
         rows = [[field.strip() for field in line.split("|")] for line in said.splitlines()]
         return [Job(*row, int(restarts)) for *row, restarts, _ in rows]  # a separator ends each line
 
-    def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
+    def kill(self, id: str) -> None:
+        """End all processes of a job as a lost node does."""
+        lines = self.run("scontrol", "listpids", id).splitlines()[1:]
+        for line in lines:
+            os.kill(int(line.split()[0]), signal.SIGKILL)
+
+    def until(self, condition: Callable[[], object], seconds: float = 240) -> None:
         """Wait for something that SLURM does."""
         last = time.monotonic() + seconds
         while not condition():

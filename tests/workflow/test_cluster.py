@@ -1,24 +1,20 @@
-"""What may happen to a job on a cluster, on a real SLURM with a database of accounts: `make test-cluster`."""
+"""What may happen to a job on a cluster, and to Snakemake, on a real SLURM: `make test-cluster`."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
-import subprocess
-import sys
-from getpass import getuser
 from pathlib import Path
 
 import pytest
-from slurm_cluster import NEEDS_DATABASE, NEEDS_SLURM, started
+from slurm_cluster import NEEDS_SLURM, OFTEN
 from workspace import Retraining, Workspace
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM, NEEDS_DATABASE]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
 PROFILE = ["--profile", "slurm"]
-QUICK = [*PROFILE, "--set-threads", "train=1", "--slurm-init-seconds-before-status-checks", "5"]
-SMALLEST = ("config/demo.yaml", "config/smallest.yaml")
+QUICK = [*PROFILE, "--set-threads", "train=1", *OFTEN]
 DIVERGING = """
 from entropy_valley.runs.job import job_of
 
@@ -28,20 +24,6 @@ if snakemake.wildcards.seed == "1":
 
         require_finite({"loss": float("nan")}, 1, 8, snakemake.output[0])
 """
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with started(MINISLURM_DATABASE="1") as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """The adapter of the smallest demo."""
-    workspace = Workspace(tmp_path_factory.mktemp("trained"), *SMALLEST, real=True)
-    workspace.run("--cores", "2", Retraining.target)
-    return workspace
 
 
 @pytest.fixture
@@ -63,6 +45,13 @@ class OnCluster:
 
     def run(self, *options, fails=False):
         return self._call(self.workspace.run, *QUICK, self.retraining.target, *options, fails=fails)
+
+    def submit_head(self):
+        """Snakemake as a job; its number."""
+        folder, configs = self.workspace.folder, self.workspace.config_files(self.retraining.over)
+        command = [f"{folder}/profiles/slurm/head.sh", *QUICK[2:], self.retraining.target, "--configfile", *configs]
+        self.cluster.run("sbatch", "--partition=cpu", f"--chdir={folder}", *command)
+        return self.jobs()[0].id
 
     def unlock(self):
         self._call(self.workspace.run, "--unlock", *PROFILE)
@@ -103,25 +92,6 @@ def ended(process):
     return said
 
 
-def test_a_job_over_its_memory_is_submitted_again_with_more(training):
-    memory = "300 if attempt == 1 else 8000"
-    said = training.run("--set-resources", f"train:mem_mb={memory}")
-    assert "Trying to restart job" in said
-    assert training.states() == ["FAILED", "COMPLETED"]
-    assert training.retraining.is_finished()
-
-
-def test_a_job_over_its_time_is_submitted_again_and_resumes(training):
-    """It hangs, as on a lost file system, until SLURM ends it."""
-    process = training.begun("--set-resources", "train:runtime=attempt", "train:requeue_before=0")
-    for pid in training.processes():
-        os.kill(pid, signal.SIGSTOP)
-    said = ended(process)
-    assert "'TIMEOUT'" in said
-    assert training.states() == ["TIMEOUT", "COMPLETED"]
-    assert training.retraining.went_on()
-
-
 def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
     """All its processes save after the same step: the first, because the job may run for a second only."""
     training.retraining.over = {"training": Retraining.over["training"] | {"processes": 2}}
@@ -135,36 +105,30 @@ def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
     assert training.retraining.went_on()
 
 
-def test_a_job_on_a_lost_node_is_submitted_again_and_resumes(training):
-    """It is killed with the Snakemake in it."""
-    process = training.begun()
-    training.cluster.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", f"--user={getuser()}")
-    assert training.retraining.is_unfinished()
-    assert "Trying to restart job" in ended(process)
-    assert training.retraining.went_on()
-
-
-def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(training):
-    process = training.begun()
-    os.killpg(process.pid, signal.SIGINT)
-    said, _ = process.communicate()
-    assert process.returncode != 0, said
-    training.cluster.until(lambda: training.states() == ["CANCELLED"] and not training.processes())
-    assert training.retraining.is_unfinished()
-    training.run()
-    assert training.retraining.went_on()
-
-
 def test_after_snakemake_is_killed_its_jobs_run_on_and_the_documented_recovery_works(training):
     process = training.begun()
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    said, _ = process.communicate()
     assert training.states() == ["RUNNING"]
-    training.cluster.run("scancel", f"--user={getuser()}")
+    (run,) = set(re.findall("SLURM run ID: (.*)", said))
+    training.cluster.run("scancel", f"--name={run}")
     training.cluster.until(lambda: training.states() == ["CANCELLED"] and not training.processes())
     assert training.retraining.is_unfinished()
     training.unlock()
     training.run()
+    assert training.retraining.went_on()
+
+
+def test_a_head_in_a_job_goes_on_after_a_lost_node_and_near_its_time_limit(training):
+    head = training.submit_head()
+    training.cluster.until(training.retraining.is_unfinished)
+    training.cluster.kill(head)
+    training.cluster.until(lambda: training.states() == ["FAILED", "RUNNING"])
+    training.cluster.run("scontrol", "requeue", head)
+    training.cluster.until(lambda: training.states() == ["RUNNING", "CANCELLED", "RUNNING"])
+    training.cluster.run("scancel", "--batch", "--signal=USR1", head)  # as SLURM does before the limit
+    training.cluster.until(lambda: training.states() == ["COMPLETED", "CANCELLED", "CANCELLED", "COMPLETED"])
+    assert training.jobs()[0].restarts == 2
     assert training.retraining.went_on()
 
 
@@ -199,66 +163,3 @@ def test_a_training_that_diverges_is_submitted_twice_and_stops_only_what_needs_i
     assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
     states = sorted(job.state for job in cluster.jobs() if job.id not in before)
     assert states == ["COMPLETED", "FAILED", "FAILED"]
-
-
-def test_jobs_that_run_at_once_see_gpus_of_their_own(cluster, tmp_path):
-    over = {"tables": {"studies": []}, "training": {"processes": 2}, "check": False}
-    workspace = Workspace(tmp_path, "config.yaml", over)
-    workspace.note_gpus(3, "train", "translate")
-    targets = [f"results/en-zh/llada-8b/seed{seed}/matrix/translations.jsonl" for seed in (1, 2, 3)]
-    workspace.run(*QUICK, *targets, environment=cluster.environment)
-    for rule, count in (("train", 2), ("translate", 1)):
-        seen = workspace.gpus_seen(rule)
-        assert [len(gpus) for gpus in seen] == [count] * 3
-        assert len({gpu for gpus in seen for gpu in gpus}) == 3 * count, seen
-
-
-@pytest.fixture
-def check(cluster, tmp_path, monkeypatch):
-    """`entropy-valley check --profile slurm` in a copy of the repository: its exit status and lines."""
-    Workspace(tmp_path, "config.yaml")
-    for name, value in cluster.environment.items():
-        monkeypatch.setenv(name, value)
-
-    def run():
-        command = [sys.executable, "-m", "entropy_valley", "check", "--profile", "slurm"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-    return run
-
-
-def test_drained_nodes_are_no_error_of_the_check(cluster, check):
-    node = f"NodeName={cluster.run('sinfo', '--noheader', '--format=%n').strip()}"
-    cluster.run("scontrol", "update", node, "State=DRAIN", "Reason=test")
-    try:
-        status, said = check()
-    finally:
-        cluster.run("scontrol", "update", node, "State=RESUME")
-    train = next(line for line in said.splitlines() if line[8:].startswith("train "))
-    assert status == 0 and "; its nodes are drained now: jobs will wait" in train, said
-
-
-def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, check, tmp_path):
-    before = [job.id for job in cluster.jobs()]
-    status, said = check()
-    assert status == 0, said
-    profile = tmp_path / "profiles/slurm/config.yaml"
-    text = profile.read_text()
-    assert "# slurm_account: mine" in text
-    profile.write_text(text.replace("# slurm_account: mine", "  slurm_account: nobodys"))
-    status, said = check()
-    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and "Invalid account" in train and "correct slurm_account (slurm/config.yaml)" in train
-    profile.write_text(text)
-    cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=30")
-    try:
-        status, said = check()
-    finally:
-        cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=UNLIMITED")
-    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and re.search("partition gpu grants .*30.*: set `max_runtime: 30`", train), train
-    profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
-    status, said = check()
-    assert status == 1 and "Requested node configuration is not available`: lower mem_mb" in said
-    assert {job.id for job in cluster.jobs()} <= {*before}  # SLURM forgets finished jobs after a while

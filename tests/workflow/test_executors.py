@@ -57,17 +57,6 @@ def by_a_script(workspace, wait=""):
 
 
 @pytest.mark.slow
-@pytest.mark.cluster
-def test_the_smallest_matrix_runs_by_a_submit_script(tmp_path):
-    workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", real=True)
-    scores = "results/smallest/en-zh/llada-tiny/seed1/matrix/scores.jsonl"
-    workspace.run(*by_a_script(workspace), scores)
-    rows = [json.loads(line) for line in (tmp_path / scores).read_text().splitlines()]
-    assert {row["method"] for row in rows} >= {"oracle", "ratio", "ev"}
-    assert len((tmp_path / "submitted").read_text().split()) == 5  # pretrain, train, train_comet, translate, score
-
-
-@pytest.mark.slow
 def test_a_config_that_is_edited_while_jobs_wait_changes_nothing(tmp_path):
     workspace = Workspace(tmp_path, "config.yaml", SMALL)
     for script in (tmp_path / "workflow/scripts").glob("*.py"):

@@ -5,51 +5,53 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from slurm_cluster import NEEDS_SLURM, started
+from slurm_cluster import NEEDS_SLURM, OFTEN
 from workspace import Workspace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
-QUICK = ["--profile", "slurm", "--jobs", "4", "--slurm-init-seconds-before-status-checks", "5"]
+QUICK = ["--profile", "slurm", "--set-threads", "train=4", "latency=4", *OFTEN]  # the node has 16 cores
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A SLURM of one node, without a database."""
-    with started() as cluster:
-        yield cluster
+@pytest.fixture
+def submitted(cluster):
+    """How often a rule was submitted to a partition with a request for generic resources, since the test began."""
+    before = {job.id for job in cluster.jobs()}
+
+    def jobs():
+        new = [job for job in cluster.jobs() if job.id not in before]
+        assert {job.state for job in new} <= {"COMPLETED", "COMPLETING"}
+        return Counter((job.rule, job.partition, job.asked) for job in new)
+
+    return jobs
 
 
-def submitted(cluster) -> Counter[tuple[str, str, str]]:
-    """How often a rule was submitted to a partition asking for generic resources."""
-    jobs = cluster.jobs()
-    assert {job.state for job in jobs} <= {"COMPLETED", "COMPLETING"}
-    return Counter((job.rule, job.partition, job.asked) for job in jobs)
-
-
-def test_gpu_rules_ask_for_gpus_in_the_gpu_partition(cluster, tmp_path):
-    """The paper's settings, with jobs that only touch their outputs."""
-    run = "results/en-zh/llada-8b/seed1"
-    over = {"tables": {"studies": []}}  # each job starts a Snakemake of its own, which reads them all
-    targets = [f"{run}/matrix/scores.jsonl", f"{run}/diagnostics.json", f"{run}/latency/wmt22/ev/med-T32.json"]
+def test_jobs_on_gpus_go_to_their_partition_and_those_at_once_see_gpus_of_their_own(cluster, submitted, tmp_path):
+    """The paper's settings but for a training's GPUs; the jobs only note which GPUs they have, and touch outputs."""
+    over = {"tables": {"studies": []}, "training": {"processes": 2}, "decoding": {"shards": 1}, "check": False}
+    workspace = Workspace(tmp_path, "config.yaml", over)
+    workspace.note_gpus(3, "train")
+    runs = [f"results/en-zh/llada-8b/seed{seed}" for seed in (1, 2, 3)]
+    targets = [f"{run}/adapter/adapter.json" for run in runs]
+    targets += [f"{runs[0]}/{path}" for path in ("matrix/scores.jsonl", "latency/wmt22/ev/med-T32.json")]
     targets.append("results/corpus/en-zh/length_ratios.json")
-    Workspace(tmp_path, "config.yaml", over).run(*QUICK, *targets, environment=cluster.environment)
+    workspace.run(*QUICK, *targets, environment=cluster.environment)
     assert all((tmp_path / target).is_file() for target in targets)
-    one = ("translate", "score", "diagnose", "latency")
-    assert submitted(cluster) == {
-        ("train", "gpu", "gres:gpu:8"): 1,
-        **{(rule, "gpu", "gres:gpu:1"): 1 for rule in one},
+    assert submitted() == {
+        ("train", "gpu", "gres:gpu:2"): 3,
+        **{(rule, "gpu", "gres:gpu:1"): 1 for rule in ("translate", "score", "latency")},
         **{(rule, "cpu", "N/A"): 1 for rule in ("corpus", "length_ratios")},
     }
+    seen = workspace.gpus_seen("train")
+    assert [len(gpus) for gpus in seen] == [2] * 3
+    assert len({gpu for gpus in seen for gpu in gpus}) == 6, seen
 
 
-def test_a_system_of_the_smallest_demo_runs_wholly_through_sbatch(cluster, tmp_path):
+def test_a_system_of_the_smallest_demo_runs_through_sbatch(cluster, submitted, tmp_path):
     study = {"studies": {"one": {"directions": ["en-zh"], "methods": ["ev"]}}, "tables": {"studies": ["one"]}}
     smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", study, real=True)
-    before = submitted(cluster)
     smallest.run(*QUICK, "results/smallest/tables/one.tex", environment=cluster.environment)
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
-    new = submitted(cluster) - before
-    assert {(partition, asked) for _, partition, asked in new} == {("cpu", "N/A")}
-    once = ("pretrain", "train_comet", "train", "translate", "score", "table")
-    assert Counter(name for name, *_ in new.elements()) == dict.fromkeys(once, 1)
+    assert {(partition, asked) for _, partition, asked in submitted()} == {("cpu", "N/A")}
+    once = ("pretrain", "train_comet", "train", "translate", "score")
+    assert Counter(name for name, *_ in submitted().elements()) == dict.fromkeys(once, 1)

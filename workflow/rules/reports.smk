@@ -1,4 +1,5 @@
-# Tables and figures: what each is made of and how, its class says (src/entropy_valley/tables).
+# Tables and figures: what each is made of and how, its class says (src/entropy_valley/tables). They take seconds, so on a
+# cluster they run where Snakemake runs.
 
 
 rule table:
@@ -17,6 +18,7 @@ rule table:
         f"{R}/benchmarks/table/{{table}}.tsv"
     wildcard_constraints:
         table=one_of(in_folder("tables", "tex", "float.tex", "md", "html", "csv")),
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -40,6 +42,7 @@ rule comparison:
         f"{R}/benchmarks/comparison/{{comparison}}.tsv"
     wildcard_constraints:
         comparison=one_of(in_folder("tables", "html", "md", "csv")),
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -63,6 +66,7 @@ rule figure:
         f"{R}/benchmarks/figure/{{figure}}.tsv"
     wildcard_constraints:
         figure=one_of(in_folder("figures", "pdf", "png", "csv")),
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -85,6 +89,7 @@ rule page:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
     benchmark:
         f"{R}/benchmarks/page/{{direction}}.{{testset}}.tsv"
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
