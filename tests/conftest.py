@@ -64,6 +64,15 @@ def process_group():
     processes.leave()
 
 
+@pytest.fixture
+def joined(process_group, monkeypatch):
+    """Let trainings in this process use the group that it is in."""
+    from entropy_valley.training import processes
+
+    monkeypatch.setattr(processes, "join", lambda device, count: 0)
+    monkeypatch.setattr(processes, "leave", lambda: None)
+
+
 def pytest_addoption(parser):
     parser.addoption("--renew", action="store_true", help="renew tests/golden.json where a revision was raised")
 
