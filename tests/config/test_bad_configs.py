@@ -32,11 +32,11 @@ def refused(load, over, *between):
 
 
 def leaves(node, path=()):
-    """The path of every value of a config that is no block."""
+    """The path of every value of a config that is no block; without `each`, which makes the blocks that are checked."""
     for key, value in node.items():
         if isinstance(value, dict):
             yield from leaves(value, (*path, key))
-        elif key not in KINDS:
+        elif key not in KINDS and "each" not in path:
             yield (*path, key)
 
 
@@ -119,6 +119,7 @@ NAMES = [  # of what other keys define, or do not
     ({"matrix": {"orders": ["med", "hybrid"]}}, "hybrid needs p; name a block of `reveal_orders`"),
     ({"matrix": {"orders": ["mde"]}}, "'mde' is no reveal order; did you mean med? "),
     ({"matrix": {"seeds_of": {"llama": [1]}}}, "matrix.seeds_of.llama = [1]: 'llama' is not defined"),
+    ({"valley": {"seeds": [9]}}, "valley.seeds = [9]: 9 is not defined; `matrix.seeds` has 1, 2, 3"),
     ({"tables": {"steps": 16}}, "tables.steps = 16: 16 is not defined; `matrix.steps` has 32"),
     ({"tables": {"metrics": ["ter"]}}, "tables.metrics = ['ter']: 'ter' is not defined; `scoring` has comet22, bleu"),
     ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has these and "),

@@ -129,12 +129,41 @@ def test_a_job_holds_the_gpus_of_its_rule():
     assert all(one[name] == four[name] for name in one if not name.startswith("train/"))
 
 
-def test_shards_of_a_translation_count_together():
-    for shard in range(2):
-        benchmark(f"shard/en-zh.llada-tiny.seed1.matrix.{shard}of2", 10)
-    benchmark("translate/en-zh.llada-tiny.seed1.matrix", 1)
-    benchmark("train_comet", 40)
-    assert plan.measured("results/demo") == {"translate/en-zh.llada-tiny.seed1.matrix": 21, "train_comet": 40}
+@pytest.mark.parametrize("minutes", [60, 120, 240])
+def test_every_job_on_a_gpu_fits_into_the_longest_time_limit(minutes):
+    papers = planned(load_merged(overlay(merge([*base_files(ROOT)]), {"max_runtime": minutes})))
+    on_gpu = [job for job in papers.left if papers.held(job)]
+    assert {job.rule for job in on_gpu} == {"train", "translate", "shard", "score", "diagnose", "latency"}
+    assert all(papers.minutes(job) <= minutes for job in on_gpu)
+    assert all(papers.seconds[job] <= 60 * minutes for job in on_gpu if job.rule != "train")
+    assert all(papers.minutes(job) > papers.seconds[job] / 60 for job in on_gpu if papers.minutes(job) < minutes)
+
+
+def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
+    """Also where other jobs were much slower, and a checkpoint or a corpus exists by now."""
+    papers = load_merged(merge([*base_files(ROOT)]))
+
+    def counts():
+        return {job.name: job.shards for job in Inventory(papers).all() if job.rule == "translate"}
+
+    before = counts()
+    assert max(before.values()) > 1 == min(before.values())
+    whole = next(job for job in Inventory(papers).all() if job.shards > 1)
+    Path("results/benchmarks/shard").mkdir(parents=True)
+    Path(f"results/benchmarks/{whole.name}.tsv").write_text("s\th:m:s\n90000.0\t1 day\n")
+    Path("models/llada-8b").mkdir(parents=True)
+    Path("models/llada-8b/config.json").write_text(json.dumps({"model_type": "llada", "d_model": 64}))
+    Path("results/corpus/en-zh/test").mkdir(parents=True)
+    Path("results/corpus/en-zh/test/wmt22.jsonl").write_text('{"source": "a", "target": "b"}\n')
+    assert counts() == before
+
+
+def test_shards_share_the_work_of_their_set():
+    papers = merge([*base_files(ROOT)])
+    one, four = (planned(load_merged(overlay(papers, {"decoding": {"shards": count}}))) for count in (1, 4))
+    assert four.gpu_seconds == pytest.approx(one.gpu_seconds, rel=0.05)
+    sets, shards = ([job for job in four.left if job.rule == rule] for rule in ("translate", "shard"))
+    assert len(shards) == 4 * len(sets) and not any(map(four.held, sets))
 
 
 def test_of_a_changed_set_only_the_cells_that_change_cost_anything():

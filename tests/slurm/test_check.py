@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ PARTITION = "PartitionName=gpu MaxTime={time} State={state}"
 USUAL = {"time": "1-00:00:00", "state": "UP"}
 TAKES = 'case "$*" in *--test-only*--wrap=true) echo "$*" >> asked;; *) touch submitted;; esac'
 NO_NODE = 'echo "allocation failure: Requested node configuration is not available" >&2; exit 1'
+IDLE = "idle|8|8000|(null)|(null)"
 
 
 class Site:
@@ -28,13 +30,16 @@ class Site:
         (folder / "bin").mkdir()
         self.says()
 
-    def says(self, sbatch: str = TAKES, age: int = 300, sacct: str = "true", **partition: object) -> None:
-        """What its commands do; ``partition`` is what its partitions are like."""
+    def says(
+        self, sbatch: str = TAKES, age: int = 300, sacct: str = "true", nodes: str = IDLE, **partition: object
+    ) -> None:
+        """What its commands do; ``nodes`` are lines of sinfo, ``partition`` is what its partitions are like."""
         line = PARTITION.format(**USUAL | partition)
         answers = {
             "sbatch": sbatch,
             "scontrol": f"case \"$*\" in *partition*) echo '{line}';; *) echo 'MinJobAge = {age} sec';; esac",
             "sacct": sacct,
+            "sinfo": f"echo '{nodes}'",
         }
         for name, answer in answers.items():
             path = self.folder / "bin" / name
@@ -87,18 +92,17 @@ def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
     well, text = check()
     assert well, text
     names = [one[8:34].strip() for one in text.splitlines()]
-    assert names == ["watching jobs", "train", "translate", "score", "latency, diagnose", "all other rules"]
+    on_gpu = ["train", "translate", "score", "shard", "latency", "diagnose"]
+    assert names == ["watching jobs", *on_gpu, "all other rules"]
     assert {one[:8].strip() for one in text.splitlines()} == {"ok"}
-    first, then = (
-        "8 GPU a100, 16 CPU, 200000 MB, 240 minutes",
-        "attempt 2: gpu: 8 GPU a100, 16 CPU, 400000 MB, 240 minutes",
-    )
-    assert f"gpu: {first}; {then}" in line(text, "train")
+    first, then = "1 GPU a100, 4 CPU, 16000 MB", "attempt 2: gpu: 1 GPU a100, 4 CPU, 32000 MB"
+    assert re.search(f"gpu: {first}, ([0-9]+) minutes; {then}, \\1 minutes", line(text, "score"))
+    assert "attempt" not in line(text, "train")  # more memory would not help
     assert "cpu: 1 CPU, 8000 MB, 60 minutes; attempt 2: cpu: 1 CPU, 16000 MB" in line(text, "all other")
     asked = site.asked()
-    assert len(asked) == 10  # two attempts each
-    given = "--partition=gpu --time=240 --mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8"
-    assert asked[0] == f"--test-only {given} --wrap=true"
+    assert len(asked) == 13  # two attempts of all but trainings
+    given = "--mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8 --wrap=true"
+    assert re.fullmatch(f"--test-only --partition=gpu --time=[0-9]+ {given}", asked[0])
     assert "--ntasks=1" in asked[-1]
 
 
@@ -125,7 +129,7 @@ NO_ACCOUNT = 'echo "allocation failure: Invalid account or account/partition com
     [
         ({"sbatch": NO_ACCOUNT}, None, "all other", "correct slurm_account"),
         ({"sbatch": NO_NODE}, None, "train", "mem_mb or set-threads, correct gpu_model, or lower training.processes"),
-        ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: lower runtime"),
+        ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: set `max_runtime: 120`"),
         ({"state": "DOWN"}, None, "latency", "partition gpu is DOWN"),
         ({}, HOURS, "", "all other rules: runtime: 4h is no number"),
         ({"age": 100}, None, "watching", "after 100 s (MinJobAge): set `slurm-status-command: sacct`"),
@@ -141,11 +145,37 @@ def test_what_the_cluster_does_not_grant_is_said_with_the_key_to_change(site, ch
     assert named in (line(text, rule) if rule else text), text
 
 
+LARGE = "96|500000|gpu:h100:2,gpu:a100:8(S:0-1)|ib,a100_80gb"
+REQUESTS = [("# constraint: a100_80gb ", "  constraint: ib&a100_80gb "), ("# gpu_model: h100 ", "  gpu_model: a100 ")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "waits"),
+    [
+        (f"drained|{LARGE}", "drained"),
+        (f"{IDLE}\ndown*|{LARGE}\nreserved|{LARGE}", "down or reserved"),
+        (f"drained|{LARGE}\nidle|{LARGE}", None),  # refused for another reason
+        ("drained|96|100000|gpu:a100:8|ib,a100_80gb", None),
+        ("drained|8|500000|gpu:a100:8|ib,a100_80gb", None),
+        ("drained|96|500000|gpu:a100:4,gpu:h100:8|ib,a100_80gb", None),
+        ("drained|96|500000|gpu:a100:8|ib", None),
+    ],
+)
+def test_nodes_that_are_drained_or_down_are_no_error_if_they_have_what_is_requested(site, check, nodes, waits):
+    site.change(*REQUESTS)
+    site.says(sbatch=NO_NODE, nodes=nodes)
+    train = line(check()[1], "train")
+    if waits:
+        assert train.startswith("ok") and f"; its nodes are {waits} now: jobs will wait" in train
+    else:
+        assert train.startswith("failed") and "Requested node configuration is not available" in train
+
+
 def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
-    site.says(sbatch='case "$*" in *--mem=400000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
+    site.says(sbatch='case "$*" in *--mem=32000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
     _, text = check()
-    assert line(text, "train").startswith("failed")
-    assert "attempt 2: gpu: 8 GPU, 16 CPU, 400000 MB" in line(text, "train")
+    assert line(text, "score").startswith("failed")
+    assert "attempt 2: gpu: 1 GPU, 4 CPU, 32000 MB" in line(text, "score")
     assert line(text, "translate").startswith("ok")
 
 
@@ -163,6 +193,9 @@ def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeyp
     site.change(("profiles/slurm/partitions.yaml", "elsewhere.yaml"))
     assert "slurm-partition-config: [Errno 2] No such file" in check()[1]
     site.change(("elsewhere.yaml", "profiles/slurm/partitions.yaml"))
+    silent = site.folder / "bin/scontrol"
+    silent.write_text("#!/bin/sh\necho Unable to contact slurm controller >&2; exit 1\n")
+    assert "SLURM: does not answer: Unable to contact slurm controller. Run this on" in check()[1]
     monkeypatch.setenv("PATH", "/nowhere")
     assert "Run this on a login node of the cluster" in check()[1]
 

@@ -197,20 +197,37 @@ def test_jobs_that_run_at_once_see_gpus_of_their_own(cluster, tmp_path):
         assert len({gpu for gpus in seen for gpu in gpus}) == 3 * count, seen
 
 
-def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path, "config.yaml")
+@pytest.fixture
+def check(cluster, tmp_path, monkeypatch):
+    """`entropy-valley check --profile slurm` in a copy of the repository: its exit status and lines."""
+    Workspace(tmp_path, "config.yaml")
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
 
-    def check():
+    def run():
         command = [sys.executable, "-m", "entropy_valley", "check", "--profile", "slurm"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
+    return run
+
+
+def test_drained_nodes_are_no_error_of_the_check(cluster, check):
+    node = f"NodeName={cluster.run('sinfo', '--noheader', '--format=%n').strip()}"
+    cluster.run("scontrol", "update", node, "State=DRAIN", "Reason=test")
+    try:
+        status, said = check()
+    finally:
+        cluster.run("scontrol", "update", node, "State=RESUME")
+    train = next(line for line in said.splitlines() if line[8:].startswith("train "))
+    assert status == 0 and "; its nodes are drained now: jobs will wait" in train, said
+
+
+def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, check, tmp_path):
     before = [job.id for job in cluster.jobs()]
     status, said = check()
     assert status == 0, said
-    profile = workspace.folder / "profiles/slurm/config.yaml"
+    profile = tmp_path / "profiles/slurm/config.yaml"
     text = profile.read_text()
     assert "# slurm_account: mine" in text
     profile.write_text(text.replace("# slurm_account: mine", "  slurm_account: nobodys"))
@@ -224,7 +241,7 @@ def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, tmp_path,
     finally:
         cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=UNLIMITED")
     train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and re.search("partition gpu grants .*30.*: lower runtime", train), train
+    assert status == 1 and re.search("partition gpu grants .*30.*: set `max_runtime: 30`", train), train
     profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
     status, said = check()
     assert status == 1 and "Requested node configuration is not available`: lower mem_mb" in said

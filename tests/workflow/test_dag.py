@@ -54,9 +54,9 @@ def test_the_whole_matrix(paper):
     counts = by_rule(planned)
     assert sum(counts.values()) <= 450
     assert counts["train"] == 27 + 9 + 4 + 2  # no study trains anything but one of two pools
-    assert counts["translate"] + counts["diagnose"] <= 130  # loads of a backbone, beside timings
+    assert counts["translate"] + counts["shard"] + counts["diagnose"] <= 180  # loads of a backbone, beside timings
     assert counts["score"] == counts["translate"] <= 100
-    assert on_gpu(text).keys() == {"train", "translate", "diagnose", "latency", "score"}
+    assert on_gpu(text).keys() == {"train", "translate", "shard", "diagnose", "latency", "score"}
 
 
 def test_the_matrix_without_studies(paper):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from entropy_valley.runs import limits
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
 
@@ -22,21 +23,18 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
-    assert gpus("cuda", 8).keys() == ON_GPU
+    assert gpus("cuda", 8).keys() == ON_GPU == limits.MEMORY.keys()
     assert SLURM["set-threads"].keys() == ON_GPU
-    assert all({"runtime", "mem_mb"} <= SLURM["set-resources"][rule].keys() for rule in ON_GPU)
-    assert {*SLURM["set-resources"], *SLURM["preemptible-rules"]} <= RULES.keys()
+    assert all(f'mem_mb=memory_of("{rule}")' in RULES[rule] and "runtime=runtime_of(" in RULES[rule] for rule in ON_GPU)
+    assert ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
+    assert {*SLURM["preemptible-rules"]} <= RULES.keys()
 
 
-def test_no_attempt_requests_more_time_and_its_memory_has_a_bound():
-    """So that all attempts of a job find the same partition."""
-    requested = [SLURM["default-resources"], *SLURM["set-resources"].values()]
-    assert all(isinstance(one["runtime"], int) and one["runtime"] <= 720 for one in requested)
-    for rule in SLURM["preemptible-rules"]:
-        assert SLURM["set-resources"][rule]["runtime"] <= 240
-    memory = [one["mem_mb"] for one in requested if "mem_mb" in one]
-    for first, second, tenth in ([eval(text, {"attempt": at}) for at in (1, 2, 10)] for text in memory):
-        assert first < second == tenth
+def test_jobs_without_a_gpu_request_what_the_checks_expect():
+    usual = SLURM["default-resources"]
+    memory = [eval(usual["mem_mb"], {"attempt": attempt}) for attempt in (1, 2, 3)]
+    assert (usual["runtime"], memory) == (limits.USUAL, [limits.memory("", attempt) for attempt in (1, 2, 3)])
+    assert memory[0] < memory[1] == memory[2]
 
 
 @pytest.mark.parametrize("name", ["default", "demo", "local-gpu", "slurm"])

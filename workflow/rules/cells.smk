@@ -1,8 +1,12 @@
 # Translations and scores: a job for each set of cells, see src/entropy_valley/config/matrix.py. All sets of a run share a
 # store of what its model has computed: a job that is repeated computes only what is new.
 
-SHARDS = EXPERIMENT.decoding.shards
 RUN_NAME = "{direction}.{backbone}.seed{seed}"
+
+
+def shards_of(wildcards):
+    """The files of the shards of a set; none where one job translates it."""
+    return [job.outputs[0] for job in INVENTORY.shards(job_of(f"{SET}/{TRANSLATIONS}", wildcards))]
 
 
 rule translate:
@@ -11,7 +15,7 @@ rule translate:
     input:
         model=model_of(f"{SET}/{TRANSLATIONS}"),
         testsets=testsets_of(f"{SET}/{TRANSLATIONS}"),
-        shards=lambda w: [f"{SET}/shards/{shard}of{SHARDS}.jsonl" for shard in range(SHARDS)] if SHARDS > 1 else [],
+        shards=shards_of,
     output:
         rows=f"{SET}/{TRANSLATIONS}",
         header=str(header_path(f"{SET}/{TRANSLATIONS}")),
@@ -23,7 +27,9 @@ rule translate:
     conda:
         "../../envs/models.yaml"
     resources:
-        gpu=GPU if SHARDS == 1 else 0,
+        gpu=lambda w: 0 if shards_of(w) else GPU,
+        runtime=runtime_of(f"{SET}/{TRANSLATIONS}"),
+        mem_mb=memory_of("translate"),
     params:
         spec=spec_of(f"{SET}/{TRANSLATIONS}"),
         how=how_of(f"{SET}/{TRANSLATIONS}", model),
@@ -47,6 +53,8 @@ rule shard:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
+        runtime=runtime_of(f"{SET}/shards/{{shard}}.jsonl"),
+        mem_mb=memory_of("shard"),
     params:
         spec=spec_of(f"{SET}/{TRANSLATIONS}"),
         how=how_of(f"{SET}/shards/{{shard}}.jsonl", model),
@@ -69,6 +77,8 @@ rule diagnose:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
+        runtime=runtime_of(f"{RUN}/{DIAGNOSTICS}"),
+        mem_mb=memory_of("diagnose"),
     params:
         spec=spec_of(f"{RUN}/{DIAGNOSTICS}"),
         how=how_of(f"{RUN}/{DIAGNOSTICS}", model),
@@ -98,6 +108,8 @@ rule latency:
     threads: lambda w: workflow.cores
     resources:
         gpu=GPU,
+        runtime=runtime_of(LATENCY),
+        mem_mb=memory_of("latency"),
     params:
         spec=spec_of(LATENCY),
         how=how_of(LATENCY, lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
@@ -123,6 +135,8 @@ rule score:
         "../../envs/comet.yaml"
     resources:
         gpu=GPU,
+        runtime=runtime_of(f"{SET}/{SCORES}"),
+        mem_mb=memory_of("score"),
     params:
         spec=spec_of(f"{SET}/{SCORES}"),
         how=how_of(f"{SET}/{SCORES}", metrics),

@@ -7,12 +7,15 @@
 # Another workflow may have this one as a module, with a prefix that Snakemake puts before all inputs and outputs of jobs.
 # So `how_of` puts it before the paths of `how`, and what a user's config names is `local`: it stays where it is.
 
+import functools
+
 from entropy_valley import revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, pages
+from entropy_valley.runs import limits, plan
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
@@ -74,6 +77,25 @@ def how_of(pattern, how):
         return moved(how(wildcards), R, root_of(pattern.format(**dict(wildcards.items())), output))
 
     return moved_how
+
+
+# What jobs that run a model request of a cluster, beside GPUs. A computer without one has no use for it.
+
+
+@functools.cache
+def plan_of_jobs():
+    """What jobs take, by what finished ones took."""
+    return plan.Plan(EXPERIMENT, [], INVENTORY.all())
+
+
+def runtime_of(output):
+    """The time limit of the job of an output, in minutes."""
+    return lambda wildcards: plan_of_jobs().minutes(job_of(output, wildcards))
+
+
+def memory_of(rule):
+    """The memory of a rule's jobs, in MB."""
+    return lambda wildcards, attempt: limits.memory(rule if GPU else "", attempt)
 
 
 # Sentence pairs.

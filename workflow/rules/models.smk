@@ -111,6 +111,8 @@ else:
         threads: EXPERIMENT.training.processes
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
+            runtime=runtime_of(ADAPTER),
+            mem_mb=memory_of("train"),
         params:
             spec=spec_of(ADAPTER),
             how=how_of(ADAPTER, training),

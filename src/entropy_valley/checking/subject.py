@@ -140,9 +140,13 @@ def is_downloaded(experiment: Experiment, name: str) -> bool:
     return bool(experiment.backbones[name].folder) or Path(backbone_folder(experiment, name)).is_dir()
 
 
-def size(experiment: Experiment, name: str) -> Size | None:
-    """The size of a backbone by its shape; None where that is known only after its download."""
-    shape = model_config(backbone(experiment, checkpoint_of(experiment, name)))
+def size(experiment: Experiment, name: str, expected: bool = False) -> Size | None:
+    """The size of a backbone by its shape; None where that is known only after its download. ``expected``: before its
+    download, whether it is there by now or not."""
+    origin = checkpoint_of(experiment, name)
+    described = backbone(experiment, origin)
+    downloaded = not experiment.backbones[origin].folder
+    shape = described["arguments"] if expected and downloaded else model_config(described)
     return Size.of(shape) if shape else None
 
 

@@ -89,6 +89,9 @@ def _uses(experiment: Experiment) -> Iterator[tuple[KeyPath, Iterable[str | int]
     }.items():
         yield (key, "backbones"), names, "backbones", backbones
     yield from ((("matrix", "seeds_of", name), [name], "backbones", backbones) for name in matrix.seeds_of)
+    if experiment.valley.backbones != []:
+        seeds = {seed for given in (matrix.seeds, *matrix.seeds_of.values()) for seed in given}
+        yield ("valley", "seeds"), experiment.valley.seeds or [], "matrix.seeds", sorted(seeds)
     yield ("matrix", "directions"), matrix.directions, "directions", directions
     yield ("matrix", "methods"), matrix.methods, "length_methods", defined
     yield ("pages", "methods"), experiment.pages.methods or [], "length_methods", defined

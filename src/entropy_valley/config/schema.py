@@ -304,7 +304,11 @@ class Decoding(Section):
         description="approximate: probes and denoising steps take the prompt's keys and values from earlier ones of "
         "the sentence; null: exact. For checkpoints whose prompt attends to the canvas",
     )
-    shards: PositiveInt = Field(1, description="jobs, each with a model of its own, that share the sentences of a run")
+    shards: PositiveInt | Literal["auto"] = Field(
+        "auto",
+        description="jobs, each with a model of its own, that share the sentences of a set; auto: on GPUs so many that "
+        "each is expected to end within `max_runtime`",
+    )
 
     @property
     def refresh(self) -> int | Literal["never"]:
@@ -805,6 +809,9 @@ class Experiment(Section):
         True,
         description="refuse a run for which disk, memory or GPUs do not suffice; with cuda: check the GPUs "
         "(`entropy-valley check`) before the jobs on them",
+    )
+    max_runtime: Annotated[int, Field(ge=60)] = Field(
+        240, description="the longest time limit, in minutes, that a job on a GPU requests of a cluster"
     )
     store: bool = Field(True, description="share finished canvases and scores between jobs; false: compute all anew")
     adapters: Literal["trained", "released"] = Field("trained", description="train them, or take those of `released`")

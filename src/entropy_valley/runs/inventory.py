@@ -6,6 +6,7 @@ alone. The params are those of the rules, from the same functions; what a job re
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from entropy_valley.config.matrix import DEV, RUN_NAME, Cell, CellSet, Run, sets
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS
+from entropy_valley.runs import limits
 from entropy_valley.tables import document, pages
 from entropy_valley.tables.base import Report
 
@@ -28,7 +30,8 @@ Files = tuple[str, ...]
 @dataclass(frozen=True, eq=False)
 class Job:
     """One job. ``outputs`` are its files, the first of which has the record beside it; ``inputs`` are files of other
-    jobs; ``spec`` is what Snakemake compares, "" for a rule without params; ``cells`` are those of a set."""
+    jobs; ``spec`` is what Snakemake compares, "" for a rule without params; ``cells`` are those of a set, whose
+    translation is divided into ``shards``."""
 
     rule: str
     wildcards: Mapping[str, str]
@@ -36,6 +39,7 @@ class Job:
     spec: str
     inputs: tuple[str, ...] = ()
     cells: tuple[Cell, ...] = field(default=(), repr=False)
+    shards: int = 1
 
     @property
     def name(self) -> str:
@@ -67,11 +71,17 @@ class Inventory:
             if job is not None and job not in jobs:
                 for read in job.inputs:
                     add(read)
-                jobs[job] = None
+                jobs.update(dict.fromkeys([*self.shards(job), job]))
 
         for path in wanted:
             add(path)
         return list(jobs)
+
+    def shards(self, job: Job) -> list[Job]:
+        """The jobs that translate the parts of a set, whose files the job of the set puts together; none if one job
+        translates it."""
+        folder, count = job.outputs[0].rpartition("/")[0], job.shards if job.rule == "translate" else 1
+        return [self.at(f"{folder}/shards/{number}of{count}.jsonl") for number in range(count)] if count > 1 else []
 
     def at(self, path: str) -> Job | None:
         """The job that makes a file; None for a file that no rule makes."""
@@ -239,6 +249,12 @@ class Inventory:
                 read = self._model(run, [testset], spec)
                 wildcards |= {"testset": testset, "method": cell.method, "order": cell.order, "steps": str(cell.steps)}
                 return Job("latency", wildcards, (cell.latency(self.root),), spec, read, (cell,))
+            case [name, "shards", file]:
+                job = self._of_set(self.sets.named(run, name), {**wildcards, "set": name}, "translations")
+                wildcards = {**job.wildcards, "shard": file.removesuffix(".jsonl")}
+                return dataclasses.replace(
+                    job, rule="shard", wildcards=wildcards, outputs=(f"{folder}/{name}/shards/{file}",)
+                )
             case [name, file] if file.partition(".")[0] in (TRANSLATIONS.partition(".")[0], SCORES.partition(".")[0]):
                 return self._of_set(self.sets.named(run, name), {**wildcards, "set": name}, file.partition(".")[0])
         return None
@@ -250,7 +266,8 @@ class Inventory:
             read = (one.translations(self.root), *tests, *self.comet())
             return Job("score", wildcards, outputs, params.scores(self.experiment, one), read, one.cells)
         spec = params.translation(self.experiment, one)
-        return Job("translate", wildcards, outputs, spec, self._model(one.run, one.testsets, spec), one.cells)
+        job = Job("translate", wildcards, outputs, spec, self._model(one.run, one.testsets, spec), one.cells)
+        return dataclasses.replace(job, shards=limits.shards(self.experiment, job))
 
     def _model(self, run: Run, testsets: Iterable[str], spec: str = "{}") -> tuple[str, ...]:
         """What a job reads that runs a run's model on test sets; with fits in its ``spec`` also training pairs."""

@@ -7,7 +7,6 @@ second does is measured from finished jobs, where there are any. Which jobs run,
 from __future__ import annotations
 
 import dataclasses
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,18 +20,17 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import checkpoints
 from entropy_valley.data.sources.huggingface import HuggingFace
-from entropy_valley.results import system_of
+from entropy_valley.results import TRANSLATIONS, system_of
+from entropy_valley.runs import limits
 from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.inventory import Job
-from entropy_valley.runs.work import Work, kind_of
+from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
 PAPERS = 420.0  # GPU-hours on H20 of the paper's "full experimental grid"
-# Operations a second, where no job of a kind has finished. On a GPU, that with which the whole matrix of config.yaml
-# takes the paper's hours; a test computes it again. On a CPU, those of the demo on two cores: small models are slow.
-GPU = 4.6e13
+# Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
 # Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
@@ -50,7 +48,12 @@ GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcard
 
 def with_new_cells(audit: Audit, job: Job) -> Job:
     """A set that has to run, with only the cells that its header does not list or that a change concerns: all others
-    are in the store."""
+    are in the store. A shard has the new cells of its set."""
+    if job.rule == "shard":
+        folder = job.outputs[0].rpartition("/shards/")[0]
+        return dataclasses.replace(
+            job, cells=with_new_cells(audit, audit.inventory.at(f"{folder}/{TRANSLATIONS}")).cells
+        )
     state, read = audit.job(job), job
     if job.rule == "score" and (translated := audit.inventory.at(job.inputs[0])):
         read = with_new_cells(audit, translated)
@@ -74,16 +77,28 @@ class Plan:
         self.gpus, self._model = gpus(experiment.device, experiment.training.processes), Work(experiment)
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
-        self._work = {job: work[part] / max(1, self.gpus.get(job.rule, 0)) for job, part in parts.items()}
+        self._work = {job: work[part] / max(1, self.held(job)) for job, part in parts.items()}
         self.speeds, self.slower = {}, 1.0  # nothing is measured
         self.speeds, self.slower = self._measured()
         self.seconds = {job: self._seconds(job) for job in self.left}
-        self.gpu_seconds = sum(took * self.gpus.get(job.rule, 0) for job, took in self.seconds.items())
+        self.gpu_seconds = sum(took * self.held(job) for job, took in self.seconds.items())
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job], done: Sequence[Job]) -> Plan:
         """Of jobs that Snakemake has chosen; of sets only what is new."""
         return cls(audit.experiment, left, done, {job: with_new_cells(audit, job) for job in left if job.cells})
+
+    def held(self, job: Job) -> int:
+        """The GPUs of a job."""
+        return self.gpus.get(job.rule, 0) if kind_of(job) != "merge" else 0
+
+    def minutes(self, job: Job) -> int:
+        """The time limit that a job requests, for all its cells, whether they are in the store or not."""
+        if kind_of(job) not in CPU:
+            return limits.USUAL
+        work = self._model.of([job])[job] / max(1, self.held(job))
+        minutes = limits.minutes(self.experiment, self._start(job) + work / self.speed(kind_of(job))[0])
+        return minutes if self.held(job) else max(limits.USUAL, minutes)
 
     def speed(self, kind: str) -> tuple[float, int]:
         """Work a second of a kind of jobs, and how many finished ones say so."""
@@ -101,7 +116,7 @@ class Plan:
     def _measured(self) -> tuple[dict[str, tuple[float, int]], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
-        times, groups = measured(self.experiment.results), {}
+        times, groups = finished_seconds(Path(self.experiment.results, "benchmarks")), {}
         done = [job for job in self.done if job.name in times and self._work[job]]
         for job in done:
             took = times[job.name]
@@ -112,11 +127,11 @@ class Plan:
         return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
-        """Seconds until a model is loaded, once for each shard."""
+        """Seconds until a model is loaded."""
         if kind_of(job) not in CPU or job.rule == "score":
             return START * (job.rule == "score")
         weights = self._model.size(job.wildcards["backbone"]).parameters * BYTES[self.experiment.decoding.precision]
-        return (START + weights / LOADED) * (self.experiment.decoding.shards if job.rule == "translate" else 1)
+        return START + weights / LOADED
 
     @property
     def assumed(self) -> dict[str, str]:
@@ -144,14 +159,6 @@ class Plan:
                 rows = (params.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
                 sizes["cells"] += CELL * sum(rows)
         return +sizes
-
-
-def measured(results: str | Path) -> dict[str, float]:
-    """Seconds of each finished job by its name; those of the shards of a translation together."""
-    seconds: Counter[str] = Counter()
-    for name, took in finished_seconds(Path(results, "benchmarks")).items():
-        seconds[re.sub(r"^shard/(.+)\.\d+of\d+$", r"translate/\1", name)] += took
-    return dict(seconds)
 
 
 # --- What they would download that does not exist yet.

@@ -21,12 +21,16 @@ import yaml
 from entropy_valley.checking.checks import Check, CheckError
 from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
+from entropy_valley.runs import limits
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.stats.job_costs import gpus
+from entropy_valley.runs.plan import Plan
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
+REMEDY = "Run this on a login node of the cluster, while SLURM's controller is up (`scontrol ping`)."
 OTHERS = "all other rules"  # those that the profile does not name
+# How the states of a node begin in which it takes no job now.
+AWAY = ("down", "drain", "fail", "inval", "maint", "reboot", "reserved", "unknown")
 FLAGS = {"slurm_account": "--account", "constraint": "--constraint", "qos": "--qos", "nodes": "--nodes"}
 # What of the profile to change, by what sbatch says.
 REMEDIES = {
@@ -34,7 +38,7 @@ REMEDIES = {
     "partition": "correct the file of partitions",
     "feature": "correct constraint",
     "qos": "correct qos",
-    "time limit": "lower runtime; training and translating resume",
+    "time limit": "lower max_runtime in the config, or runtime of rules without a GPU",
     "node configuration": "lower mem_mb or set-threads, correct gpu_model, or lower training.processes in the config",
 }
 
@@ -68,6 +72,19 @@ class SlurmRequest:
             command.append("--ntasks=1")
         return [*command, *shlex.split(given.get("slurm_extra") or ""), "--wrap=true"]
 
+    def fits(self, cpus: str, memory: str, gres: str, features: str) -> bool:
+        """Whether a node has all of it, by its configuration as sinfo prints it (memory in MB)."""
+        given = self.resources
+        tasks = given["gpu"] * given.get("tasks_per_gpu", 1) or 1
+        gpus = re.findall(r"gpu(?::([^:,(]+))?:(\d+)", gres)
+        either, present = str(given.get("constraint") or "").split("|"), {"", *features.split(",")}
+        return (
+            tasks * given["threads"] <= int(cpus)
+            and given["mem_mb"] <= int(memory)
+            and given["gpu"] <= sum(int(count) for model, count in gpus if given.get("gpu_model") in (None, model))
+            and any({*re.split("[&,]", every)} <= present for every in either)
+        )
+
 
 class Profile:
     """A profile of Snakemake by its name, as Snakemake finds it, or by its folder."""
@@ -90,28 +107,32 @@ class Profile:
     def requests(self, experiment: Experiment) -> dict[str, list[SlurmRequest]]:
         """What the jobs of a config request, one attempt after the other, by their rules. Rules that request the same
         are together; so are all that neither the profile names nor use a GPU."""
-        rules = dict.fromkeys(job.rule for job in Inventory(experiment).all())
-        on_gpu = gpus(experiment.device, experiment.training.processes)
-        if experiment.decoding.shards > 1:
-            rules["shard"] = None
-            on_gpu.pop("translate", None)
+        jobs = Inventory(experiment).all()
+        plan, rules = Plan(experiment, [], jobs), dict[str, tuple[int, int]]()
+        for job in jobs:
+            most = rules.get(job.rule, (0, 0))
+            rules[job.rule] = max(most[0], plan.held(job)), max(most[1], plan.minutes(job))
         if not experiment.corpus.on_cluster:
             rules.pop("corpus", None)
-        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *on_gpu}
+        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *limits.MEMORY}
+        rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, limits.USUAL)}
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
-        for rule in [*(rule for rule in rules if rule in own), OTHERS]:
-            attempts = list(self._attempts(rule, on_gpu.get(rule, 0)))
+        for rule, (gpus, minutes) in rules.items():
+            attempts = list(self._attempts(rule, gpus, minutes, experiment.device))
             together.setdefault(repr(attempts), ([], attempts))[0].append(rule)
         return {", ".join(names): attempts for names, attempts in together.values()}
 
-    def _attempts(self, rule: str, gpus: int) -> Iterator[SlurmRequest]:
-        """What a rule requests in its first attempt, and in each that requests something else than the one before."""
+    def _attempts(self, rule: str, gpus: int, minutes: int, device: str) -> Iterator[SlurmRequest]:
+        """What the longest job of a rule requests in its first attempt, and in each that requests something else than
+        the one before."""
         threads = self.settings.get("set-threads", {}).get(rule, max(gpus, 1))
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
-        given |= self.settings.get("default-resources", {}) | self.settings.get("set-resources", {}).get(rule, {})
-        last = None
+        given |= self.settings.get("default-resources", {})
+        own, last = self.settings.get("set-resources", {}).get(rule, {}), None
         for attempt in range(1, 2 + max(self.settings.get(key, 0) for key in ("retries", "preemptible-retries"))):
-            values = {key: _evaluated(value, attempt) for key, value in given.items()}
+            memory = limits.memory(rule if device == "cuda" else "", attempt)
+            in_rule = {"runtime": minutes, "mem_mb": memory} if rule in limits.MEMORY else {}
+            values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
             for key in ("gpu", "threads", "mem_mb", "runtime"):
                 if not isinstance(values[key], (int, float)):
                     remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
@@ -143,8 +164,11 @@ def _evaluated(value: Any, attempt: int) -> Any:
 
 
 def checks(experiment: Experiment, name: str) -> Iterator[tuple[str, Check]]:
-    """The checks of a config and a profile, for :func:`entropy_valley.checking.checks.run`."""
+    """The checks of a config and a profile, for :func:`entropy_valley.checking.checks.run`. Raises InputError where no
+    SLURM answers: then the profile is not to blame."""
     profile = Profile(name)
+    if (done := _run("scontrol", "show", "config")).returncode:
+        raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
     yield "watching jobs", partial(watched, profile)
     for rules, attempts in profile.requests(experiment).items():
         yield rules, partial(granted, attempts, profile)
@@ -164,43 +188,64 @@ def watched(profile: Profile) -> str:
 
 
 def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
-    """What is requested at first and at last; raises CheckError for the first attempt that SLURM refuses."""
+    """What is requested at first and at last, and whether it will have to wait for nodes; raises CheckError for the
+    first attempt that SLURM refuses."""
     for request in attempts:
         if problem := _problem(request, profile):
             which = f"attempt {request.attempt}: " if request.attempt > 1 else ""
             raise CheckError(f"{which}{request}. {problem} ({profile.path})")
     last = f"; attempt {attempts[-1].attempt}: {attempts[-1]}" if len(attempts) > 1 else ""
-    return f"{attempts[0]}{last}"
+    away = sorted({state for request in attempts for state in _away(request)})
+    waits = f"; its nodes are {' or '.join(away)} now: jobs will wait" if away else ""
+    return f"{attempts[0]}{last}{waits}"
 
 
 def _problem(request: SlurmRequest, profile: Profile) -> str:
     """Why SLURM refuses a request, or lets it wait for ever, and what to change; "" if it takes it."""
     if request.partition is None:
         return f"no partition of {profile.partitions} takes it: raise a limit there, or request less"
-    try:
-        done = subprocess.run(request.command(), capture_output=True, text=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError("sbatch", f"{error}", "Run this on a login node of the cluster.") from None
+    done = _run(*request.command())
     message = " ".join(done.stderr.split())
-    if done.returncode and "busy" not in message:
-        remedy = next((text for part, text in REMEDIES.items() if part in message.lower()), "correct the profile")
-        return f"sbatch says `{message}`: {remedy}"
+    # sbatch itself would take a job for which all nodes are busy or away.
+    if done.returncode and "busy" not in message and not ("not available" in message and _away(request)):
+        remedies = (text for part, text in REMEDIES.items() if part in message.lower())
+        return f"sbatch says `{message}`: {next(remedies, 'correct the profile, or ask your site')}"
     text = answer("scontrol", "-o", "show", "partition", request.partition) or ""
     partition = dict(re.findall(r"(\S+?)=(\S*)", text))
     if partition.get("State", "UP") != "UP":
         return f"partition {request.partition} is {partition['State']}: wait, or name another in {profile.partitions}"
-    if request.resources["runtime"] > limit(partition.get("MaxTime", "")):  # it would wait for ever
-        return f"partition {request.partition} grants {partition['MaxTime']}: lower runtime"
+    granted = limit(partition.get("MaxTime", ""))
+    if request.resources["runtime"] > granted:  # it would wait for ever
+        remedy = f"set `max_runtime: {granted:.0f}` in the config" if request.resources["gpu"] else "lower runtime"
+        return f"partition {request.partition} grants {partition['MaxTime']}: {remedy}"
     return ""
+
+
+def _away(request: SlurmRequest) -> set[str]:
+    """The states of the nodes that have all of a request, where each of them is drained, down or reserved now; none
+    where one of them is not, or where there is no such node."""
+    columns = "--format=%T|%c|%m|%G|%f"  # state, CPUs, memory, GPUs, features
+    text = answer("sinfo", "--exact", "--noheader", f"--partition={request.partition}", columns) or ""
+    nodes = (line.split("|") for line in text.splitlines())
+    states = {state.rstrip("*") for state, *node in nodes if request.fits(*node)}
+    return states if all(state.startswith(AWAY) for state in states) else set()
 
 
 def answer(*command: str) -> str | None:
     """What a command prints; None if it is not there, fails, or takes too long."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = _run(*command)
+    except InputError:
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    """A command of SLURM that has ended; raises InputError if it is not there, or takes too long."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(command[0], f"{error}", REMEDY) from None
 
 
 def limit(text: object) -> float:
