@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -39,11 +43,12 @@ def test_on_a_cpu_there_is_no_device_to_name(calls, monkeypatch):
 
 
 @pytest.mark.slow
-def test_processes_find_each_other_where_the_name_of_the_machine_does_not_resolve(tmp_path, monkeypatch, capfd):
+def test_processes_find_each_other_where_the_name_of_the_machine_does_not_resolve(tmp_path):
     (tmp_path / "worker.py").write_text("import os\nprint(os.environ['MASTER_ADDR'])\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    processes.launch(2, "worker")
-    assert capfd.readouterr().out == "127.0.0.1\n" * 2
+    code = "from entropy_valley.training import processes; processes.launch(2, 'worker')"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "127.0.0.1\n" * 2
 
 
 def test_too_few_gpus():
