@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import importlib
 import itertools
 import json
 import multiprocessing
@@ -371,6 +372,9 @@ def training(hour: Hour) -> Iterator[Row]:
     settings = {"max_steps": steps, "global_batch": batch, "learning_rate": 2e-4}
     spec["training"] |= settings | {"lora": _lora(hour), "max_tokens": 1024}
     whole, killed = (_job(hour, spec, name, every) for name, every in (("whole", steps), ("killed", steps // 3)))
+    if hour.device == "cpu":  # once for all processes, which are forked
+        os.environ["DS_ACCELERATOR"] = "cpu"
+        importlib.import_module("deepspeed")
     _finish(hour, whole)
     process = _start(hour, killed)
     while not (killed.work / deepspeed.POINTER).exists() and process.is_alive():
