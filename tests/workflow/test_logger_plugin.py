@@ -8,7 +8,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from workspace import by_rule
 
