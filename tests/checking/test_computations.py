@@ -89,7 +89,7 @@ def shifted(scores, by):
     return [(one, score + by) for one, score in scores]
 
 
-def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
+def test_memory_and_speed_of_the_configured_backbones(smallest, tmp_path, monkeypatch):
     given, padded = Subject(**smallest), Subject(**smallest | {"batch_invariant": True})
     llada, llama = (smallest["backbones"][name] for name in ("llada-tiny", "llama3-tiny"))
     assert "GFLOP/s in float32" in computations.speed(given)
@@ -97,6 +97,8 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
     assert "of weights and" in text and "a training: 8192 tokens a pass, a step at least" in text
     text = computations.decoding(llada, given)
     assert "1000 tokens in" in text and "a sentence (EV, T = 32) takes about" in text
+    (tmp_path / "passed.txt").write_text(f"{checks.Line('pass llada-tiny', 'ok', text, 1.0)}\n")
+    assert checks.pass_speeds(tmp_path)["llada-tiny"] > 1e9
     assert "1000 tokens padded to 1024 in" in computations.decoding(llada, padded)
     with pytest.raises(SkippedError, match="autoregressive"):
         computations.decoding(llama, given)

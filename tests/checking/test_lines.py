@@ -7,14 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
-from entropy_valley import cli
-from entropy_valley.checking import checks
+from entropy_valley import cli, machine
+from entropy_valley.checking import checks, subject
 from entropy_valley.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
+from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
+from entropy_valley.runs import job
+
+ROOT = Path(__file__).parents[2]
 
 
 def raising(error):
@@ -57,6 +62,20 @@ def test_without_a_gpu_the_others_are_not_tried(monkeypatch, capsys):
     torch_line, driver_line = capsys.readouterr().out.splitlines()
     assert torch_line.startswith(OK) and driver_line.startswith(FAILED)
     assert "driver on your system is too old. docs/running.md has the builds" in driver_line
+
+
+def test_a_check_by_hand_on_a_gpu_is_that_of_the_jobs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "config", "config")
+    shutil.copy(ROOT / "config.yaml", ".")
+    line = Line("pass llada-8b", OK, "4080 tokens in 0.1 s, 485,000 GFLOP/s (60 % of the products' speed)", 1.0)
+    monkeypatch.setattr(checks, "everything", lambda subject: [line])
+    monkeypatch.setattr(machine, "device_name", lambda device: "cuda NVIDIA H100")
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--processes", "1"])
+    cli.main()
+    assert checks.pass_speeds(Path("results/work/checks")) == {"llada-8b": 4.85e14}
+    monkeypatch.setattr(machine, "run_module", None)  # no job checks again
+    job.require_checked("results/work/checks", {**subject.of(load_files(base_files("."))), "processes": 1})
 
 
 def test_an_installation_of_another_build_fails(monkeypatch, capsys):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from entropy_valley import files, results, tables
+from entropy_valley.checking import checks
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
@@ -16,11 +19,12 @@ from entropy_valley.provenance import Record, record_path
 from entropy_valley.runs import plan
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.runs.plan import PAPERS, Plan
+from entropy_valley.runs.plan import CHECKED, FINISHED, Plan
 from entropy_valley.runs.work import Text, Work
 
 ROOT = Path(__file__).parents[2]
 BASE = merge([*base_files(ROOT), ROOT / "config/demo.yaml"])
+MAIN = ["results/tables/main.csv"]
 DIRECTIONS = ("en-zh", "zh-en", "en-de")
 TEXTS = {(direction, "grammar"): Text(200, 7, 6) for direction in DIRECTIONS}
 TEXTS |= {(direction, "train"): Text(20000, 7, 6) for direction in DIRECTIONS}
@@ -59,20 +63,68 @@ def finish(job, **facts):
     files.write_json(record_path(job.outputs[0]), dataclasses.asdict(record))
 
 
+def planned_paper():
+    return planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems))
+
+
 def test_before_any_job_the_whole_matrix_takes_the_papers_hours():
-    papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems))
-    assert papers.gpu_seconds / 3600 == pytest.approx(PAPERS, rel=0.05)
+    papers = planned_paper()
+    used, reserved = papers.gpu_hours(papers.left)
+    assert used == pytest.approx(420, rel=0.01) and used < reserved < 3 * used
     assert not papers.done and {"table", "figure"} < {job.rule for job in papers.left}
     assert 80e9 < sum(one.bytes for one in plan.downloads(papers.experiment, papers.left)) < 95e9
 
 
+def test_the_other_speeds_on_a_gpu_are_those_that_are_published():
+    """Six GPU-hours for a training, and 1.7 s for a sentence with EV."""
+    papers = planned_paper()
+    work = Work(papers.experiment)
+    trainings = [job for job in papers.left if re.fullmatch(r"train/(en-zh|zh-en|en-de).llada-8b.seed.", job.name)]
+    mean = fmean(work.of(trainings).values())
+    assert len(trainings) == 9 and mean / plan.GPU_TRAINING / 3600 == pytest.approx(6, rel=0.01)
+    (job,) = (job for job in papers.left if job.name == "translate/en-zh.llada-8b.seed1.matrix")
+    (cell,) = (cell for cell in job.cells if cell.method == "ev")
+    (one,) = work.of([dataclasses.replace(job, cells=(cell,))]).values()
+    assert one / 2037 / plan.GPU_DECODER == pytest.approx(1.7, rel=0.01)
+    low, high = papers.published(training=plan.GPU_TRAINING), papers.published(decoder=plan.GPU_DECODER)
+    assert low < papers.published() < high
+
+
+def test_passes_that_were_checked_here_say_how_fast_a_backbone_is():
+    before = {job.name: took for job, took in planned_paper().seconds.items()}
+    for rate in (970_000, 485_000):  # of two kinds of GPUs
+        line = checks.Line("pass llada-8b", checks.OK, f"4080 tokens in 0.1 s, {rate:,} GFLOP/s (60 %)", 1.0)
+        files.write_text(f"results/work/checks/{rate}.txt", f"{line}\n")
+    after = planned_paper()
+    backbones = {"translate": set(), "diagnose": set()}
+    for job in after.left:
+        speed, source = after.speed(job)
+        if source == CHECKED:
+            assert speed == 4.85e14
+            assert 0.01 * before[job.name] < after.seconds[job] < 0.3 * before[job.name]
+            backbones["translate" if job.rule == "shard" else job.rule].add(job.wildcards["backbone"])
+    assert backbones == {"translate": {"llada-8b"}, "diagnose": {"llada-8b"}}
+    text = " ".join(plan.totals(after))
+    assert "translate, shard, diagnose from passes that `entropy-valley check` timed" in " ".join(text.split())
+    assert after.published() == pytest.approx(420, rel=0.01)
+
+
+def test_the_plan_counts_what_a_cluster_gives():
+    papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems), *MAIN)
+    rules = {job.rule for job in papers.allocated}
+    assert rules == {"train", "translate", "score", "table"}
+    on_gpu = [job for job in papers.allocated if papers.held(job)]
+    assert papers.gpu_hours(papers.left) == papers.gpu_hours(on_gpu)
+    limits = sum(papers.minutes(job) * papers.held(job) for job in on_gpu)
+    assert papers.gpu_hours(on_gpu)[1] == pytest.approx(limits / 60)
+    (cluster,) = (line for line in plan.totals(papers) if line.startswith("Cluster:"))
+    assert cluster.startswith(
+        f"Cluster:   {len(papers.allocated)} allocations, {len(on_gpu)} with GPUs; 72 GPU-hours ("
+    )
+
+
 def sets_of(config, rule="translate"):
     return [job for job in Inventory(config).all() if job.rule == rule and job.cells and job.cells[0].order]
-
-
-def split(job):
-    """A set for each cell of a set."""
-    return [dataclasses.replace(job, cells=(cell,)) for cell in job.cells]
 
 
 def test_what_one_set_has_computed_costs_the_next_nothing():
@@ -111,10 +163,15 @@ def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
         finish(job)
     benchmark(first.name, 3 * before.seconds[first])
     after = planned(demo)
-    assert after.speed("train")[1] == 1 and first.name in [job.name for job in after.done]
+    assert (
+        after.speed(first)[1] == FINISHED
+        and after.finished == {"train": 1}
+        and first.name in [job.name for job in after.done]
+    )
     (same,) = (job for job in after.left if job.name == others[0].name)
     assert after.seconds[same] == pytest.approx(3 * before.seconds[others[0]], rel=0.1)
-    assert after.speed("translate") == before.speed("translate")  # none of it has finished, so it is three times usual
+    translation = next(job for job in before.left if job.rule == "translate")
+    assert after.speed(translation) == before.speed(translation)  # none of it has finished, so it is three times usual
     table, same = (next(took for job, took in one.seconds.items() if job.rule == "table") for one in (before, after))
     assert after.slower == pytest.approx(3) and same == pytest.approx(3 * table)
 
@@ -161,7 +218,7 @@ def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
 def test_shards_share_the_work_of_their_set():
     papers = merge([*base_files(ROOT)])
     one, four = (planned(load_merged(overlay(papers, {"decoding": {"shards": count}}))) for count in (1, 4))
-    assert four.gpu_seconds == pytest.approx(one.gpu_seconds, rel=0.05)
+    assert four.gpu_hours(four.left)[0] == pytest.approx(one.gpu_hours(one.left)[0], rel=0.05)
     sets, shards = ([job for job in four.left if job.rule == rule] for rule in ("translate", "shard"))
     assert len(shards) == 4 * len(sets) and not any(map(four.held, sets))
 

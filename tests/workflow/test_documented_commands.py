@@ -85,7 +85,7 @@ def test_snakemake_plans_what_the_pages_say(papers, command):
         return
     (papers.folder / "config/mine.yaml").write_text(command.config or "{}", encoding="utf-8")
     text = papers.dry_run(*command.words[1:])
-    assert "--unlock" in command.words or re.search(r"^All: +\d+ jobs", text, re.MULTILINE), text
+    assert "--unlock" in command.words or re.search(r"^all +\d+ ", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize("name", once(OURS))

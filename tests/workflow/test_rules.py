@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from entropy_valley.runs import limits
+from entropy_valley.runs.inventory import LOCAL
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
 
@@ -24,10 +25,16 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
     assert gpus("cuda", 8).keys() == ON_GPU == limits.MEMORY.keys()
-    assert SLURM["set-threads"].keys() == ON_GPU
+    assert SLURM["set-threads"] == limits.CORES and limits.CORES.keys() == ON_GPU
     assert all(f'mem_mb=memory_of("{rule}")' in RULES[rule] and "runtime=runtime_of(" in RULES[rule] for rule in ON_GPU)
     assert ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
     assert {*SLURM["preemptible-rules"]} <= RULES.keys()
+
+
+def test_rules_that_run_where_snakemake_does_are_those_of_the_inventory():
+    local = {name: re.findall(r"localrule: \"(\w+)\" in inventory.LOCAL", text) for name, text in RULES.items()}
+    assert {name: names for name, names in local.items() if names} == {name: [name] for name in LOCAL}
+    assert [name for name, text in RULES.items() if "localrule:" in text and name not in LOCAL] == ["corpus"]
 
 
 def test_jobs_without_a_gpu_request_what_the_checks_expect():

@@ -20,7 +20,9 @@ from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_pat
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # What the first job on a GPU checks before it computes, see src/entropy_valley/runs/job.py.
-CHECK = dict(folder=f"{R}/work/checks", subject=subject.of(EXPERIMENT)) if GPU and EXPERIMENT.check else None
+CHECK = (
+    dict(folder=paths.checks_folder(EXPERIMENT), subject=subject.of(EXPERIMENT)) if GPU and EXPERIMENT.check else None
+)
 # The folder of a run, and that of one of its sets of cells.
 RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
 SET = f"{RUN}/{{set}}"

@@ -111,7 +111,7 @@ rule document:
         f"{R}/report.tex",
     log:
         f"{R}/logs/document.log",
-    localrule: True
+    localrule: "document" in inventory.LOCAL
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -134,7 +134,7 @@ rule pdf:
         ),
     log:
         f"{R}/logs/pdf.log",
-    localrule: True
+    localrule: "pdf" in inventory.LOCAL
     conda:
         "../../envs/workflow.yaml"
     params:

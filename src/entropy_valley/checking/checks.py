@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -41,6 +43,17 @@ class Line:
 
     def __str__(self) -> str:
         return f"{self.state:8}{self.name:26}{self.text} ({self.seconds:.1f} s)"
+
+
+def pass_speeds(folder: Path) -> dict[str, float]:
+    """Operations a second of a full decoding pass of each backbone, from the lines of checks in the files of a folder;
+    of several GPUs the slowest."""
+    speeds: dict[str, float] = {}
+    for file in sorted(folder.glob("*.txt")):
+        lines = file.read_text(encoding="utf-8")
+        for name, rate in re.findall(rf"^{OK} +pass (\S+) .*?([1-9][\d,]*) GFLOP/s", lines, re.M):
+            speeds[name] = min(speeds.get(name, math.inf), float(rate.replace(",", "")) * 1e9)
+    return speeds
 
 
 def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:

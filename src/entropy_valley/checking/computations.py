@@ -266,12 +266,13 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     seconds = latency.seconds(one_pass, device)
     if engine.budget < budget:
         raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
-    share = _size(backbone).pass_work(tokens, count * MASKS) / seconds / rate(subject)
+    per_second = _size(backbone).pass_work(tokens, count * MASKS) / seconds  # runs/plan.py reads it from the line
+    share = per_second / rate(subject)
     padded = f" padded to {fill}" if fill else ""
     peak = f", {machine.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
     return (
-        f"{tokens} tokens{padded} in {seconds:.3f} s ({100 * share:.0f} % of the products' speed){peak}: "
-        f"a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
+        f"{tokens} tokens{padded} in {seconds:.3f} s, {per_second / 1e9:,.0f} GFLOP/s ({100 * share:.0f} % of the "
+        f"products' speed){peak}: a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
     )
 
 

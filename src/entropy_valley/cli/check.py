@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from entropy_valley import files
 from entropy_valley.cli import configs
+from entropy_valley.config import paths
 from entropy_valley.runs import slurm
+from entropy_valley.runs.job import passed_check
 
 
 def add(commands: Any) -> None:
@@ -36,4 +39,8 @@ def _check(arguments: argparse.Namespace) -> None:
         checks.report(checks.run(slurm.checks(experiment, arguments.profile)))
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
-    checks.report(checks.everything(subject.Subject(**{**subject.of(experiment), **given})))
+    whole = {**subject.of(experiment), **given}
+    lines = checks.report(checks.everything(subject.Subject(**whole)))
+    if whole["device"] == "cuda":  # for the jobs, which need no other check, and for the plan
+        passed = passed_check(paths.checks_folder(experiment), whole)
+        files.write_text(passed, "".join(f"{line}\n" for line in lines))

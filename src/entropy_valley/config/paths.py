@@ -74,5 +74,10 @@ def dataset_folder(experiment: Experiment, name: str) -> str:
     return f"{experiment.models}/datasets/{name}"
 
 
+def checks_folder(experiment: Experiment) -> str:
+    """Where the lines of passed checks of GPUs are."""
+    return f"{experiment.results}/work/checks"
+
+
 def released_adapter(experiment: Experiment, run: Run) -> AdapterSection:
     return experiment.released[run.backbone][run.direction][run.seed]

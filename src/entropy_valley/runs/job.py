@@ -80,14 +80,19 @@ def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
 
 def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
     """Check once whether this environment's jobs run on such GPUs; a check that fails ends this process."""
-    environment = [sys.prefix, machine.device_name(subject["device"]), subject]
-    passed = Path(folder, f"{files.digest(environment)}.txt")
+    passed = passed_check(folder, subject)
     with files.locked(passed):  # of jobs that begin together one checks, and the others wait
         if passed.is_file():
             return
         if machine.run_module("entropy_valley.checking", files.canonical(subject), str(passed)):
             remedy = "Correct what the lines above say, or set `check: false` in the config."
             raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
+
+
+def passed_check(folder: str, subject: Mapping[str, Any]) -> Path:
+    """The file that has the lines of this check once it has passed, in this environment and on such GPUs."""
+    environment = [sys.prefix, machine.device_name(subject["device"]), subject]
+    return Path(folder, f"{files.digest(environment)}.txt")
 
 
 def _say(text: str) -> None:

@@ -16,6 +16,7 @@ USUAL, LEAST = 60, 8_000  # minutes and MB of any other job, as in profiles/slur
 MARGIN, START = 1.5, 30  # times the planned minutes; minutes to check the GPU, to load a model and to compile kernels
 # MB of the first attempt. A training loads its backbone once in each process.
 MEMORY = {"train": 200_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
+CORES = {rule: 16 if rule == "train" else 4 for rule in MEMORY}  # `set-threads` of profiles/slurm/config.yaml
 
 
 def minutes(experiment: Experiment, seconds: float) -> int:

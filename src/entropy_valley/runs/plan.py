@@ -1,7 +1,8 @@
 """What the jobs of a dry run will take: hours, GPU-hours, disk and downloads, before any of them runs.
 
 The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
-second does is measured from finished jobs, where there are any. Which jobs run, Snakemake decides.
+second does is measured: from finished jobs where there are any, else from the passes that `check` timed. Which jobs
+run, Snakemake decides.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import machine
-from entropy_valley.checking import subject
+from entropy_valley.checking import checks, subject
 from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Run
@@ -23,13 +24,16 @@ from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs import limits
 from entropy_valley.runs.audit import Audit, concerns
-from entropy_valley.runs.inventory import Job
+from entropy_valley.runs.inventory import LOCAL, Job
 from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import finished_seconds, gpus
 from entropy_valley.training.settings import SAVED
 
-PAPERS = 420.0  # GPU-hours on H20 of the paper's "full experimental grid"
+# What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
+# EV a sentence in 1.7 s (the paper's decoder, En→Zh, T = 32). A test computes them again. COMET computes in float32, in
+# which an H20 has 44 TFLOP/s, and 148 in bfloat16.
+GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 # Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
@@ -39,8 +43,11 @@ USUAL |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
 LONG = USUAL | {"corpus": 3 * 3600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
+FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
+FINISHED, CHECKED, ASSUMED = "finished", "checked", "assumed"  # where the speed of a job is from
+PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
 GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
 
 # --- What jobs take.
@@ -78,10 +85,10 @@ class Plan:
         parts = {job: new.get(job, job) for job in [*done, *left]}
         work = self._model.of(parts.values())
         self._work = {job: work[part] / max(1, self.held(job)) for job, part in parts.items()}
-        self.speeds, self.slower = {}, 1.0  # nothing is measured
+        self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
+        self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
         self.seconds = {job: self._seconds(job) for job in self.left}
-        self.gpu_seconds = sum(took * self.held(job) for job, took in self.seconds.items())
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job], done: Sequence[Job]) -> Plan:
@@ -92,28 +99,54 @@ class Plan:
         """The GPUs of a job."""
         return self.gpus.get(job.rule, 0) if kind_of(job) != "merge" else 0
 
+    @property
+    def allocated(self) -> list[Job]:
+        """The jobs that a cluster runs, one allocation each."""
+        local = LOCAL if self.experiment.corpus.on_cluster else (*LOCAL, "corpus")
+        return [job for job in self.left if job.rule not in local]
+
+    def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
+        """GPU-hours that jobs use, and those that their time limits reserve."""
+        held = {job: self.held(job) for job in jobs if self.held(job)}
+        used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
+        return used, sum(self.minutes(job) * count for job, count in held.items()) / 60
+
+    def published(self, training: float = GPU, decoder: float = GPU) -> float:
+        """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""
+        speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
+        return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
+
     def minutes(self, job: Job) -> int:
         """The time limit that a job requests, for all its cells, whether they are in the store or not."""
         if kind_of(job) not in CPU:
             return limits.USUAL
         work = self._model.of([job])[job] / max(1, self.held(job))
-        minutes = limits.minutes(self.experiment, self._start(job) + work / self.speed(kind_of(job))[0])
+        minutes = limits.minutes(self.experiment, self._start(job) + work / self.speed(job)[0])
         return minutes if self.held(job) else max(limits.USUAL, minutes)
 
-    def speed(self, kind: str) -> tuple[float, int]:
-        """Work a second of a kind of jobs, and how many finished ones say so."""
+    def speed(self, job: Job) -> tuple[float, str]:
+        """Work a second of a job, and where that is from."""
+        kind = kind_of(job)
         if kind in self.speeds:
-            return self.speeds[kind]
-        if kind in CPU:
-            return GPU if self.gpus else CPU[kind], 0
-        return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT), 0
+            return self.speeds[kind], FINISHED
+        if kind in PASSES and (name := paths.checkpoint_of(self.experiment, job.wildcards["backbone"])) in self.passes:
+            return self.passes[name], CHECKED
+        return self._assumed(kind), ASSUMED
+
+    def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
+        """Work a second of a kind of jobs of which nothing was measured."""
+        if kind not in CPU:
+            return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT)
+        if not self.gpus:
+            return CPU[kind]
+        return {"train": training, "score": GPU_COMET}.get(kind, decoder)
 
     def _seconds(self, job: Job) -> float:
         """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
-        speed, finished = self.speed(kind_of(job))
-        return (self._start(job) + self._work[job] / speed) * (1 if finished else self.slower)
+        speed, source = self.speed(job)
+        return (self._start(job) + self._work[job] / speed) * (1 if source == FINISHED else self.slower)
 
-    def _measured(self) -> tuple[dict[str, tuple[float, int]], float]:
+    def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
         times, groups = finished_seconds(Path(self.experiment.results, "benchmarks")), {}
@@ -121,7 +154,8 @@ class Plan:
         for job in done:
             took = times[job.name]
             groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-        speeds = {kind: (sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9), len(rows))
+            self.finished[kind_of(job)] += 1
+        speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
                   for kind, rows in groups.items()}  # fmt: skip
         usual = sum(map(self._seconds, done))
         return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
@@ -241,53 +275,73 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
 
 
 def table(plan: Plan, why: Mapping[Job, str]) -> str:
-    """A row for each rule: jobs, cells, time, and the reasons of its jobs."""
-    gpu = plan.experiment.device == "cuda"
-    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours"] * gpu, "of", "why"]]
+    """A row for each rule: jobs, cells, time, GPU-hours, and the reasons of its jobs; then a row for all."""
+
+    def row(name: str, cells: int, jobs: Sequence[Job], *last: str) -> list[str]:
+        spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
+        return [name, str(len(jobs)), str(cells or ""), duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
+
+    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "of", "why"]]
     for rule in dict.fromkeys(job.rule for job in plan.left):
         jobs = [job for job in plan.left if job.rule == rule]
-        seconds = sum(plan.seconds[job] for job in jobs)
-        times = [duration(seconds), *[hours(seconds * plan.gpus.get(rule, 0))] * gpu]
-        cells = str(sum(len(job.cells) for job in jobs) or "")
-        wildcards = where([job.wildcards for job in jobs])
-        rows.append([rule, str(len(jobs)), cells, *times, wildcards, reasons(why[job] for job in jobs)])
-    return aligned(rows)
+        cells = sum(len(job.cells) for job in jobs if rule != "shard")  # those of a shard are counted with its set
+        rows.append(row(rule, cells, jobs, where([job.wildcards for job in jobs]), reasons(why[job] for job in jobs)))
+    return aligned([*rows, row("all", 0, plan.left, "", "")])
 
 
 def totals(plan: Plan) -> list[str]:
-    """All jobs in some lines: time, the longest one, where times are from, downloads, disk, and what is assumed."""
-    longest, disk = max(plan.left, key=plan.seconds.get), plan.disk
-    least = max(plan.gpu_seconds / GPUS, plan.seconds[longest])
-    many = f" ({duration(plan.gpu_seconds)} on one GPU, at least {duration(least)} on {GPUS})"
-    gpu = f", {hours(plan.gpu_seconds)} GPU-hours{many}" if plan.gpu_seconds else ""
-    parts = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
+    """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
+    on_gpu = [job for job in plan.left if plan.held(job)]
+    longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.get)
+    sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items())
+    stored = f", {machine.amount(plan.disk.total())} ({sizes})" * bool(sizes)
     lines = [
-        f"All:       {counted(len(plan.left), 'job')}, about {duration(sum(plan.seconds.values()))} one after the "
-        f"other{gpu}; the longest: {longest.name} ({duration(plan.seconds[longest])})",
+        f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
+        *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
-        *([f"Disk:      about {machine.amount(disk.total())} ({parts})"] if parts else []),
+        f"Disk:      about {FILES * len(plan.left):,} files{stored}",
         *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
 
+def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
+    """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
+    used, reserved = plan.gpu_hours(on_gpu)
+    cores = sum(plan.seconds[job] * limits.CORES.get(job.rule, 1) for job in plan.allocated) / 3600
+    least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
+    yield (
+        f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "
+        f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; "
+        f"on {GPUS} GPUs at least {duration(least)}"
+    )
+    published = {"by the paper's total of 420": plan.published()}
+    if any(job.rule == "train" for job in on_gpu):
+        published["by its authors' 6 for a training"] = plan.published(training=GPU_TRAINING)
+    published["by its 1.7 s for a sentence"] = plan.published(decoder=GPU_DECODER)
+    if any(plan.speed(job)[1] == ASSUMED for job in on_gpu):
+        low, high = min(published.values()), max(published.values())
+        sources = ", ".join(f"{hours(number)} {source}" for source, number in published.items())
+        yield f"Range:     {hours(low)} to {hours(high)} GPU-hours on H20: {sources}"
+
+
 def speeds(plan: Plan) -> str:
     """Where the times of rules are from."""
-    rules: dict[str, set[str]] = {}
+    rules: dict[str, dict[str, None]] = {}
     for job in plan.left:
-        rules.setdefault(job.rule, set()).add(kind_of(job))
-    finished = {rule: sum(plan.speed(kind)[1] for kind in kinds) for rule, kinds in rules.items()}
-    measured_rules = [f"{rule} ({count})" for rule, count in finished.items() if count]
-    priors = [rule for rule, count in finished.items() if rule in plan.gpus and not count]
-    texts = [f"of {', '.join(measured_rules)} from finished jobs here"] if measured_rules else []
-    papers = f"as if the whole matrix of config.yaml took the paper's {PAPERS:.0f} GPU-hours on H20"
-    texts += [f"of {', '.join(priors)} {papers}"] if priors else []
-    others = len(measured_rules) + len(priors) < len(rules)
-    slower = f", {plan.slower:.1f} times as long" * bool(measured_rules and not plan.gpus)
+        source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
+        source = "usual" if source == ASSUMED and not plan.held(job) else source
+        rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
+    measured = {
+        FINISHED: "from finished jobs here",
+        CHECKED: "from passes that `entropy-valley check` timed",
+        ASSUMED: "from the paper's 420 GPU-hours on H20",
+    }
+    texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
+    slower = f", {plan.slower:.1f} times as long" * (FINISHED in rules)
     usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
-    texts += [f"of {'the others' if texts else 'all'} {usual}"] if others else []
-    return "; ".join(texts)
+    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * ("usual" in rules)])
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:
@@ -299,7 +353,7 @@ def reasons(texts: Iterable[str], most: int = 4) -> str:
 
 def where(wildcards: Sequence[Mapping[str, str]]) -> str:
     """The values of the wildcards of jobs; of many values their number."""
-    columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0]}
+    columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0] if name != "shard"}
     text = " · ".join(" ".join(values) for values in columns.values())
     if len(text) <= WHERE:
         return text
@@ -324,9 +378,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def hours(seconds: float) -> str:
+def hours(number: float) -> str:
     """Hours with two digits."""
-    return f"{seconds / 3600:,.0f}" if seconds >= 36_000 else f"{seconds / 3600:.2g}" if seconds else "–"
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"
 
 
 def duration(seconds: float) -> str:
