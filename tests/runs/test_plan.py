@@ -112,7 +112,7 @@ def test_passes_that_were_checked_here_say_how_fast_a_backbone_is():
 def test_the_plan_counts_what_a_cluster_gives():
     papers = planned(load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems), *MAIN)
     rules = {job.rule for job in papers.allocated}
-    assert rules == {"corpus", "train", "translate", "score", "table"}
+    assert rules == {"corpus", "train", "translate", "score"}
     on_gpu = [job for job in papers.allocated if papers.held(job)]
     assert papers.gpu_hours(papers.left) == papers.gpu_hours(on_gpu)
     limits = sum(papers.minutes(job) * papers.held(job) for job in on_gpu)
