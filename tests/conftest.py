@@ -58,6 +58,15 @@ def impatient(monkeypatch):
     monkeypatch.setattr("huggingface_hub.utils._http.time", mock.Mock(wraps=time, sleep=lambda seconds: None))
 
 
+@pytest.fixture
+def joined(process_group, monkeypatch):
+    """Let trainings in this process use the group that it is in."""
+    from entropy_valley.training import processes
+
+    monkeypatch.setattr(processes, "join", lambda device, count: 0)
+    monkeypatch.setattr(processes, "leave", lambda: None)
+
+
 @pytest.fixture(scope="session")
 def process_group():
     """This process as the only one of a training; torch takes no second group."""

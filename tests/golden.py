@@ -11,7 +11,7 @@ from typing import Any
 import fake_ratings
 import fake_results
 from bench import Bench
-from run_rule import run_rule
+from run_rule import run_here
 from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
@@ -95,23 +95,23 @@ class Stages:
         sizes = {"train": 20, "dev": 5, "filters": {"en": {"words": [3, 12]}, "de": {"words": [3, 12]}}}
         how = {"folder": None, "rows": None}
         read = {"own": [], "dataset": []}
-        run_rule("corpus", drawn | sizes, read, paths, how)
-        run_rule("testset", drawn | {"limit": 6}, read, test, how)
+        run_here("corpus", drawn | sizes, read, paths, how)
+        run_here("testset", drawn | {"limit": 6}, read, test, how)
         return [read_file(path) for path in (*paths.values(), test)]
 
     def overlap(self) -> Any:
         read, out = {"testset": self.testset, "train": self.train}, self.root / "overlap.json"
-        run_rule("overlap", {"revision": 1}, read, out)
+        run_here("overlap", {"revision": 1}, read, out)
         return read_file(out)
 
     def tokens(self) -> Any:
         job, out = {"backbone": "llada", "family": "llada", "revision": 1}, self.root / "tokens.jsonl"
-        run_rule("tokens", job, {"testset": self.testset}, out, {"backbone": self.checkpoints / "llada"})
+        run_here("tokens", job, {"testset": self.testset}, out, {"backbone": self.checkpoints / "llada"})
         return read_file(out)
 
     def length_ratios(self) -> Any:
         job, out = {"tokenizers": {"tiny": "llada"}, "revision": 1}, self.root / "length_ratios.json"
-        run_rule("length_ratios", job, {"pairs": self.train}, out, {"tiny": self.checkpoints / "llada"})
+        run_here("length_ratios", job, {"pairs": self.train}, out, {"tiny": self.checkpoints / "llada"})
         return read_file(out)
 
     def pretraining(self) -> Any:
@@ -121,14 +121,14 @@ class Stages:
         job["pretraining"] = {"steps": 4, "batch": 8, **rates, **shape}
         read, out = {"train": [self.train], "dev": [self.train]}, self.root / "pretraining/out"
         how = {"directions": ["en-zh"], "work": self.root / "work", "logs": self.root / "logs", "checkpoint_every": 9}
-        run_rule("pretrain", job, read, out / "checkpoint.json", how)
+        run_here("pretrain", job, read, out / "checkpoint.json", how)
         return [read_file(out / name) for name in ("checkpoint.json", "config.json", "tokenizer.json")]
 
     def training(self) -> Any:
         out = self.root / "training/adapter"
         how = {"backbone": self.checkpoints / "llada", "work": self.root / "work2", "logs": self.root / "logs"}
         how |= {"tested": [], "checkpoint_every": 9, **RUN}
-        run_rule("train", spec(max_steps=3, dropout=0.1), {"corpus": self.train}, out / "adapter.json", how)
+        run_here("train", spec(max_steps=3, dropout=0.1), {"corpus": self.train}, out / "adapter.json", how)
         return [read_file(out / name) for name in ("adapter.json", "adapter_config.json", "losses.csv")]
 
     def adoption(self) -> Any:
@@ -137,7 +137,7 @@ class Stages:
         source = {"repository": None, "revision": None, "subfolder": None}
         job = {"backbone": "tiny", "family": "llada", "direction": "en-zh", "seed": 1, "revision": 1, "source": source}
         how = {"backbone": self.checkpoints / "llada", "folder": given, "work": self.root / "work3", "confirm": False}
-        run_rule("adopt_adapter", job, (), out / "adapter.json", how)
+        run_here("adopt_adapter", job, (), out / "adapter.json", how)
         return [read_file(out / name) for name in ("adapter.json", "adapter_config.json")]
 
     def decoding(self) -> Any:
@@ -194,7 +194,7 @@ class Stages:
         job["comet"] = {"checkpoint": None, "batch_size": 1}
         how = {"checkpoints": {"comet": folder}, "device": "cpu", "store": None}
         read = {"translations": translations, "testsets": [self.testset]}
-        run_rule("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, how)
+        run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, how)
         return [results.rows(out, cell), without(results.entry(out, cell), *System._fields)]
 
     def human_evaluation(self) -> Any:
@@ -202,9 +202,9 @@ class Stages:
         folder = self.root / "human_evaluation"
         pack, mapping, form, out = (folder / name for name in ("pack.json", "mapping.json", "en-zh.A.csv", "out.jsonl"))
         fake_ratings.write_pack(pack, mapping)
-        run_rule("human_forms", {"seed": 1}, pack, form, wildcards={"annotator": "A"}, rule="human_simulated")
+        run_here("human_forms", {"seed": 1}, pack, form, wildcards={"annotator": "A"}, rule="human_simulated")
         read = {"pack": pack, "mapping": mapping, "forms": [form]}
-        run_rule("human_ratings", {"annotators": ["A"]}, read, out, {"folder": folder})
+        run_here("human_ratings", {"annotators": ["A"]}, read, out, {"folder": folder})
         return [read_file(path) for path in (pack, mapping, form, out)]
 
     def reporting(self) -> Any:
@@ -217,7 +217,7 @@ class Stages:
             params = fake_results.write(folder, sentences=20)
             outputs = {ending: folder / f"out.{ending}" for ending in written.split()}
             how = {"report": key, "caption": find(key).caption, "root": str(folder), "here": str(folder)}
-            run_rule("report", params, (), list(outputs.values()), how)
+            run_here("report", params, (), list(outputs.values()), how)
             found += [read_file(path) for ending, path in outputs.items() if ending not in ("pdf", "png", "html")]
         return found
 

@@ -54,7 +54,7 @@ def stages(checkpoints, tmp_path_factory):  # noqa: F811
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_what_a_stage_writes_changes_only_with_its_revision(stage, stages, request):
+def test_what_a_stage_writes_changes_only_with_its_revision(stage, stages, joined, request):
     found = golden.summary(getattr(stages, stage)())
     now = {name: getattr(revisions, name) for name in STAGES[stage]}
     everything = files.read_json(FILE) if FILE.exists() else {}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import signal
-import time
 from pathlib import Path
 
 from entropy_valley.model.families import FAMILIES
@@ -67,12 +65,3 @@ def spec(family="llada", *, dropout=0.0, **training):
         "precision": "float32",
         "training": SETTINGS | {"lora": SETTINGS["lora"] | {"dropout": dropout}} | training,
     }
-
-
-def kill_after(process, path):
-    """SIGKILL as soon as a checkpoint is there."""
-    while not path.exists():
-        assert process.poll() is None, process.stdout.read()
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()

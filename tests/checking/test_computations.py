@@ -98,7 +98,7 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, tmp_path, monkey
     text = computations.decoding(llada, given)
     assert "1000 tokens in" in text and "a sentence (EV, T = 32) takes about" in text
     (tmp_path / "passed.txt").write_text(f"{checks.Line('pass llada-tiny', 'ok', text, 1.0)}\n")
-    assert checks.pass_speeds(tmp_path)["llada-tiny"] > 1e9
+    assert checks.pass_speeds(tmp_path)["llada-tiny"] >= 1e9
     assert "1000 tokens padded to 1024 in" in computations.decoding(llada, padded)
     with pytest.raises(SkippedError, match="autoregressive"):
         computations.decoding(llama, given)

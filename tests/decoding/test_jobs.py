@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -212,16 +211,6 @@ def test_a_killed_decode_resumes_to_the_same_bytes(bench, monkeypatch, tmp_path)
     shard.write_bytes(shard.read_bytes()[:-9])  # and the last line was torn
     assert bench.decode("ratio") == expected
     assert bench.ledgers()[-1]["computed"] == 12 - 4
-
-
-@pytest.mark.slow
-def test_sigkill_resumes_to_the_same_bytes(bench, tmp_path):
-    expected = bench.decode("ratio", how=NO_STORE, out="whole")
-    with bench.process(bench.set_of("ratio"), "decode") as process:
-        while not list((tmp_path / "store").glob("*.jsonl")) and process.poll() is None:
-            time.sleep(0.005)
-        process.kill()
-    assert bench.decode("ratio") == expected
 
 
 @pytest.mark.parametrize("method", ["oracle", "ratio"])

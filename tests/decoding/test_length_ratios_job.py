@@ -7,7 +7,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_rule import run_rule
+from run_rule import run_here
 
 from entropy_valley import files, provenance
 from entropy_valley.errors import InputError
@@ -49,7 +49,7 @@ def test_the_script_measures_each_tokenizer(checkpoints, tmp_path):
     files.write_jsonl(pairs, PAIRS)
     spec = {"revision": 1, "tokenizers": {"mine": "llada", "other": "dream"}}
     how = {"mine": checkpoints / "llada", "other": checkpoints / "dream"}
-    run_rule("length_ratios", spec, {"pairs": pairs, "backbones": []}, out, how)
+    run_here("length_ratios", spec, {"pairs": pairs, "backbones": []}, out, how)
     result = files.read_json(out)
     for name, family in spec["tokenizers"].items():
         tokenizer = load_tokenizer(checkpoints / family, FAMILIES[family])

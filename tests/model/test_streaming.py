@@ -18,9 +18,10 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
 
 LAYERS = {"bfloat16": 14, "float32": 7}  # of 17 M parameters; two embeddings of 16 M come on top
-LOADED = {"bfloat16": ["bfloat16", "float32"], "float32": ["bfloat16"]}  # smaller first: a peak is never forgotten
+# The dtype of the files, and that of the model: smaller models first, for a peak is never forgotten.
+LOADED = [("float32", "bfloat16"), ("bfloat16", "bfloat16"), ("bfloat16", "float32")]
 SHARDS = 4
-MEMORY, DISK = 2e9, 1e9
+MEMORY, DISK = 2e9, 2e9
 
 MEASURE = """
 import json, sys, torch
@@ -31,14 +32,14 @@ def status(field):
     lines = dict(line.split(":", 1) for line in open("/proc/self/status"))
     return int(lines[field].split()[0]) * 1024
 
-small, large, *dtypes = sys.argv[1:]
-load_backbone(small, "llada", dtype=dtypes[0])  # what libraries take on first use
+small, *large = sys.argv[1:]
+load_backbone(small, "llada", dtype="bfloat16")  # what libraries take on first use
 before = status("VmRSS")
-for dtype in dtypes:
-    model = load_backbone(large, "llada", dtype=dtype).model
+for folder, dtype in zip(large[::2], large[1::2], strict=True):
+    model = load_backbone(folder, "llada", dtype=dtype).model
     mapped = sum(".safetensors" in line for line in open("/proc/self/maps"))
     own = sum(tensor.nbytes for tensor in model.parameters())
-    print(json.dumps({"dtype": dtype, "own": own, "peak": status("VmHWM") - before, "mapped": mapped}))
+    print(json.dumps({"own": own, "peak": status("VmHWM") - before, "mapped": mapped}))
     del model
 """
 
@@ -48,15 +49,17 @@ def available() -> int:
     return int(lines["MemAvailable"].split()[0]) * 1024
 
 
-@pytest.fixture(scope="module", params=LAYERS)
-def stored(request, tiny, tmp_path_factory):
-    """A random LLaDA in four shards and an index: the dtype of its files, and the folder."""
-    folder = shutil.copytree(tiny["llada"][1], tmp_path_factory.mktemp("large") / request.param)
-    if shutil.disk_usage(folder).free < DISK or available() < MEMORY:
+@pytest.fixture
+def stored(tiny, tmp_path):
+    """A random LLaDA in four shards and an index: its folder by the dtype of its files."""
+    if shutil.disk_usage(tmp_path).free < DISK or available() < MEMORY:
         pytest.skip(f"needs {DISK / 1e9:.0f} GB of disk and {MEMORY / 1e9:.0f} GB of memory")
-    write(folder, request.param)
-    yield request.param, folder
-    shutil.rmtree(folder)
+    folders = {dtype: shutil.copytree(tiny["llada"][1], tmp_path / dtype) for dtype in LAYERS}
+    for dtype, folder in folders.items():
+        write(folder, dtype)
+    yield folders
+    for folder in folders.values():
+        shutil.rmtree(folder)
 
 
 def write(folder, dtype):
@@ -80,11 +83,10 @@ def write(folder, dtype):
 
 
 def test_memory(stored, tiny):
-    kept, folder = stored
-    command = [sys.executable, "-c", MEASURE, tiny["llada"][1], folder, *LOADED[kept]]
+    loaded = [part for kept, dtype in LOADED for part in (stored[kept], dtype)]
+    command = [sys.executable, "-c", MEASURE, tiny["llada"][1], *loaded]
     lines = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
-    measured = [json.loads(line) for line in lines]
-    assert [one["dtype"] for one in measured] == LOADED[kept]
-    for one in measured:
-        assert one["peak"] <= 1.15 * one["own"], one
-        assert not one["mapped"]  # pages that would come only with the first sentence
+    assert len(lines) == len(LOADED)
+    for measured, (kept, dtype) in zip(map(json.loads, lines), LOADED, strict=True):
+        assert measured["peak"] <= 1.15 * measured["own"], (kept, dtype, measured)
+        assert not measured["mapped"]  # pages that would come only with the first sentence

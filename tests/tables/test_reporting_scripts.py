@@ -14,7 +14,7 @@ from fake_sets import put
 from made_up import MADE_UP
 from making import drawn, one_backbone
 from matplotlib.text import Text
-from run_rule import run_rule
+from run_rule import run_here
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
@@ -99,7 +99,7 @@ def test_the_script_reads_results_where_they_are_and_records_all_that_it_read(pa
     params = one_backbone(params) | {"made_from": {"a file": "its digest"}}
     said = json.loads(files.canonical(params).replace(f"{tmp_path}/", "results/"))
     outputs = [tmp_path / f"out.{ending}" for ending in tables.find("tables/main").endings]
-    run_rule("report", said, output=outputs, how=how("tables/main", "results", tmp_path), rule="table")
+    run_here("report", said, output=outputs, how=how("tables/main", "results", tmp_path), rule="table")
     record = record_of(outputs[-1])
     assert (record.rule, record.params) == ("table", said)
     assert record.outputs.keys() == {path.name for path in outputs}

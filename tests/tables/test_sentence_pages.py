@@ -8,7 +8,7 @@ import re
 import fake_pages
 import pytest
 from fake_sets import put
-from run_rule import run_rule
+from run_rule import run_here
 
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
@@ -59,7 +59,7 @@ def test_a_page_reads_the_sets_of_its_systems(demo):
 def test_the_script_writes_the_page_and_what_it_was_made_from(tmp_path):
     out = tmp_path / "pages/en-zh.test.html"
     how = {"root": str(tmp_path), "here": str(tmp_path)}
-    run_rule("page", fake_pages.params(tmp_path, PAIRS, OUTPUTS), output=out, how=how)
+    run_here("page", fake_pages.params(tmp_path, PAIRS, OUTPUTS), output=out, how=how)
     data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.S)[1])
     assert data["systems"][-1] == ["Beam", "llama3-tiny", "beam4", False]
     name, source, target, categories, items, (_, ev, beam) = data["sentences"][0]

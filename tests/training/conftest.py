@@ -11,7 +11,7 @@ from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, new_model
 from entropy_valley.model.tokenizer import train_tokenizer
-from entropy_valley.training import processes, sft
+from entropy_valley.training import sft
 
 # PEFT imports DeepSpeed, which looks for an accelerator unless it is told.
 os.environ["DS_ACCELERATOR"] = "cpu"
@@ -52,10 +52,8 @@ def corpus(tmp_path):
 
 
 @pytest.fixture
-def finetune(process_group, checkpoints, corpus, tmp_path, monkeypatch):
-    """Train in this process, which is in a process group already; the adapter's folder."""
-    monkeypatch.setattr(processes, "join", lambda device, count: 0)
-    monkeypatch.setattr(processes, "leave", lambda: None)
+def finetune(joined, checkpoints, corpus, tmp_path):
+    """Train in this process; the adapter's folder."""
 
     def run(job, root=None, **options):
         root = root or tmp_path / files.digest(job)

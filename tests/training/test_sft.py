@@ -6,9 +6,9 @@ import os
 
 import pytest
 import torch
-from run_rule import run_rule, start_rule
+from run_rule import run_here
 from safetensors.torch import load_file
-from tiny_training import RUN, SETTINGS, batches_of, canvases_of, kill_after, spec
+from tiny_training import RUN, SETTINGS, batches_of, canvases_of, spec
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
@@ -144,13 +144,11 @@ def assert_it_goes_on(finetune, job, begun):
     assert files.read_json(begun / "logs" / "run.json")["peak_memory_bytes"] > 0
 
 
-@pytest.mark.slow
-def test_killed_and_resumed_gives_the_same_bytes(checkpoints, corpus, finetune, tmp_path):
-    job, killed = spec(dropout=0.3, max_steps=40), tmp_path / "killed"
-    read, out = {"corpus": corpus}, killed / "adapter" / "adapter.json"
-    process = start_rule("train", job, read, out, how(checkpoints, killed, job))
-    kill_after(process, killed / "work" / "last.json")
-    assert_it_goes_on(finetune, job, killed)
+def test_broken_off_and_resumed_gives_the_same_bytes(finetune, broken_off, tmp_path):
+    """Wherever it is killed: tests/faults."""
+    job, begun = spec(dropout=0.3), tmp_path / "begun"
+    broken_off(job, begun)
+    assert_it_goes_on(finetune, job, begun)
 
 
 def test_an_autoregressive_backbone_goes_on_too(finetune, broken_off, tmp_path):
@@ -170,18 +168,20 @@ def test_near_its_time_limit_a_training_saves_and_is_requeued(finetune, slurm_jo
 
 
 @pytest.mark.slow
-def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path):
+def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path, monkeypatch):
     """Float32 adapters on a bfloat16 backbone, as on GPUs; a sequence a pass, so only sums of gradients are rounded."""
     job, out = {**spec(max_steps=3), "precision": "bfloat16"}, tmp_path / "adapter" / "adapter.json"
     two = how(checkpoints, tmp_path, job, micro_tokens=1, processes=2, activation_checkpointing=True)
-    run_rule("train", job | {"made_from": {"corpus": "digest"}}, {"corpus": corpus}, out, two)
+    run_here("train", job | {"made_from": {"corpus": "digest"}}, {"corpus": corpus}, out, two)
     facts = files.read_json(out)
     assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)
     # Of another number of processes it is as good; Snakemake has removed its output, and nothing is trained.
     written = out.read_bytes()
     out.unlink()
-    log = run_rule("train", job | {"made_from": {"corpus": "another"}}, {"corpus": corpus}, out, two | RUN)
-    assert out.read_bytes() == written and "fine-tuning" not in log
+    with monkeypatch.context() as patch:
+        patch.setattr(sft, "finetune", lambda job: pytest.fail("it was trained again"))
+        run_here("train", job | {"made_from": {"corpus": "another"}}, {"corpus": corpus}, out, two | RUN)
+    assert out.read_bytes() == written
     assert provenance.record_of(out).params["made_from"] == {"corpus": "another"}
     with Reduced() as reduced:
         alone = finetune(job, micro_tokens=1)

@@ -8,14 +8,13 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from workspace import ROOT, Retraining, Workspace
+from workspace import ROOT, Workspace
 
 from entropy_valley import cli, files, results
 from entropy_valley.config import base_files, load_files
@@ -211,8 +210,6 @@ def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(dem
     assert 0 < computed <= 24 and shared == wanted - computed  # a new length for each of 12 sentences, and its text
     assert before == {method: cell(demo.folder / "results/smallest" / SET, method) for method in before}
     assert done == {path: path.stat().st_mtime_ns for path in done}
-    demo.run("--cores", "2", f"results/smallest/{SET}/translations.jsonl")  # and back again
-    assert results_of(demo, f"translate/{RUN_NAME}.matrix")[2] == 0
 
 
 def test_from_a_given_adapter_the_same_translations_without_a_training(demo, entropy_valley):
@@ -231,19 +228,6 @@ def test_from_a_given_adapter_the_same_translations_without_a_training(demo, ent
     demo.run("--cores", "2", f"results/given/{one}/translations.jsonl", over=over)
     assert cell(demo.folder / "results/given" / one, "ratio") == cell(demo.folder / "results/smallest" / SET, "ratio")
     assert not (demo.folder / "results/given/logs/train").exists()
-
-
-def test_a_killed_retraining_resumes_and_the_old_adapter_stays_until_then(demo):
-    """Killed as a lost machine kills: Snakemake and its jobs at once."""
-    retraining = Retraining(demo.folder)
-    process = demo.start("--cores", "1", retraining.target, over=retraining.over)
-    retraining.begun(process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()  # until the last of its jobs is gone
-    assert retraining.is_unfinished()
-    demo.run("--cores", "1", "--unlock", over=retraining.over)
-    demo.run("--cores", "1", retraining.target, over=retraining.over)
-    assert retraining.went_on()
 
 
 # --- human sentences: Tatoeba pairs, and the WMT22 files as a second test set

@@ -15,7 +15,7 @@ rule fetch_dataset:
         f"{R}/logs/fetch_dataset/{{dataset}}.log",
     wildcard_constraints:
         dataset=one_of(paths.downloaded_datasets(EXPERIMENT)),
-    localrule: "fetch_dataset" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/models.yaml"
     params:
@@ -65,7 +65,7 @@ rule testset:
     wildcard_constraints:
         testset=one_of(EXPERIMENT.sources),
     priority: 10  # trainings look whether the references fit into the context
-    localrule: "testset" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -83,7 +83,7 @@ rule dev_as_testset:
         f"{CORPUS}/test/{matrix.DEV}.jsonl",
     log:
         f"{R}/logs/testset/{{direction}}.{matrix.DEV}.log",
-    localrule: "dev_as_testset" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -101,7 +101,7 @@ rule overlap:
         f"{CORPUS}/overlap/{{testset}}.json",
     log:
         f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
-    localrule: "overlap" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -142,7 +142,7 @@ rule tokens:
         TOKENS,
     log:
         f"{R}/logs/tokens/{{direction}}.{{backbone}}.{{testset}}.log",
-    localrule: "tokens" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/models.yaml"
     params:

@@ -37,7 +37,7 @@ rule human_forms:
         html=f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.html",
     log:
         f"{R}/logs/human_forms/{{direction}}.{{annotator}}.log",
-    localrule: "human_forms" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -75,7 +75,7 @@ rule human_ratings:
         f"{HUMAN}/ratings.jsonl",
     log:
         f"{R}/logs/human_ratings/{{direction}}.log",
-    localrule: "human_ratings" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:

@@ -13,7 +13,7 @@ rule fetch_backbone:
         f"{BACKBONE}.json",
     log:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
-    localrule: "fetch_backbone" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/models.yaml"
     params:
@@ -72,7 +72,7 @@ if EXPERIMENT.adapters == "released":
             ADAPTER,
         log:
             f"{R}/logs/adopt_adapter/{{direction}}.{{backbone}}.seed{{seed}}.log",
-        localrule: "adopt_adapter" in inventory.LOCAL
+        localrule: True
         conda:
             "../../envs/models.yaml"
         params:
@@ -129,7 +129,7 @@ rule fetch_comet:
         f"{R}/logs/fetch_comet/{{checkpoint}}.log",
     wildcard_constraints:
         checkpoint=one_of(paths.downloaded_comets(EXPERIMENT)),
-    localrule: "fetch_comet" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/models.yaml"
     params:

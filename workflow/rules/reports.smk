@@ -116,7 +116,7 @@ rule document:
         f"{R}/report.tex",
     log:
         f"{R}/logs/document.log",
-    localrule: "document" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -139,7 +139,7 @@ rule pdf:
         ),
     log:
         f"{R}/logs/pdf.log",
-    localrule: "pdf" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:

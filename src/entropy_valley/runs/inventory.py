@@ -25,9 +25,10 @@ from entropy_valley.tables import document, pages
 from entropy_valley.tables.base import Report
 
 Files = tuple[str, ...]
-# Rules whose jobs run where Snakemake does, and not on a cluster: they download, or take seconds.
+# The rules with `localrule: True`, whose jobs run where Snakemake does and not on a cluster: they download, or take
+# seconds.
 LOCAL = ("fetch_backbone", "fetch_comet", "fetch_dataset", "adopt_adapter", "testset", "dev_as_testset", "overlap")
-LOCAL += ("tokens", "table", "comparison", "figure", "page", "human_forms", "human_ratings", "document", "pdf")
+LOCAL += ("tokens", "human_forms", "human_ratings", "table", "comparison", "figure", "page", "document", "pdf")
 
 
 @dataclass(frozen=True, eq=False)
