@@ -18,7 +18,7 @@ rule table:
         f"{R}/benchmarks/table/{{table}}.tsv"
     wildcard_constraints:
         table=one_of(in_folder("tables", "tex", "float.tex", "md", "html", "csv")),
-    localrule: "table" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -42,7 +42,7 @@ rule comparison:
         f"{R}/benchmarks/comparison/{{comparison}}.tsv"
     wildcard_constraints:
         comparison=one_of(in_folder("tables", "html", "md", "csv")),
-    localrule: "comparison" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -66,7 +66,7 @@ rule figure:
         f"{R}/benchmarks/figure/{{figure}}.tsv"
     wildcard_constraints:
         figure=one_of(in_folder("figures", "pdf", "png", "csv")),
-    localrule: "figure" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -89,7 +89,7 @@ rule page:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
     benchmark:
         f"{R}/benchmarks/page/{{direction}}.{{testset}}.tsv"
-    localrule: "page" in inventory.LOCAL
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
