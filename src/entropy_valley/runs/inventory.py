@@ -254,7 +254,7 @@ class Inventory:
                 wildcards |= {"testset": testset, "method": cell.method, "order": cell.order, "steps": str(cell.steps)}
                 return Job("latency", wildcards, (cell.latency(self.root),), spec, read, (cell,))
             case [name, "shards", file]:
-                job = self._of_set(self.sets.named(run, name), {**wildcards, "set": name}, "translations")
+                job = self.at(f"{folder}/{name}/{TRANSLATIONS}")
                 wildcards = {**job.wildcards, "shard": file.removesuffix(".jsonl")}
                 return dataclasses.replace(
                     job, rule="shard", wildcards=wildcards, outputs=(f"{folder}/{name}/shards/{file}",)
