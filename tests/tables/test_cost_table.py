@@ -12,7 +12,7 @@ from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.stats.job_costs import gpus, stage_hours
+from entropy_valley.stats.job_costs import finished_seconds, gpus, stage_hours
 from entropy_valley.tables.cost import Cost
 
 
@@ -40,6 +40,12 @@ def test_hours_are_those_of_finished_jobs_by_stage(benchmarks):
         ("train_comet", 1, 0.5, 0),
     ]
     assert stage_hours(benchmarks, gpus("cpu", 1))["gpu_hours"].sum() == 0
+
+
+def test_a_benchmark_that_is_not_written_yet_ends_no_run(benchmarks):
+    before = finished_seconds(benchmarks)
+    (benchmarks / "score/two.tsv").touch()
+    assert finished_seconds(benchmarks) == before
 
 
 def test_no_benchmarks_no_hours(tmp_path):

@@ -34,8 +34,10 @@ def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
 
 def finished_seconds(benchmarks: Path, but: Collection[str] = ()) -> dict[str, float]:
     """Wall-clock seconds of each finished job by its name, such as ``train/en-zh.llada-8b.seed1``, ``but`` for those of
-    some rules. Raises :class:`InputError` for a file that Snakemake has not written."""
-    names = {path: path.relative_to(benchmarks).with_suffix("") for path in sorted(benchmarks.rglob("*.tsv"))}
+    some rules. An empty file is of a job that ends just now, or whose disk was full. Raises :class:`InputError` for a
+    file that Snakemake has not written."""
+    written = (path for path in sorted(benchmarks.rglob("*.tsv")) if path.stat().st_size)
+    names = {path: path.relative_to(benchmarks).with_suffix("") for path in written}
     return {str(name): _seconds(path) for path, name in names.items() if name.parts[0] not in but}
 
 
