@@ -251,3 +251,11 @@ def test_fewer_gpus_than_a_training_takes_are_refused_before_anything_runs(paper
     text = paper.run("-n", "--resources", "gpu=1", "--", "results/tables/main.tex", fails=True)
     assert "--resources gpu=1: fewer than the 8 that a training takes (`training.processes`)" in text
     assert by_rule(paper.planned("--resources", "gpu=8", "--", "results/tables/main.tex"))["train"] == 9
+
+
+def test_adapters_that_are_trained_need_no_gpus_of_a_training(tmp_path):
+    over = {"matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]}, "tables": {"studies": []}}
+    workspace, run = Workspace(tmp_path, "config.yaml", over), "results/en-zh/llada-8b/seed1"
+    workspace.finish(f"{run}/adapter/adapter.json")
+    planned = by_rule(workspace.planned(f"{run}/matrix/scores.jsonl", "--resources", "gpu=1"))
+    assert (planned["train"], planned["translate"]) == (0, 1)

@@ -134,11 +134,11 @@ def given_files(wildcards):
     return [local(path) for path in files if os.path.exists(path)]
 
 
-def all_gpus(wildcards, resources):
+def all_gpus(wildcards, output, resources):
     """The GPUs of a training. Ends a run that allows fewer before anything is downloaded: Snakemake would start the
-    training with those."""
+    training with those. An adapter that exists may have been trained elsewhere."""
     wanted = GPU * EXPERIMENT.training.processes
-    if resources.gpu < wanted:
+    if resources.gpu < wanted and not os.path.exists(output[0]):
         remedy = "Set `training.processes` in a config to the number of GPUs."
         problem = f"fewer than the {wanted} that a training takes (`training.processes`)"
         raise WorkflowError(str(errors.InputError(f"--resources gpu={resources.gpu}", problem, remedy)))
