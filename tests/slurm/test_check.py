@@ -110,7 +110,7 @@ def test_the_config_says_which_rules_there_are_and_their_gpus(site, check):
     over = site.folder / "over.yaml"
     over.write_text("{adapters: released, decoding: {shards: 4}}")
     _, text = check("--configfile", "config/released.yaml", "over.yaml")
-    assert "cpu: 4 CPU, 48000 MB" in line(text, "translate")  # it puts the shards together
+    assert "gpu: 1 GPU, 4 CPU, 48000 MB, 31 minutes" in line(text, "translate")  # it puts the shards together
     assert "gpu: 1 GPU, 4 CPU, 48000 MB" in line(text, "shard")
     assert "train" not in text.split()
     over.write_text("{device: cpu}")

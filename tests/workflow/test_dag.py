@@ -91,7 +91,7 @@ def test_a_table_a_cell_or_shards_alone(paper):
     assert cell.keys() == jobs | {name for name in cell if name.startswith("fetch")}
     over = {"decoding": {"shards": 2}, "device": "cuda"}
     text = paper.dry_run("-p", "results/tables/crossbb.tex", over=over)
-    assert on_gpu(text) == {"train": 27, "shard": 2 * 27, "score": 27}
+    assert on_gpu(text) == {"train": 27, "shard": 2 * 27, "translate": 27, "score": 27}
     assert by_rule(paper.jobs(text))["translate"] == 27
 
 

@@ -27,7 +27,7 @@ rule translate:
     conda:
         "../../envs/models.yaml"
     resources:
-        gpu=lambda w: 0 if shards_of(w) else GPU,
+        gpu=GPU,  # also to put shards together: what the profile requests for the rule may exist on GPU nodes alone
         runtime=runtime_of(f"{SET}/{TRANSLATIONS}"),
         mem_mb=memory_of("translate"),
     params:

@@ -45,7 +45,8 @@ PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentenc
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
-FINISHED, CHECKED, ASSUMED = "finished", "checked", "assumed"  # where the speed of a job is from
+# Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
+FINISHED, CHECKED, ASSUMED, AS_USUAL = "finished", "checked", "assumed", "usual"
 PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
 GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
 
@@ -96,7 +97,7 @@ class Plan:
 
     def held(self, job: Job) -> int:
         """The GPUs of a job."""
-        return self.gpus.get(job.rule, 0) if kind_of(job) != "merge" else 0
+        return self.gpus.get(job.rule, 0)
 
     @property
     def allocated(self) -> list[Job]:
@@ -117,8 +118,6 @@ class Plan:
 
     def minutes(self, job: Job) -> int:
         """The time limit that a job requests, for all its cells, whether they are in the store or not."""
-        if kind_of(job) not in CPU:
-            return limits.USUAL
         work = self._model.of([job])[job] / max(1, self.held(job))
         minutes = limits.minutes(self.experiment, self._start(job) + work / self.speed(job)[0])
         return minutes if self.held(job) else max(limits.USUAL, minutes)
@@ -130,7 +129,7 @@ class Plan:
             return self.speeds[kind], FINISHED
         if kind in PASSES and (name := paths.checkpoint_of(self.experiment, job.wildcards["backbone"])) in self.passes:
             return self.passes[name], CHECKED
-        return self._assumed(kind), ASSUMED
+        return self._assumed(kind), ASSUMED if self.held(job) and kind in CPU else AS_USUAL
 
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
         """Work a second of a kind of jobs of which nothing was measured."""
@@ -325,7 +324,6 @@ def speeds(plan: Plan) -> str:
     rules: dict[str, dict[str, None]] = {}
     for job in plan.left:
         source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
-        source = "usual" if source == ASSUMED and not plan.held(job) else source
         rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
     measured = {
         FINISHED: "from finished jobs here",
@@ -335,7 +333,7 @@ def speeds(plan: Plan) -> str:
     texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
     slower = f", {plan.slower:.1f} times as long" * (FINISHED in rules)
     usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
-    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * ("usual" in rules)])
+    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * (AS_USUAL in rules)])
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:
