@@ -178,6 +178,18 @@ def test_two_shards_at_once_are_the_whole(together, fresh, no_model):
     assert headers[0] == headers[1]
 
 
+def test_more_shards_than_sentences_are_the_whole(together, fresh):
+    translated, _ = together
+    testsets = [fresh.data / f"{name}.jsonl" for name in TESTS]
+    count = len(files.read_jsonl(testsets[0])) + 1
+    paths = [fresh.folder / "shards" / f"{number}of{count}.jsonl" for number in range(count)]
+    for path in paths:
+        translations.write_shard(spec_of(), translated.how, testsets, path)
+    assert not paths[-1].read_bytes()
+    translations.write(spec_of(), fresh.how, testsets, fresh.folder / TRANSLATIONS, paths)
+    assert (fresh.folder / TRANSLATIONS).read_bytes() == translated.out.read_bytes()
+
+
 def test_a_killed_job_goes_on_where_it_was(together, fresh, monkeypatch):
     translated, whole = together
     with killed_at_the_sixth_result(monkeypatch):

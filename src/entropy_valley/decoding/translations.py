@@ -157,10 +157,11 @@ class Translations:
 
     def merged(self, shards: Sequence[str]) -> Rows:
         """The rows of each cell from the files of all shards, the first shard's first."""
-        parts = [results.systems(path) for path in shards]
+        most = max(len(job.rows) for job in self.tests.values())  # with fewer sentences than shards, the last are empty
+        parts = [results.systems(path) for path in shards[:most]]
         return {
             cell: [
-                parts[place % len(parts)][cell][place // len(parts)]
+                parts[place % len(shards)][cell][place // len(shards)]
                 for place in range(len(self.tests[cell.testset].rows))
             ]
             for cell in self.cells
