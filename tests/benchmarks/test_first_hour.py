@@ -30,6 +30,7 @@ def table(work):
     return [row.strip("| ").split(" | ") for row in rows]
 
 
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_the_whole_hour_on_a_cpu(tmp_path):
     command = [sys.executable, first_hour.__file__, *options(tmp_path)]

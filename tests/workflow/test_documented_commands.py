@@ -20,7 +20,7 @@ from entropy_valley import cli
 GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
 PAGES = [*GUIDES, "docs/protocol.md", "docs/translate.md", "docs/tutorial.md"]
 NEEDS = re.compile(r"# needs a (GPU|network|cluster)\b")
-SIMPLE = (".", "mkdir", "head", "pre-commit")  # nothing of ours
+SIMPLE = (".", "export", "mkdir", "head", "pre-commit")  # nothing of ours
 TUTORIAL = "docs/tutorial.md"
 
 
