@@ -196,6 +196,19 @@ def test_every_job_on_a_gpu_fits_into_the_longest_time_limit(minutes):
     assert all(papers.minutes(job) > papers.seconds[job] / 60 for job in on_gpu if papers.minutes(job) < minutes)
 
 
+def test_a_finished_job_makes_time_limits_longer_and_never_shorter():
+    """It may have taken most of its results from the store."""
+    papers = load_merged(merge([*base_files(ROOT)]))
+    jobs = [job for job in Inventory(papers).all() if job.rule == "score"]
+    limits = []
+    for seconds in (None, 1, 36_000):
+        if seconds:
+            Path("results/benchmarks/score").mkdir(parents=True, exist_ok=True)
+            Path(f"results/benchmarks/{jobs[0].name}.tsv").write_text(f"s\th:m:s\n{seconds}\t0:00:01\n")
+        limits.append(Plan(papers, [], jobs).minutes(jobs[1]))
+    assert limits[0] == limits[1] < limits[2] == papers.max_runtime
+
+
 def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
     """Also where other jobs were much slower, and a checkpoint or a corpus exists by now."""
     papers = load_merged(merge([*base_files(ROOT)]))

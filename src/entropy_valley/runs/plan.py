@@ -82,7 +82,8 @@ class Plan:
     ) -> None:
         self.experiment, self.left, self.done = experiment, list(left), list(done)
         self.gpus, self._model = gpus(experiment.device, experiment.training.processes), Work(experiment)
-        parts = {job: new.get(job, job) for job in [*done, *left]}
+        self._times = finished_seconds(Path(experiment.results, "benchmarks"))
+        parts = {job: new.get(job, job) for job in [*(job for job in done if job.name in self._times), *left]}
         work = self._model.of(parts.values())
         self._work = {job: work[part] / max(1, self.held(job)) for job, part in parts.items()}
         self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
@@ -117,16 +118,20 @@ class Plan:
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
     def minutes(self, job: Job) -> int:
-        """The time limit that a job requests, for all its cells, whether they are in the store or not."""
-        work = self._model.of([job])[job] / max(1, self.held(job))
-        minutes = limits.minutes(self.experiment, self._start(job) + work / self.speed(job)[0])
+        """The time limit that a job requests, for all its cells, whether they are in the store or not. Finished jobs
+        may have taken much from it, and seem fast: they only make a limit longer."""
+        work, speed = self._model.of([job])[job], min(self.speed(job)[0], self._unfinished(job)[0])
+        minutes = limits.minutes(self.experiment, self._start(job) + work / max(1, self.held(job)) / speed)
         return minutes if self.held(job) else max(limits.USUAL, minutes)
 
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
         kind = kind_of(job)
-        if kind in self.speeds:
-            return self.speeds[kind], FINISHED
+        return (self.speeds[kind], FINISHED) if kind in self.speeds else self._unfinished(job)
+
+    def _unfinished(self, job: Job) -> tuple[float, str]:
+        """The same as if no job had finished."""
+        kind = kind_of(job)
         if kind in PASSES and (name := paths.checkpoint_of(self.experiment, job.wildcards["backbone"])) in self.passes:
             return self.passes[name], CHECKED
         return self._assumed(kind), ASSUMED if self.held(job) and kind in CPU else AS_USUAL
@@ -147,8 +152,8 @@ class Plan:
     def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
-        times, groups = finished_seconds(Path(self.experiment.results, "benchmarks")), {}
-        done = [job for job in self.done if job.name in times and self._work[job]]
+        times, groups = self._times, {}
+        done = [job for job in self.done if self._work.get(job)]
         for job in done:
             took = times[job.name]
             groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
