@@ -285,3 +285,11 @@ def test_a_commit_without_what_is_asked_for(reach, tmp_path):
         reach(server.url)
         with pytest.raises(InputError, match=rf"someone/model: has no sub/\* at {NEW}"):
             fetch_here(None, tmp_path, ["sub/*"])
+
+
+@pytest.mark.parametrize("name", ["../../mine.json", "sub/../../mine.json", "/mine.json"])
+def test_a_name_that_leads_out_of_the_repository(name, reach):
+    with serve({NEW: {name: b"{}"}}) as server:
+        reach(server.url)
+        with pytest.raises(InputError, match="leads out of its folder"):
+            hub.listing("someone/model", None, KEY)

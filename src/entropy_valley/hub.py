@@ -87,10 +87,15 @@ def listing(
     repository: str, revision: str | None, key: str, kind: Kind = "model", patterns: Sequence[str] = ()
 ) -> Listing:
     """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy, ``patterns`` are
-    of the files that it needs (none: all)."""
+    of the files that it needs (none: all). Raises InputError where the hub cannot be reached, and for a file whose name
+    leads out of the repository."""
     with _clear_errors(repository, revision, key, kind, patterns):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
-    listed = (File(one.rfilename, (one.lfs or one).size or 0, one.lfs and one.lfs.sha256) for one in info.siblings)
+    listed = [File(one.rfilename, (one.lfs or one).size or 0, one.lfs and one.lfs.sha256) for one in info.siblings]
+    for file in listed:
+        if Path(file.name).is_absolute() or ".." in Path(file.name).parts:
+            problem = f"has a file whose name leads out of its folder: {file.name}"
+            raise InputError(repository, problem, "Use another repository.")
     licence = str((info.card_data or {}).get("license") or "not stated")
     return Listing(repository, info.sha, licence, bool(info.gated), tuple(listed), kind)
 

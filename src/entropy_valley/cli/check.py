@@ -41,6 +41,6 @@ def _check(arguments: argparse.Namespace) -> None:
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
     whole = {**subject.of(experiment), **given}
     lines = checks.report(checks.everything(subject.Subject(**whole)))
-    if whole["device"] == "cuda":  # for the jobs, which need no other check, and for the plan
+    if whole["device"] == "cuda":  # for the jobs with as many GPUs, which need no other check, and for the plan
         passed = passed_check(paths.checks_folder(experiment), whole)
         files.write_text(passed, "".join(f"{line}\n" for line in lines))

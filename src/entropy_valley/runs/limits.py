@@ -31,8 +31,9 @@ def memory(rule: str, attempt: int) -> int:
 
 
 def shards(experiment: Experiment, job: Job) -> int:
-    """Into how many shards the translation of a set is divided. It follows from the config alone, whatever is measured
-    or downloaded by now: with another number, Snakemake repeats what is finished."""
+    """Into how many shards the translation of a set is divided. It follows from the config, and from the shape of
+    checkpoints in folders of the user's own, whatever is measured or downloaded by now: with another number, Snakemake
+    repeats what is finished."""
     if experiment.decoding.shards != "auto":
         return experiment.decoding.shards
     if experiment.device != "cuda":
