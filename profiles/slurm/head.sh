@@ -13,7 +13,7 @@ done
 
 if ((restarts)); then                  # it did not stop by itself: its jobs may run on, and the folder is locked
   squeue --me --noheader --format="%i %j" | sed -n "s/ head${id}_.*//p" | xargs --no-run-if-empty scancel
-  snakemake --profile slurm "$@" --unlock
+  snakemake --profile slurm --unlock "$@"
 fi
 
 stop() {                               # as Ctrl-C does: Snakemake cancels its jobs, and they resume later
