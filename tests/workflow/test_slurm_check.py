@@ -56,7 +56,7 @@ def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, check, tm
     profile.write_text(text.replace("# slurm_account: mine", "  slurm_account: nobodys"))
     status, said = check()
     train = next(line for line in said.splitlines() if line.startswith("failed  train "))
-    assert status == 1 and "Invalid account" in train and "correct slurm_account (slurm/config.yaml)" in train
+    assert status == 1 and "Invalid account" in train and "correct slurm_account (profiles/slurm/config.yaml)" in train
     profile.write_text(text)
     cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=30")
     try:

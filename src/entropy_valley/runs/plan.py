@@ -153,7 +153,7 @@ class Plan:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
         times, groups = self._times, {}
-        done = [job for job in self.done if self._work.get(job)]
+        done = [job for job in self.done if job.name in times and self._work[job]]
         for job in done:
             took = times[job.name]
             groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))

@@ -90,7 +90,7 @@ class Profile:
     """A profile of Snakemake by its name, as Snakemake finds it, or by its folder."""
 
     def __init__(self, name: str) -> None:
-        files = [Path(folder, "config.yaml") for folder in (name, f"profiles/{name}")]
+        files = [Path(folder, "config.yaml") for folder in (f"profiles/{name}", name)]
         self.path = next((path for path in files if path.is_file()), None)
         if self.path is None:
             raise InputError(name, "is no profile", "Name a folder with a config.yaml, as profiles/slurm.")
