@@ -271,10 +271,13 @@ def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
     assert plan.totals(unknown)[-1].endswith("mine: does not exist; counts as large as LLaDA-8B until it does")
 
 
-def test_large_and_unknown_downloads_need_a_word():
+def test_large_and_unknown_downloads_need_a_word(monkeypatch):
     papers = load_files([ROOT / "config/studies.yaml", ROOT / "config.yaml"], tables.problems)
     inventory = Inventory(papers)
     jobs = [inventory.at("results/backbones/llada-8b.json"), *inventory.behind(["results/corpus/en-zh/train.jsonl"])]
+    monkeypatch.setattr(plan.machine, "free", lambda folder: 10_000_000_000)
+    assert " (10.0 GB free, 9.7 GB too little): GSAI-ML/" in plan.downloads_line(papers, jobs)
+    monkeypatch.setattr(plan.machine, "free", lambda folder: 100_000_000_000)
     line = plan.downloads_line(papers, jobs)
     assert line.startswith(f"19.7 GB into {Path('models').absolute()} (")
     assert "free): GSAI-ML/LLaDA-8B-Base (16.0 GB), wmt/wmt19 zh-en train (3.6 GB). To agree" in line

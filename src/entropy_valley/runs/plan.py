@@ -250,10 +250,12 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
         return "none"
     sizes = [item.bytes for item in items]
     unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
-    folder = Path(experiment.models).absolute()
-    place = f" into {folder} ({machine.amount(machine.free(folder))} free)"
-    text = f"{machine.amount(sum(filter(None, sizes)))}{unknown}{place}: {', '.join(map(str, items))}"
-    large = None in sizes or sum(filter(None, sizes)) >= SMALL
+    folder, total = Path(experiment.models).absolute(), sum(filter(None, sizes))
+    space = machine.free(folder)
+    short = f", {machine.amount(total - space)} too little" * (total > space)
+    place = f" into {folder} ({machine.amount(space)} free{short})"
+    text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
+    large = None in sizes or total >= SMALL
     ask = ". To agree, add at the end of the command: --config confirm=yes"
     return text + ask * (large and not experiment.confirm)
 
