@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from workspace import LAST, METHODS, MIXED, ROOT, Workspace, by_rule, on_gpu, sets
@@ -44,9 +43,7 @@ def of(part):
 
 def test_the_whole_matrix(paper):
     """With all studies: every table and figure, each set once, few loads of a model, no further training."""
-    start = time.monotonic()
     text = paper.dry_run("-p", over={"device": "cuda"})
-    assert time.monotonic() - start < 15
     planned = paper.jobs(text)
     assert set(planned.values()) == {1}
     reported = {f"table {name}" for name in ("multi_candidate", "ev_line", "order_sweep_summary", "selector_checks")}
