@@ -4,11 +4,6 @@
 RUN_NAME = "{direction}.{backbone}.seed{seed}"
 
 
-def shards_of(wildcards):
-    """The files of the shards of a set; none where one job translates it."""
-    return [job.outputs[0] for job in INVENTORY.shards(job_of(f"{SET}/{TRANSLATIONS}", wildcards))]
-
-
 rule translate:
     """Load a run's model once, and translate with every cell of a set. The autoregressive baseline is translated here,
     too."""

@@ -167,6 +167,11 @@ def training(wildcards):
 # Translations and scores.
 
 
+def shards_of(wildcards):
+    """The files of the shards of a set; none where one job translates it."""
+    return [job.outputs[0] for job in INVENTORY.shards(job_of(f"{SET}/{TRANSLATIONS}", wildcards))]
+
+
 def model(wildcards):
     """How a job runs a run's model, and where that is."""
     run = run_of(wildcards)
