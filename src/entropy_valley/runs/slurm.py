@@ -167,18 +167,19 @@ def checks(experiment: Experiment, name: str) -> Iterator[tuple[str, Check]]:
     profile = Profile(name)
     if (done := _run("scontrol", "show", "config")).returncode:
         raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
-    yield "watching jobs", partial(watched, profile)
+    yield "watching jobs", partial(watched, profile, done.stdout)
     for rules, attempts in profile.requests(experiment).items():
         yield rules, partial(granted, attempts, profile)
 
 
-def watched(profile: Profile) -> str:
-    """Snakemake can watch its jobs: a finished job must be known until it looks again, else it waits for ever."""
+def watched(profile: Profile, config: str) -> str:
+    """Snakemake can watch its jobs: a finished job must be known until it looks again, else it waits for ever.
+    ``config`` is what ``scontrol show config`` prints."""
     command = profile.settings.get("slurm-status-command", "sacct")
     longest = max(3 * profile.settings.get("slurm-init-seconds-before-status-checks", 40), SLOWEST)
     if command == "sacct" and answer("sacct", "-nPX", "--format=JobIdRaw", "--starttime=now") is None:
         raise CheckError("sacct does not answer: set `slurm-status-command: squeue`")
-    kept = re.search(r"^MinJobAge *= (\d+)", answer("scontrol", "show", "config") or "", re.M)
+    kept = re.search(r"^MinJobAge *= (\d+)", config, re.M)
     if command == "squeue" and kept and int(kept[1]) < longest:
         problem = f"squeue forgets a finished job after {kept[1]} s (MinJobAge)"
         raise CheckError(f"{problem}: set `slurm-status-command: sacct`, or ask your site for {longest} s")
