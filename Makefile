@@ -44,7 +44,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	$(if $(CUDA),echo $(CUDA) > $(VENV)/.cuda)
 	touch $@
 
-# About seven minutes on two quiet cores; the last line names the page to open.
+# About seven and a half minutes on two quiet cores; the last line names the page to open.
 demo: install
 	snakemake --workflow-profile demo all pages
 	@$(call SHOW_DEMO,demo)
