@@ -30,7 +30,7 @@ from workload import LENGTHS, LLADA, SHAPES, TEMPLATE, random_model, read_length
 from entropy_valley.model.attention import using_attention
 from entropy_valley.training import data, lora
 from entropy_valley.training.loss import Canvases, MicroBatch, Passes, cross_entropies
-from entropy_valley.training.processes import fast_kernels
+from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Lora, Loss
 
 FOUR = 4  # sequences of a padded micro-batch, as in the paper
@@ -215,7 +215,7 @@ def main() -> None:
     options = parsed()
     os.environ.setdefault("DS_ACCELERATOR", options.device)  # PEFT imports DeepSpeed, which would look for one
     torch.set_num_threads(options.threads)
-    with fast_kernels(options.device):
+    with float32_products(options.device):
         if options.peak_of is not None:
             bench = Bench(options)
             print(peak_memory(lambda: bench.run(VARIANTS[options.peak_of], 0), options.device))

@@ -70,9 +70,14 @@ def summary(value: Any) -> dict[str, Any]:
 
 
 def same(known: dict[str, Any], found: dict[str, Any]) -> bool:
-    """Words, tokens and counts agree exactly, numbers up to what another CPU's rounding can do."""
+    """Words, tokens and counts agree exactly, numbers up to what another CPU's rounding can do.
+
+    Under three instruction sets of one CPU they are at most 4e-5 of themselves apart; ten times that is allowed. Where
+    a file has four decimals, a number that is rounded to the other side is 1e-4 apart; twice that is allowed. Products
+    with bfloat16 factors, which are 2e-3 off, are not taken for float32 ones.
+    """
     pairs = zip(known["numbers"], found["numbers"], strict=False)
-    close = all(math.isclose(one, other, rel_tol=2e-3, abs_tol=2e-4) for one, other in pairs)
+    close = all(math.isclose(one, other, rel_tol=4e-4, abs_tol=2e-4) for one, other in pairs)
     return known["words"] == found["words"] and len(known["numbers"]) == len(found["numbers"]) and close
 
 

@@ -11,6 +11,7 @@ A name is imported at its first use: ``import entropy_valley`` alone loads no to
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from entropy_valley.lengths import LENGTH_METHODS, LengthMethod, make_method
 
     __version__: str
+
+# With this, a row of a float32 product has the same bits whatever rows are beside it, where Intel's MKL multiplies. MKL
+# reads it before its first product. Else the bits depend on how many rows there are, if they are few: up to 15 on
+# AVX-512.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 _MODULES = {
     "LENGTH_METHODS": "lengths",

@@ -13,7 +13,7 @@ from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 from entropy_valley.decoding import reference
 from entropy_valley.model.attention import exact, hidden_states, pack
 from entropy_valley.model.load import load_backbone
-from entropy_valley.training.processes import fast_kernels
+from entropy_valley.training.processes import float32_products
 
 
 def test_only_llada_asks_for_it(tiny, family):
@@ -43,7 +43,7 @@ def test_the_tables_are_the_stock_class_s_angles_without_a_matrix_product(stock,
     states, ours = torch.zeros(1, dtype=dtype), exact(stock, float32=False)(config)
     for rows in (1, 5, 64, 1001, 4096):
         positions = torch.arange(4096)[None, -rows:]
-        with fast_kernels("cpu"), NoProducts():
+        with float32_products("cpu"), NoProducts():
             tables = ours(states, positions)
         for table, expected in zip(tables, stock(config)(states, positions), strict=True):
             assert table.dtype == dtype and torch.equal(table, expected)

@@ -175,6 +175,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     run_here("train", job | {"made_from": {"corpus": "digest"}}, {"corpus": corpus}, out, two)
     facts = files.read_json(out)
     assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)
+    assert facts["float32_products"] == "float32"
     # Of another number of processes it is as good; Snakemake has removed its output, and nothing is trained.
     written = out.read_bytes()
     out.unlink()

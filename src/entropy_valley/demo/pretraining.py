@@ -22,7 +22,7 @@ from entropy_valley.model.tokenizer import train_tokenizer
 from entropy_valley.training import data
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, cross_entropies
-from entropy_valley.training.processes import fast_kernels
+from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Loss
 
 # Our choice, unlike fine-tuning's loss: each masked slot has the same weight. With 1/t a rare canvas with one mask and
@@ -79,7 +79,7 @@ def pretrain(job: PretrainingJob) -> None:
         **settings.model_dump(include={"width", "layers", "heads", "kv_heads", "ffn", "context", "seed"}),
     )
     pairs = data.join(list(_tokenised(job, rows, tokenizer).values()))
-    with fast_kernels("cpu"):
+    with float32_products("cpu"):
         batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
         _optimise(model, job, batches, family.shifted)
         report = {

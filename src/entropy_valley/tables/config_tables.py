@@ -23,7 +23,7 @@ from entropy_valley.training.settings import Lora, Loss, Training
 
 FIELDS = ["backbone", "direction", "seed", "key", "value"]
 # How the training ran and what it had, beside the settings that its adapter depends on.
-RAN = ("processes", "micro_tokens", "steps", "pairs", "trainable_parameters")
+RAN = ("processes", "micro_tokens", "float32_products", "steps", "pairs", "trainable_parameters")
 # What our training has no setting for, as `training.deepspeed` builds it.
 FIXED = {
     "optimizer": "AdamW",
@@ -46,6 +46,7 @@ ROWS = {
     "processes": "Processes (GPUs)",
     "device": "Hardware of a process",
     "precision": "Precision",
+    "float32_products": "Products of float32 matrices",
     "max_tokens": "Longest pair, tokens",
     "lora_rank": "LoRA rank",
     "lora_alpha": "LoRA alpha",

@@ -170,14 +170,14 @@ def train(job: Finetuning, rank: int) -> None:
     if plan.activation_checkpointing:
         lora.checkpoint_activations(backbone.model)
     model = deepspeed.build(deepspeed.Objective(adapted, backbone.shifted).train(), settings, steps)
-    with processes.fast_kernels(job.device), plan.explained():
+    with processes.float32_products(job.device) as products, plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
     run = {"seconds": round(done["seconds"], 1), **memory.measured(job.device, plan)}  # all processes ask
     if rank == 0:
         facts = {**job.facts, "steps": kept, "pairs": len(pairs), "dropped": pairs.dropped}
         if settings.too_long == "cut":
             facts["cut"] = pairs.cut
-        facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens}
+        facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens, "float32_products": products}
         adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
