@@ -15,6 +15,8 @@ import pandas as pd
 import torch
 from torch.nn.functional import linear
 
+from entropy_valley.machine import processor
+
 
 def arguments(description: str, rounds: int = 5) -> argparse.ArgumentParser:
     """The options of each benchmark."""
@@ -86,10 +88,6 @@ def _resident() -> int:
 
 def describe(device: str) -> str:
     """The machine and the library, for the head of a table."""
-    if device == "cuda":
-        name = torch.cuda.get_device_name()
-    else:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-        name = f"{models[0] if models else platform.processor()}, {torch.get_num_threads()} threads"
+    cpu = f"{processor()[0]}, {torch.get_num_threads()} threads"
+    name = torch.cuda.get_device_name() if device == "cuda" else cpu
     return f"{name}; torch {torch.__version__}, Python {platform.python_version()}"

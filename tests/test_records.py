@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 
 import pytest
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import code_digest, made, record_of, record_path
 
@@ -36,7 +37,27 @@ def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
         "params": SPEC,
         "inputs": {str(source): files.file_digest(source), "models/llada": "a" * 32},
         "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas), "bytes": 4}},
-        "facts": {"codes": [code_digest()]},
+        "facts": {"codes": [code_digest()], "machine": machine.description()},
+    }
+
+
+def test_a_record_says_on_which_cpu(tmp_path, monkeypatch):
+    """Its instruction sets, and the variables by which libraries use fewer."""
+    info = "processor: 0\nmodel name\t: Any CPU @ 2.0GHz\nflags\t\t: fpu avx2 fma avx512f_not\n"
+    monkeypatch.setattr(machine, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(machine, "processor", machine.processor.__wrapped__)
+    machine.CPUINFO.write_text(info)
+    for variable in machine.FEWER:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    with made("canvas", SPEC, [], [tmp_path / "canvas.jsonl"]):
+        files.write_text(tmp_path / "canvas.jsonl", "one\n")
+    described = record_of(tmp_path / "canvas.jsonl").facts["machine"]
+    assert described.pop("torch") == importlib.metadata.version("torch")
+    assert described == {
+        "cpu": "Any CPU @ 2.0GHz",
+        "instructions": ["avx2", "fma"],
+        "ATEN_CPU_CAPABILITY": "default",
     }
 
 

@@ -1,11 +1,14 @@
-"""This machine: free memory and disk, a free GPU for a job, the processes of jobs, and their time limit."""
+"""This machine: its CPU, free memory and disk, a free GPU for a job, the processes of jobs, and their time limit."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+import importlib.metadata
 import math
 import os
+import platform
 import re
 import shutil
 import signal
@@ -16,6 +19,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -47,6 +51,28 @@ def memory() -> int:
             if controllers in ("", "memory") and file.is_file() and (text := file.read_text().strip()).isdigit():
                 sizes.append(int(text))
     return min(sizes)
+
+
+CPUINFO = Path("/proc/cpuinfo")
+INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")  # sets by which libraries round sums otherwise
+FEWER = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")  # variables that switch some off
+
+
+@functools.cache
+def processor() -> tuple[str, list[str]]:
+    """The name of the CPU, and those of INSTRUCTIONS that it has."""
+    lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
+    of_one = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    name = of_one.get("model name") or platform.processor() or platform.machine()
+    return name, [one for one in INSTRUCTIONS if one in of_one.get("flags", "").split()]
+
+
+def description() -> dict[str, Any]:
+    """What the last digits of a result may depend on: the CPU, its instruction sets, the variables of FEWER that are
+    set, and torch's version."""
+    name, instructions = processor()
+    limits = {variable: os.environ[variable] for variable in FEWER if os.environ.get(variable)}
+    return {"cpu": name, "instructions": instructions, **limits, "torch": importlib.metadata.version("torch")}
 
 
 # --- Which GPUs of a machine a job takes: free ones, unless its scheduler has given it some.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 
@@ -196,8 +196,8 @@ def made(
 
     Raises InputError if one of the ``inputs`` is missing. ``digests`` has those of others by path, such as that of
     a checkpoint's folder. The block may add inputs and facts to the record that it gets. The fact ``codes`` has the
-    digest of this code, and of any that has computed stored values. With ``whole_folder`` every file in the folder of
-    the first output is an output.
+    digest of this code, and of any that has computed stored values; ``machine`` is :func:`.machine.description`. With
+    ``whole_folder`` every file in the folder of the first output is an output.
 
     The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
     some are new already, nobody reads these before the job is repeated.
@@ -207,7 +207,8 @@ def made(
         if not Path(path).is_file():
             raise files.not_there(path)
         read[str(path)] = files.kept_digest(path)
-    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, {"codes": [code_digest()]})
+    facts = {"codes": [code_digest()], "machine": machine.description()}
+    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)
     yield record
     written = list(map(Path, outputs))
     if whole_folder:  # without hidden files, which killed writers leave

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
-import platform
 import statistics
 import sys
 import time
@@ -34,6 +33,7 @@ from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.lengths.select import needed_head, read_method
 from entropy_valley.lengths.training_pairs import PAIRS, Fits
+from entropy_valley.machine import processor
 
 if TYPE_CHECKING:
     from entropy_valley.lengths import LengthMethod
@@ -163,10 +163,7 @@ def device_name(device: str) -> str:
     """The GPU's or the processor's name, as the machine gives it."""
     if device == "cuda":
         return torch.cuda.get_device_name()
-    listed = Path("/proc/cpuinfo")
-    lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    return processor()[0]
 
 
 def seconds(task: Callable[[], object], device: str) -> float:
