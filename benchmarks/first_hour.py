@@ -304,7 +304,7 @@ def company(hour: Hour) -> Iterator[Row]:
         engine = Engine(dataclasses.replace(backbone, attention=attention), **settings)
         together = run(engine, canvases)
         same = sum(run(engine, [canvases[place]]) == [together[place]] for place in range(alone))
-        promised = "fill" in settings or hour.device == "cpu"
+        promised = "fill" in settings  # in bfloat16, a row's bits depend on the shape: on GPUs, and on CPUs with AMX
         verdict = (OK if same == alone else FAILED) if promised else MEASURED
         expected = f"{alone} of {alone} as alone" if promised else ""
         yield Row(f"company, {name}", expected, f"{same} of {alone} as alone", verdict)
