@@ -2,8 +2,8 @@
 # make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 # The first of these that runs; any other by PYTHON=….
-PYTHON ?= $(shell for one in python3.11 python3.12 python3; do \
-	$$one -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2> /dev/null && echo $$one && break; done)
+IT_FITS := -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2> /dev/null
+PYTHON ?= $(shell for one in python3.11 python3.12 python3; do $$one $(IT_FITS) && echo $$one && break; done)
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 # The build of torch that was asked for last; none: see INSTALL_TORCH. Modules of clusters set CUDA, too.
@@ -34,7 +34,8 @@ INSTALL_TORCH = echo "No NVIDIA driver here, so torch is installed for CPUs. For
 endif
 
 $(INSTALLED): pyproject.toml requirements.lock
-	@$(if $(PYTHON),,echo "Python 3.11 or 3.12 is needed: apt-get install python3-venv, or PYTHON=/path/to/python3.12" && exit 1)
+	@$(or $(PYTHON),false) $(IT_FITS) || { echo "Python 3.11 or 3.12 is needed$(PYTHON:%=, and % is neither):" \
+		"apt-get install python3-venv, or PYTHON=/path/to/python3.12" && exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	rm -f $(VENV)/.installed*
 	@$(INSTALL_TORCH)

@@ -102,6 +102,26 @@ def test_make_knows_its_targets(line):
     assert all(f"whl/{build}" in output for build in re.findall("CUDA=(\\w+)", line))
 
 
+# Stands for a Python of another version: it knows what `make install` asks it first, and makes no environment.
+OTHER_PYTHON = """#!/bin/sh
+[ "$1" = -c ] && exec {python} -c 'import sys; sys.version_info = {version}; exec(sys.argv[1])' "$2"
+echo "$0 $*"; exit 1
+"""
+
+
+@pytest.mark.parametrize("version", [(3, 10), (3, 11), (3, 12), (3, 13)])
+def test_make_says_which_versions_of_python_it_takes(tmp_path, version):
+    python = tmp_path / "python"
+    python.write_text(OTHER_PYTHON.format(python=sys.executable, version=version))
+    python.chmod(0o755)
+    command = ["make", "--silent", "install", f"PYTHON={python}", f"VENV={tmp_path}/venv"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    (line,) = done.stdout.splitlines()
+    refused = line.startswith(f"Python 3.11 or 3.12 is needed, and {python} is neither: ")
+    assert refused == (version in ((3, 10), (3, 13))) and (refused or "-m venv" in line)
+    assert done.returncode and not (tmp_path / "venv").exists()
+
+
 def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
     """The file that the page shows is the one that it makes."""
     (words,) = [one.words for one in RUNNING if "config/first.yaml" in one.words]
@@ -145,7 +165,7 @@ def test_the_tutorial_runs_as_written(tmp_path):
     workspace = Workspace(tmp_path, real=True)
     shrink_the_demo(workspace)
     (tmp_path / "src").symlink_to(ROOT / "src")
-    targets = ["backbones/llada-tiny/checkpoint.json", "en-de/llada-tiny/seed1/adapter/adapter.json"]
+    targets = ["backbones/llada-tiny/seed1/checkpoint.json", "en-de/llada-tiny/seed1/adapter/adapter.json"]
     targets += ["comet/comet.json", "corpus/en-de/train.jsonl", "corpus/en-de/test/grammar.jsonl"]
     workspace.run("--cores", "2", "--workflow-profile", "demo", *(f"results/demo/{name}" for name in targets))
     write_classes(tmp_path, TUTORIAL)
