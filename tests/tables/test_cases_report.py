@@ -6,11 +6,12 @@ import warnings
 
 import pytest
 from fake_texts import write_cases
+from fontTools.ttLib import TTFont
 from making import drawn, made
 from matplotlib import font_manager
 
 from entropy_valley.tables import style
-from entropy_valley.tables.cases import CHINESE, Cases, CasesFigure, wrapped
+from entropy_valley.tables.cases import CHINESE, LEFT_OUT, NO_FONT, Cases, CasesFigure, chinese_fonts, wrapped
 
 
 @pytest.fixture
@@ -38,6 +39,43 @@ def test_chinese_has_glyphs(params, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a character without a glyph is one
         style.save(drawn(CasesFigure, params)[0], pdf=tmp_path / "cases.pdf", png=tmp_path / "cases.png")
+
+
+@pytest.fixture
+def no_chinese_font(monkeypatch):
+    """A machine whose fonts are those that matplotlib brings."""
+    monkeypatch.setenv("MPL_IGNORE_SYSTEM_FONTS", "1")
+    manager = font_manager.fontManager
+    monkeypatch.setattr(manager, "ttflist", [font for font in manager.ttflist if font.name not in CHINESE])
+
+
+def test_without_a_chinese_font_the_figure_and_the_log_say_what_to_install(params, tmp_path, no_chinese_font, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a character without a glyph is one
+        figure, _ = drawn(CasesFigure, params)
+        style.save(figure, pdf=tmp_path / "cases.pdf", png=tmp_path / "cases.png")
+    printed = texts(figure.axes[0])
+    assert printed[-2:] == [*NO_FONT] and printed.count(LEFT_OUT) == 3 * 3
+    assert "#PRS_ORG# calls." in printed
+    assert "fonts-noto-cjk" in capsys.readouterr().err
+
+
+def test_a_text_without_chinese_needs_no_chinese_font(tmp_path, no_chinese_font, capsys):
+    german = {"reference": "Neustart.", "ratio": ("Start.", 0.5), "ev": ("Neustart.", 0.9)}
+    figure, _ = drawn(CasesFigure, write_cases(tmp_path, german))
+    assert "Neustart." in texts(figure.axes[0]) and NO_FONT[0] not in texts(figure.axes[0])
+    assert not capsys.readouterr().err
+
+
+def test_a_chinese_font_that_was_installed_later_is_taken(tmp_path, no_chinese_font, monkeypatch):
+    """Matplotlib's list of fonts, which it keeps in a file, does not have it yet; nor what is no font."""
+    font = TTFont(font_manager.findfont("DejaVu Sans"))
+    for record in font["name"].names:
+        font["name"].setName(CHINESE[0], *(record.nameID, record.platformID, record.platEncID, record.langID))
+    font.save(tmp_path / "font.ttf")
+    (tmp_path / "none.ttf").write_bytes(b"none")
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(path) for path in tmp_path.glob("*.ttf")])
+    assert chinese_fonts() == [CHINESE[0]]
 
 
 @pytest.mark.parametrize(

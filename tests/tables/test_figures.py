@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import itertools
+
 import fake_orders
 import fake_results
 import numpy as np
 import pytest
 from fake_sets import put, rows
 from making import drawn, made, one_backbone
+from matplotlib.transforms import Bbox
 
 from entropy_valley.results import SCORES
 from entropy_valley.tables import formats, style
@@ -13,6 +16,8 @@ from entropy_valley.tables.ar_reference import ArReference
 from entropy_valley.tables.crossbb import CrossBackboneFigure
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.method import MethodFigure, snapshots
+from entropy_valley.tables.selector_checks import SelectorChecksFigure
+from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 
 def points(axes):
@@ -77,6 +82,21 @@ def test_crossbb_says_where_there_is_no_gap(params):
     (axes,) = drawn(CrossBackboneFigure, params)[0].axes
     assert texts(axes).count("n/a") == 1
     assert len(texts(axes)) == 6
+
+
+@pytest.mark.parametrize("directions", [("en-zh",), ("en-zh", "zh-en", "en-de")])
+@pytest.mark.parametrize("kind", [EntropyValleyFigure, SelectorChecksFigure])
+def test_names_around_valleys_are_whole_and_apart(tmp_path, kind, directions):
+    params = fake_results.write_selector_checks(tmp_path)
+    params["cells"] = [cell for cell in params["cells"] if cell["direction"] in directions]
+    figure, _ = drawn(kind, params)
+    figure.draw_without_rendering()
+    names = [text for axes in figure.axes for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
+    around = [name for name in names if name.get_text()] + figure.texts + figure.legends
+    boxes = [one.get_window_extent() for one in (*around, *figure.axes)]
+    for box in boxes:
+        assert (np.array(box.min) >= 0).all() and (np.array(box.max) <= figure.bbox.size + 1).all()
+    assert not any(Bbox.intersection(*pair) for pair in itertools.combinations(boxes, 2))
 
 
 def test_files_are_the_same_each_time(params, tmp_path):

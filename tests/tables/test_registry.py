@@ -42,6 +42,12 @@ def test_what_a_config_does_not_ask_for_is_not_made():
     assert {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"} < whole.keys()
 
 
+def test_a_single_backbone_is_not_compared_with_others():
+    one = experiment(matrix={"backbones": ["llada-8b"]}, tables={"studies": []})
+    missing = reports.configured(experiment(tables={"studies": []})).keys() - reports.configured(one).keys()
+    assert missing == {"tables/crossbb", "tables/crossbb_bleu", "figures/crossbb"}
+
+
 LABELLED = """
 from entropy_valley.lengths.ev import EntropyValley
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,12 +50,17 @@ CHOSEN = (
     "shorter or a longer canvas than all candidates of EV."
 )
 WIDTH, LINE = 6.3, 0.15  # inches: the figure, and from line to line
-TEXT, SCORE, CURVE = 1.2, 4.25, 4.8  # inches from the left: texts begin, scores end, curves begin
-COLUMNS, LINES = 44, 3  # Latin letters in a line of a text, and its most lines
+TEXT, SCORE, CURVE = 1.25, 4.15, 4.9  # inches from the left: texts begin, scores end, curves begin
+COLUMNS, LINES = 42, 3  # Latin letters in a line of a text, and its most lines
 SIZE = 7.5  # points
 FEWEST = 8  # lines of a case, for its curve
 # Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
 CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
+LEFT_OUT = "(Chinese text, left out)"
+NO_FONT = (  # below the figure
+    "Chinese texts are left out: this machine has no Chinese font. The table cases has them.",
+    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}) and make the figure again.",
+)
 _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
 
@@ -111,10 +118,12 @@ class CasesFigure(_Cases, FigureReport):
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         heights = [_height(case) for case in numbers.itertuples()]
-        return LINE * (sum(heights) + len(_absent(numbers)) + 0.5)
+        return LINE * (sum(heights) + len(_below(numbers)) + 0.5)
 
     def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        cases = list(numbers.itertuples())
+        cases, below = list(numbers.itertuples()), _below(numbers)
+        if NO_FONT[0] in below:
+            sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
 
         def panel(axes: Axes) -> None:
             axes.set_axis_off()
@@ -124,7 +133,7 @@ class CasesFigure(_Cases, FigureReport):
                 _texts(axes, params, case, top)
                 _curve(axes, case, top, last=case is cases[-1])
                 top -= _height(case)
-            for text in _absent(numbers):
+            for text in below:
                 top -= 1
                 axes.text(0, top, text)
 
@@ -280,13 +289,35 @@ def _height(case: Any) -> int:
     return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
 
 
-def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
-    """The heading of a case and its texts, with slots and scores."""
+def _below(numbers: pd.DataFrame) -> list[str]:
+    """The lines below the cases: which there are not, and what to install where a text of theirs has no font."""
+    texts = (line.text for case in numbers.itertuples() for line in _lines(case))
+    return [*_absent(numbers), *(NO_FONT if any(map(_is_left_out, texts)) else ())]
+
+
+def _is_left_out(text: str) -> bool:
+    return bool(re.search(_WIDE, text)) and not chinese_fonts()
+
+
+def chinese_fonts() -> list[str]:
+    """Those of :data:`CHINESE` that matplotlib finds. It keeps a list of fonts in a file; where none is in this list,
+    fonts that were installed later are added."""
 
     from matplotlib import font_manager
 
-    installed = set(font_manager.get_font_names())
-    families = [RC["font.family"], *(name for name in CHINESE if name in installed)]
+    manager = font_manager.fontManager
+    if not {*CHINESE} & {*font_manager.get_font_names()}:
+        listed = {font.fname for font in manager.ttflist}
+        for path in {*font_manager.findSystemFonts()} - listed:
+            with contextlib.suppress(OSError, RuntimeError):  # no font that matplotlib can read
+                manager.addfont(path)
+    installed = {*font_manager.get_font_names()}
+    return [name for name in CHINESE if name in installed]
+
+
+def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
+    """The heading of a case and its texts, with slots and scores."""
+    families = [RC["font.family"], *chinese_fonts()]
     axes.text(0, top - 1, _heading(params, case), fontweight="bold")
     y = top - 2.2
     for line in _lines(case):
@@ -296,7 +327,7 @@ def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
         axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
         if not isnan(line.score):
             axes.text(SCORE, y, formats.number(line.score, params.metric.decimals), ha="right", fontsize=SIZE)
-        for text in wrapped(line.text):
+        for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
             axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1
 
@@ -313,7 +344,7 @@ def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
     inset.axvline(case.oracle_slots, color=METHOD_COLOURS["oracle"], linestyle=":")
     inset.plot(slots, entropies, color=METHOD_COLOURS["ev"], marker=METHOD_MARKERS["ev"], markersize=3)
     inset.plot(case.ev_slots, entropies[slots.index(case.ev_slots)], METHOD_MARKERS["ev"], color=METHOD_COLOURS["ev"])
-    inset.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    inset.xaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))
     inset.tick_params(labelsize=SIZE)
     inset.set_ylabel("entropy", fontsize=SIZE)
     inset.margins(x=0.1, y=0.2)

@@ -34,7 +34,7 @@ class CrossBackbone(TableReport):
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.table_cells(experiment)
+        return _cells(experiment)
 
     def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
         return {"shown": [experiment.scoring.comet.key]}
@@ -71,7 +71,7 @@ class CrossBackboneFigure(FigureReport):
     )
 
     def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.table_cells(experiment)
+        return _cells(experiment)
 
     def numbers(self, params: Params) -> pd.DataFrame:
         return super().numbers(params).query("method == 'ev'")
@@ -95,6 +95,11 @@ class CrossBackboneFigure(FigureReport):
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
 
         return [panel]
+
+
+def _cells(experiment: Experiment) -> list[matrix.Cell]:
+    """Those of the main tables; none where a single backbone has nothing beside it."""
+    return matrix.table_cells(experiment) if len(experiment.matrix.backbones) > 1 else []
 
 
 def _groups(params: Params, results: Results, metric: Metric) -> tuple[Group, ...]:

@@ -25,7 +25,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport, diagnostics_files, of_one_backbone
 from entropy_valley.tables.labels import method, ordered
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
-from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel
+from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def _panel(params: Params, line: pd.DataFrame, first: bool) -> Panel:
         axes.margins(y=0.25)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")
-            axes.legend(loc="upper left", frameon=True, framealpha=1, edgecolor="none")  # over the vertical line
+            legend_above(axes)
 
     return panel
 

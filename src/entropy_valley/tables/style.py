@@ -33,6 +33,7 @@ RC = {
 
 LETTER = -0.2  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
 
+LEGEND = 2.0  # inches that a name takes in a legend of all panels
 PAGE, COLUMN = 6.3, 3.03  # inches: the width of the text on a page (16 cm), and of one of two columns
 
 Panel = Callable[["Axes"], None]
@@ -68,6 +69,13 @@ def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.F
             if len(panels) > 1:
                 axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")
         return drawn
+
+
+def legend_above(axes: Axes) -> None:
+    """A legend of what one panel shows, above all panels, where it hides nothing."""
+    drawn = axes.figure
+    columns = max(1, int(drawn.get_figwidth() / LEGEND))
+    drawn.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=columns, fontsize=7)
 
 
 def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:

@@ -13,7 +13,7 @@ from entropy_valley.results import REMEDY
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import mean, sample_std
 from entropy_valley.tables.base import FigureReport, diagnostics_files
-from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel
+from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +103,8 @@ def _average(group: pd.DataFrame) -> dict[str, object]:
 
 
 def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
-    """One direction's lines; only the first panel has a legend and names its vertical axis."""
+    """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
+    all."""
 
     from matplotlib import ticker
 
@@ -117,15 +118,12 @@ def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
             label = params.label("backbones", backbone)
             draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
         axes.set_title(params.place(direction, testset))
-        axes.set_xlabel("canvas length − reference length (slots)")
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes.margins(y=0.1)
         if first:
             axes.set_ylabel("mean all-mask entropy (nats)")
-            low, high = axes.get_ylim()
-            more = max(0, shown["backbone"].nunique() - len(BACKBONE_COLOURS))
-            axes.set_ylim(top=high + 0.3 * more * (high - low))  # room for a longer legend
-            axes.legend(loc="upper left", fontsize=7, handlelength=1.5)
+            axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_size())
+            legend_above(axes)
 
     return panel
 
