@@ -26,6 +26,7 @@ OVERLAYS = [
     [],
     ["demo"],
     ["demo-full"],
+    ["findings"],
     ["smallest"],
     ["tatoeba"],
     ["released"],

@@ -164,11 +164,15 @@ CHANGES = {
     "a seed more": ({"matrix": {"seeds": [1, 2, 3]}}, trained(SEED3) | AGGREGATES - CASES),
     "a prompt, with backbones pre-trained on it": (
         {"directions": {"en-de": {"prompt": "{src} = "}}},
-        {"pretrain llada-tiny", "pretrain llama3-tiny", "table prompts"}
+        {"pretrain llada-tiny.1", "pretrain llama3-tiny.4", "table prompts"}
         | PROMPT_TOKENS
         | PAIRS
         | trained(of("llada-tiny") | of("en-de") | AR_RUNS)
         | AGGREGATES,
+    ),
+    "a pre-training for each run": (  # that of seed 1 is there, with all that follows
+        {"backbones": {"llada-tiny": {"pretraining": {"seed": None}}}},
+        {"pretrain llada-tiny.2"} | trained(of(".llada-tiny.2")) | AGGREGATES - CASES,
     ),
     "the precision of decoding": ({"decoding": {"precision": "bfloat16"}}, SETS | AGGREGATES),
     "a budget and an order more": (  # a repeated set takes what is finished from the store

@@ -127,6 +127,11 @@ def reading(source):
 # Checkpoints and adapters.
 
 
+def backbone_of(wildcards):
+    """The file that stands for the checkpoint that a run starts from."""
+    return INVENTORY.backbone(wildcards.backbone, run_of(wildcards).seed)
+
+
 def given_files(wildcards):
     """The files of a given adapter that exist, watched for changes. If some are missing, the script says so."""
     folder = paths.released_adapter(EXPERIMENT, run_of(wildcards)).folder
@@ -150,7 +155,7 @@ def training(wildcards):
     before a training than after."""
     run = run_of(wildcards)
     return dict(
-        backbone=paths.backbone_folder(EXPERIMENT, run.backbone),
+        backbone=paths.backbone_folder(EXPERIMENT, run.backbone, run.seed),
         device=EXPERIMENT.device,
         processes=EXPERIMENT.training.processes,
         micro_tokens=EXPERIMENT.training_of(run.direction).micro_tokens,
@@ -176,7 +181,7 @@ def model(wildcards):
     """How a job runs a run's model, and where that is."""
     run = run_of(wildcards)
     return dict(
-        backbone=paths.backbone_folder(EXPERIMENT, wildcards.backbone),
+        backbone=paths.backbone_folder(EXPERIMENT, run.backbone, run.seed),
         adapter=paths.adapter_folder(EXPERIMENT, run),
         corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
         store=run.folder(f"{R}/store") if EXPERIMENT.store else None,

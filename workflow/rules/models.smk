@@ -30,6 +30,9 @@ rule fetch_backbone:
         "../scripts/fetch.py"
 
 
+PRETRAINED = f"{BACKBONE}/seed{{seed}}/{checkpoint.MANIFEST}"
+
+
 rule pretrain:
     """Pre-train a tiny backbone, in the released layout of its family (demo only)."""
     input:
@@ -38,22 +41,24 @@ rule pretrain:
         ),
         dev=lambda w: expand(rules.corpus.output.dev, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
-        f"{BACKBONE}/{checkpoint.MANIFEST}",
+        PRETRAINED,
     log:
-        f"{R}/logs/pretrain/{{backbone}}.log",
+        f"{R}/logs/pretrain/{{backbone}}.seed{{seed}}.log",
     benchmark:
-        f"{R}/benchmarks/pretrain/{{backbone}}.tsv"
+        f"{R}/benchmarks/pretrain/{{backbone}}.seed{{seed}}.tsv"
+    wildcard_constraints:
+        seed=r"\d+",
     priority: 10  # all other jobs wait for the backbones
     conda:
         "../../envs/comet.yaml"
     params:
-        spec=spec_of(f"{BACKBONE}/{checkpoint.MANIFEST}"),
+        spec=spec_of(PRETRAINED),
         how=how_of(
-            f"{BACKBONE}/{checkpoint.MANIFEST}",
+            PRETRAINED,
             lambda w: dict(
                 directions=params.pretraining_directions(EXPERIMENT, w.backbone),
-                work=f"{R}/work/pretrain/{w.backbone}",
-                logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}",
+                work=f"{R}/work/pretrain/{w.backbone}.seed{w.seed}",
+                logs=f"{R}/logs/tensorboard/pretrain/{w.backbone}.seed{w.seed}",
                 checkpoint_every=EXPERIMENT.training.checkpoint_every,
             ),
         ),
@@ -67,7 +72,7 @@ if EXPERIMENT.adapters == "released":
         """Download or read a given adapter, check it, and write it in our layout."""
         input:
             given=given_files,
-            backbone=lambda w: INVENTORY.backbone(w.backbone),
+            backbone=backbone_of,
         output:
             ADAPTER,
         log:
@@ -81,7 +86,7 @@ if EXPERIMENT.adapters == "released":
                 ADAPTER,
                 lambda w: dict(
                     folder=paths.released_adapter(EXPERIMENT, run_of(w)).folder,
-                    backbone=paths.backbone_folder(EXPERIMENT, w.backbone),
+                    backbone=paths.backbone_folder(EXPERIMENT, w.backbone, run_of(w).seed),
                     work=run_of(w).folder(f"{EXPERIMENT.models}/adapters"),
                     confirm=EXPERIMENT.confirm,
                 ),
@@ -98,7 +103,7 @@ else:
         """
         input:
             corpus=rules.corpus.output.train,
-            backbone=lambda w: INVENTORY.backbone(w.backbone),
+            backbone=backbone_of,
         output:
             ADAPTER,
         log:

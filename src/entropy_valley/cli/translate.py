@@ -200,7 +200,7 @@ class Chosen:
             request.get("fits", {}),
             make,
         )
-        chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone))
+        chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone, run.seed))
         if chosen.adapter:
             chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
         for name in PAIRS if chosen.fits else ():
@@ -271,7 +271,10 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     With `adapters: released` they are the workflow's where it has them. Else the checkpoint is fetched where the
     workflow would keep it, or without a config.yaml in this folder to this user's downloads, and so is the adapter.
     """
-    backbone, own = Path(paths.backbone_folder(experiment, run.backbone)), paths.adapter_folder(experiment, run)
+    backbone, own = (
+        Path(paths.backbone_folder(experiment, run.backbone, run.seed)),
+        paths.adapter_folder(experiment, run),
+    )
     adapter = given.adapter or (own and Path(own))
     if experiment.adapters != "released":
         return backbone, adapter

@@ -24,7 +24,13 @@ from entropy_valley.config.methods import (
     sees_reference,
     source_guided,
 )
-from entropy_valley.config.paths import adapter_run, checkpoint_of, downloaded_datasets, released_adapter
+from entropy_valley.config.paths import (
+    adapter_run,
+    checkpoint_of,
+    downloaded_datasets,
+    pretraining_seed,
+    released_adapter,
+)
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
@@ -177,10 +183,12 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
 # --- Checkpoints, and the adapters of runs.
 
 
-def backbone(experiment: Experiment, name: str) -> str:
-    """The params of whatever makes a checkpoint: variants share it."""
+def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
+    """The params of whatever makes the checkpoint of a backbone's run: variants share it."""
     origin = checkpoint_of(experiment, name)
-    return (pretraining if experiment.backbones[origin].pretraining else hub)(experiment, origin)
+    if experiment.backbones[origin].pretraining:
+        return pretraining(experiment, origin, pretraining_seed(experiment, origin, seed))
+    return hub(experiment, origin)
 
 
 def hub(experiment: Experiment, backbone: str) -> str:
@@ -198,14 +206,14 @@ def hub(experiment: Experiment, backbone: str) -> str:
     )
 
 
-def pretraining(experiment: Experiment, backbone: str) -> str:
+def pretraining(experiment: Experiment, backbone: str, seed: int) -> str:
     section = experiment.backbones[backbone]
     settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
     return _slice(
         revision=revisions.PRETRAINING,
         family=section.family,
         bos=section.bos,
-        seed=section.pretraining.seed,
+        seed=seed,
         pretraining=settings,
         prompts={
             direction: prompt(experiment, backbone, direction)
@@ -223,7 +231,7 @@ def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
 def weight_digests(experiment: Experiment, run: Run) -> dict[str, str]:
     """What a run's model is made from: its adapter, or a bare checkpoint."""
     if experiment.backbones[run.backbone].zero_shot:
-        return {"backbone": digest(backbone(experiment, run.backbone))}
+        return {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
     return {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
 
 
@@ -244,7 +252,7 @@ def training(experiment: Experiment, run: Run) -> str:
         "training": training_settings(experiment, run),
         "made_from": {
             **corpus_digests(experiment, run.direction),
-            "backbone": digest(backbone(experiment, run.backbone)),
+            "backbone": digest(backbone(experiment, run.backbone, run.seed)),
         },
     }
     return _slice(**settings)
@@ -289,7 +297,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
         revision=revisions.ADOPTION,
         source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
         attention=section.attention,
-        made_from={"backbone": digest(backbone(experiment, run.backbone))},
+        made_from={"backbone": digest(backbone(experiment, run.backbone, run.seed))},
     )
 
 

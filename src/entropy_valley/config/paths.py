@@ -15,6 +15,13 @@ def checkpoint_of(experiment: Experiment, backbone: str) -> str:
     return experiment.backbones[backbone].variant_of or backbone
 
 
+def pretraining_seed(experiment: Experiment, backbone: str, seed: int | None = None) -> int:
+    """The seed of the pre-training that a backbone's run of this seed starts from; None: its first run."""
+    origin, matrix = checkpoint_of(experiment, backbone), experiment.matrix
+    fixed = experiment.backbones[origin].pretraining.seed
+    return fixed if fixed is not None else seed or matrix.seeds_of.get(origin, matrix.seeds)[0]
+
+
 def adapter_run(experiment: Experiment, run: Run) -> Run:
     """The run whose adapter a run decodes with: itself, or that of the backbone which has its adapters."""
     return dataclasses.replace(run, backbone=experiment.backbones[run.backbone].adapter_of or run.backbone)
@@ -27,11 +34,13 @@ def adapter_folder(experiment: Experiment, run: Run) -> str | None:
     return f"{adapter_run(experiment, run).folder(experiment.results)}/adapter"
 
 
-def backbone_folder(experiment: Experiment, backbone: str) -> str:
-    """Where a backbone's checkpoint is, or will be."""
+def backbone_folder(experiment: Experiment, backbone: str, seed: int | None = None) -> str:
+    """Where the checkpoint is, or will be, that a backbone's run of this seed starts from."""
     section = experiment.backbones[backbone]
-    root = f"{experiment.results}/backbones" if section.pretraining else experiment.models
-    return section.folder or f"{root}/{checkpoint_of(experiment, backbone)}"
+    if section.pretraining:
+        own = pretraining_seed(experiment, backbone, seed)
+        return f"{experiment.results}/backbones/{checkpoint_of(experiment, backbone)}/seed{own}"
+    return section.folder or f"{experiment.models}/{checkpoint_of(experiment, backbone)}"
 
 
 def comet_folder(experiment: Experiment, name: str = "comet") -> str:

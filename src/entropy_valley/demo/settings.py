@@ -13,7 +13,9 @@ from entropy_valley.training.settings import EosPadding
 class Pretraining(Section):
     """Pre-training of a tiny backbone on the train splits (demo only)."""
 
-    seed: int = Field(description="of weights, order and masks")
+    seed: int | None = Field(
+        description="of weights, order and masks; null: that of the run, so that each run has a pre-training of its own"
+    )
     steps: PositiveInt = Field(description="optimiser steps")
     batch: PositiveInt = Field(description="sequences per step")
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")

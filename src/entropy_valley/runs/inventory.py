@@ -181,10 +181,11 @@ class Inventory:
                 backbone = name.removesuffix(".json")
                 spec = params.hub(self.experiment, backbone)
                 return Job("fetch_backbone", {"backbone": backbone}, (self._path(*parts),), spec)
-            case ["backbones", backbone, *_]:
+            case ["backbones", backbone, run, *_]:
+                seed = run.removeprefix("seed")
                 read = tuple(map(self.corpus, params.pretraining_directions(self.experiment, backbone)))
-                spec = params.pretraining(self.experiment, backbone)
-                return Job("pretrain", {"backbone": backbone}, (self.backbone(backbone),), spec, read)
+                spec = params.pretraining(self.experiment, backbone, int(seed))
+                return Job("pretrain", {"backbone": backbone, "seed": seed}, (self._path(*parts),), spec, read)
         return None
 
     def _of_report(self, kind: str, file: str) -> Job | None:
@@ -240,7 +241,10 @@ class Inventory:
         match rest:
             case ["adapter", _]:
                 rule = "adopt_adapter" if self.experiment.adapters == "released" else "train"
-                read = (self.backbone(run.backbone), *((self.corpus(run.direction),) if rule == "train" else ()))
+                read = (
+                    self.backbone(run.backbone, run.seed),
+                    *((self.corpus(run.direction),) if rule == "train" else ()),
+                )
                 spec = params.any_adapter(self.experiment, run)
                 return Job(rule, wildcards, (f"{folder}/adapter/{FACTS}",), spec, read)
             case [name] if name == DIAGNOSTICS:
@@ -278,7 +282,7 @@ class Inventory:
         adapter = paths.adapter_folder(self.experiment, run)
         read = [f"{adapter}/{FACTS}"] if adapter else []
         read += [self.corpus(run.direction)] if "fits" in json.loads(spec) else []
-        return (*read, self.backbone(run.backbone), *(self.testset(run.direction, name) for name in testsets))
+        return (*read, self.backbone(run.backbone, run.seed), *(self.testset(run.direction, name) for name in testsets))
 
     # Where things are.
 
@@ -288,11 +292,11 @@ class Inventory:
     def testset(self, direction: str, name: str) -> str:
         return self._path("corpus", direction, "test", f"{name}.jsonl")
 
-    def backbone(self, name: str) -> str:
-        """The file that stands for a checkpoint; variants share it."""
-        origin = paths.checkpoint_of(self.experiment, name)
-        made_here = self.experiment.backbones[origin].pretraining
-        return self._path("backbones", *((origin, MANIFEST) if made_here else (f"{origin}.json",)))
+    def backbone(self, name: str, seed: int | None = None) -> str:
+        """The file that stands for the checkpoint of a backbone's run; variants share it."""
+        if self.experiment.backbones[name].pretraining:
+            return f"{paths.backbone_folder(self.experiment, name, seed)}/{MANIFEST}"
+        return self._path("backbones", f"{paths.checkpoint_of(self.experiment, name)}.json")
 
     def comet(self) -> tuple[str, ...]:
         """The files that stand for the metrics' checkpoints."""

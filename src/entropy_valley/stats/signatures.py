@@ -22,7 +22,7 @@ RUNS = ("direction", "backbone")
 DECODING_SCOPE = {
     "decoder": ("backbone", "order", "steps"),
     "data_digest": ("direction", "testset"),
-    "backbone_digest": ("backbone",),
+    "backbone_digest": ("backbone", "seed"),
     "shifted": ("backbone",),
     "adapter_digest": ("backbone", "direction", "seed", "pool"),
 }
@@ -57,7 +57,16 @@ def provenance(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> tuple[
         made[key] = [_value(cell, key) for cell in cells]
         _check(cells, f"signature.{key}", made[key], scope)
     _check_seeds(cells, made["adapter_digest"])
+    _check_pretrainings(cells, made["backbone_digest"])
     return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(cells, made))
+
+
+def checkpoints(cells: Sequence[ScoredCell]) -> dict[str, dict[int, str]]:
+    """The digest of the checkpoint that each run of a backbone starts from, by seed."""
+    digests: dict[str, dict[int, str]] = {}
+    for cell in cells:
+        digests.setdefault(cell.backbone, {})[cell.seed] = _value(cell, "backbone_digest")
+    return digests
 
 
 def _digests(cells: Sequence[ScoredCell], made: Mapping[str, Sequence[str]]) -> list[Fact]:
@@ -69,11 +78,17 @@ def _digests(cells: Sequence[ScoredCell], made: Mapping[str, Sequence[str]]) -> 
     adapters = sorted(set(made["adapter_digest"]) - {BARE})
     lines = {
         "data": _listing([f"{cell.direction}/{cell.testset}" for cell in cells], made["data_digest"]),
-        "backbones": _listing(backbones, made["backbone_digest"]),
+        "backbones": "|".join(f"{name}:{_of_runs(seeds)}" for name, seeds in checkpoints(cells).items()),
         "logits": _listing(backbones, logits),
         "adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}",
     }
     return [Fact(subject, line, directions) for subject, line in lines.items()]
+
+
+def _of_runs(seeds: Mapping[int, str]) -> str:
+    """The first digits of the checkpoint's digest; where each run has one, a digest of them all."""
+    digests = sorted(set(seeds.values()))
+    return digests[0][:SHORT] if len(digests) == 1 else f"digest of all:{files.digest(digests)[:SHORT]}"
 
 
 def _listing(names: Sequence[str], values: Sequence[str]) -> str:
@@ -112,6 +127,15 @@ def _check_seeds(cells: Sequence[ScoredCell], adapters: Sequence[str]) -> None:
             raise InputError(
                 cell.name, f"has the same adapter as {other.name}", "Give each seed an adapter of its own."
             )
+
+
+def _check_pretrainings(cells: Sequence[ScoredCell], digests: Sequence[str]) -> None:
+    """The runs of a backbone start from one checkpoint, or each from one of its own."""
+    of_seeds = checkpoints(cells)
+    for cell, digest in zip(cells, digests, strict=True):
+        seeds = of_seeds[cell.backbone]
+        if len(set(seeds.values())) not in (1, len(seeds)) and digest != next(iter(seeds.values())):
+            raise InputError(cell.name, f"starts from checkpoint {digest}, and only some other runs do so", UNLIKE)
 
 
 def _metric_signature(cell: ScoredCell, metric: Metric) -> str:

@@ -127,8 +127,24 @@ def provenance(params: Params) -> tuple[Note, ...]:
     facts = signatures.provenance(params.cells, params.shown_metrics)
     signed = (Note(f"{fact.subject}{_scope(params, fact)}:", fact.signature) for fact in facts)
     approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
-    lines = (*overlaps(params), *(Note(text) for text in approximate if text), *made_by(params.ancestry))
+    lines = (
+        *pretrainings(params),
+        *overlaps(params),
+        *(Note(text) for text in approximate if text),
+        *made_by(params.ancestry),
+    )
     return (sentences(params), *lines, *signed)
+
+
+def pretrainings(params: Params) -> Iterator[Note]:
+    """In what the runs of a backbone differ, and so over what a deviation is."""
+    of_backbones = {name: seeds for name, seeds in signatures.checkpoints(params.cells).items() if len(seeds) > 1}
+    own = [params.label("backbones", name) for name, seeds in of_backbones.items() if len(set(seeds.values())) > 1]
+    if own:
+        yield Note(f"Each run of {', '.join(own)} has a pre-training and an adapter of its own.")
+    if len(own) < len(of_backbones):
+        whose = "The runs of a backbone" if not own else "The runs of each other backbone"
+        yield Note(f"{whose} start from the same checkpoint and differ in their adapters.")
 
 
 def made_by(ancestry: Ancestry) -> Iterator[Note]:
