@@ -76,6 +76,13 @@ class OnCluster:
         """The processes of its script, and those that it has started, on any node."""
         return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and self._is_training(path)]
 
+    def freeze(self):
+        """Keep the training from ending before SLURM ends it; whether it had processes."""
+        processes = self.processes()
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        return bool(processes)
+
     def _is_training(self, process):
         try:
             command = (process / "cmdline").read_bytes().split(b"\0")
@@ -124,8 +131,9 @@ def test_a_head_in_a_job_goes_on_after_a_lost_node_and_near_its_time_limit(train
     training.cluster.until(training.retraining.is_unfinished)
     training.cluster.kill(head)
     training.cluster.until(lambda: training.states() == ["FAILED", "RUNNING"])
+    training.freeze()
     training.cluster.run("scontrol", "requeue", head)
-    training.cluster.until(lambda: training.states() == ["RUNNING", "CANCELLED", "RUNNING"])
+    training.cluster.until(lambda: training.states() == ["RUNNING", "CANCELLED", "RUNNING"] and training.freeze())
     training.cluster.run("scancel", "--batch", "--signal=USR1", head)  # as SLURM does before the limit
     training.cluster.until(lambda: training.states() == ["COMPLETED", "CANCELLED", "CANCELLED", "COMPLETED"])
     assert training.jobs()[0].restarts == 2
