@@ -1,19 +1,24 @@
-"""Compare the numbers that README and docs quote with the CSV files that they come from.
+"""Compare the numbers that README and docs quote with the tables that they come from.
 
-    python docs/check_numbers.py                                  # all pages, with the results of their configs
-    python docs/check_numbers.py --write docs/numbers/README.txt  # put in what the CSV files say
+    python docs/check_numbers.py                                  # all pages
+    python docs/check_numbers.py --write docs/numbers/README.txt  # put in what the tables say
+
+The tables are committed: ours in docs/numbers/results, by `make findings`, with an `origin.json` that says from which
+commit and config and on which CPU they were made; the paper's numbers in stats/paper/numbers.csv.
 
 A file in docs/numbers says where the numbers of its page come from: `README.txt` is that of the README, `findings.txt`
 that of `docs/findings.md`. A heading of the page begins the lines for the text up to the page's next heading:
 
     ## The result
-    results/demo/tables/main.csv metric=bleu backbone=llada-tiny
+    findings/main.csv metric=bleu backbone=llada-tiny
     49.30 ± 0.53: mean(direction="en-zh", method="ratio"); std(direction="en-zh", method="ratio")
+    paper label=tab:main metric=bleu
+    34.2: value(backbone="llada-8b", direction="en-zh", system="ev")
     0.70: stated
 
-A line with a file says where the following lines look, and under which conditions. A line with a text gives one Python
-expression for each number of the text, with ``;`` between them. In it, each column of the file is a function: of the
-rows that meet the conditions, it returns the column as a pandas series by run, so that
+A line with a file says where the following lines look, and under which conditions; `paper` has the paper's numbers. A
+line with a text gives one Python expression for each number of the text, with ``;`` between them. In it, each column of
+the file is a function: of the rows that meet the conditions, it returns the column as a pandas series by run, so that
 ``(closure(method="a") > closure(method="b")).sum()`` compares run with run. A number with % is 100 times the value.
 ``stated``, in place of expressions, marks numbers that are in no result. The texts are searched one behind the other.
 Under a heading with such lines, every number with a decimal point that is not in code must have a mark.
@@ -26,16 +31,18 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from entropy_valley.stats.paper_numbers import select
+from entropy_valley.stats import paper_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs/numbers/results"
+PAPER = "paper"
 HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?")
 DECIMAL = re.compile(r"\d+\.\d+")
@@ -58,26 +65,21 @@ class Mark:
 
 @dataclass
 class Outcome:
-    """The outcome for a page: problems, how many numbers are right, files that are missing."""
+    """The outcome for a page: problems, and how many numbers are right."""
 
     problems: list[str] = field(default_factory=list)
     right: int = 0
-    absent: set[str] = field(default_factory=set)
 
 
-def check(page: Path, numbers: Path, results: Callable[[str], Path], write: bool = False) -> Outcome:
-    """Check a page, and with ``write`` correct it and its marks. ``results`` says where a file of results is."""
+def check(page: Path, numbers: Path, results: Path = RESULTS, write: bool = False) -> Outcome:
+    """Check a page, and with ``write`` correct it and its marks. ``results``: the folder of our tables."""
     outcome = Outcome()
     text, lines = page.read_text(encoding="utf-8"), numbers.read_text(encoding="utf-8")
     changes = []
     for mark in marks(text, lines, outcome):
-        table = results(mark.file)
-        if not table.exists():
-            outcome.absent.add(mark.file)
-            continue
         try:
-            new = quoted(mark, pd.read_csv(table, dtype=str, keep_default_na=False))
-        except Exception as error:  # an expression may raise anything
+            new = quoted(mark, table(mark.file, results))
+        except Exception as error:  # an expression may raise anything, and the file may be missing
             outcome.problems.append(f"{page.name}:{mark.line}: {mark.text}: {mark.file}: {error}")
             continue
         if new == mark.text:
@@ -91,6 +93,17 @@ def check(page: Path, numbers: Path, results: Callable[[str], Path], write: bool
         page.write_text(text, encoding="utf-8")
         numbers.write_text(lines, encoding="utf-8")
     return outcome
+
+
+def table(file: str, results: Path) -> pd.DataFrame:
+    """The rows of a table, as texts: of a file of ours, or the paper's numbers, shares as fractions of 1."""
+    if file != PAPER:
+        return pd.read_csv(results / file, dtype=str, keep_default_na=False)
+    rows = paper_numbers.numbers().values()
+    columns = ("label", "backbone", "direction", "setting", "system", "metric")
+    return pd.DataFrame(
+        [{**dict(zip(columns, row.key, strict=True)), "value": str(row.value / row.scale)} for row in rows]
+    )
 
 
 def marks(text: str, lines: str, outcome: Outcome) -> Iterator[Mark]:
@@ -148,7 +161,7 @@ def _line(page: str, place: int) -> int:
 
 def quoted(mark: Mark, rows: pd.DataFrame) -> str:
     """The mark's text, with the numbers of its file."""
-    columns = {name: partial(select, rows, name, **mark.where) for name in rows}
+    columns = {name: partial(paper_numbers.select, rows, name, **mark.where) for name in rows}
     expressions = iter(mark.expressions)
 
     def number(match: re.Match[str]) -> str:
@@ -183,14 +196,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("numbers", nargs="*", type=Path, help="default: docs/numbers/*.txt")
     parser.add_argument("--write", action="store_true", help="correct the numbers")
-    parser.add_argument("--demo", type=Path, help="where results/demo-full is")
     options = parser.parse_args()
     failed = False
     for numbers in options.numbers or all_numbers():
-        outcome = check(page_of(numbers), numbers, located(options.demo), options.write)
+        outcome = check(page_of(numbers), numbers, write=options.write)
         print(*outcome.problems, sep="\n", end="\n" * bool(outcome.problems))
-        absent = ", ".join(sorted(outcome.absent)) or "none"
-        print(f"{numbers.stem}: {outcome.right} numbers are right; missing files: {absent}")
+        print(f"{numbers.stem}: {outcome.right} numbers are right")
         failed |= bool(outcome.problems)
     return int(failed)
 
@@ -203,12 +214,6 @@ def all_numbers() -> list[Path]:
 def page_of(numbers: Path) -> Path:
     """The page that a file of docs/numbers belongs to."""
     return ROOT / "README.md" if numbers.stem == "README" else ROOT / f"docs/{numbers.stem}.md"
-
-
-def located(demo: Path | None) -> Callable[[str], Path]:
-    """Where a file of results is: in the checkout, but for the demo's where ``demo`` says so."""
-    prefix = "results/demo-full/"
-    return lambda file: demo / file.removeprefix(prefix) if demo and file.startswith(prefix) else ROOT / file
 
 
 if __name__ == "__main__":
