@@ -211,7 +211,10 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
 @pytest.mark.parametrize("refresh", [None, 2], ids=["prefix", "renewed"])
 def test_padded_passes_give_the_same(backbone, prefix, cases, refresh):
     model, canvases = prefix if refresh is None else backbone, asked(cases, HYBRID, reuse=Reuse(refresh))
-    assert fill(model, canvases, HYBRID, fill=256)[0] == fill(model, canvases, HYBRID)[0]
+    padded, plain = fill(model, canvases, HYBRID, fill=256)[0], fill(model, canvases, HYBRID)[0]
+    for name, one in plain.items():  # where sums are rounded otherwise, the mean's fourth decimal may be, too
+        assert padded[name] == dataclasses.replace(one, logprob=pytest.approx(one.logprob, abs=1.5e-4)), name
+    assert padded.keys() == plain.keys()
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(("take", "keep", "shrink")), st.integers(0, 9)), max_size=25)
