@@ -1,8 +1,8 @@
 """Length-adaptive decoding for masked diffusion machine translation.
 
-    from entropy_valley import Translator, released
+    from entropy_valley import Translator, released, tiny
 
-    translator = Translator.load(**released("en-zh"), device="cuda", dtype="bfloat16")
+    translator = Translator.load(**tiny("en-de"))  # or **released("en-zh"), device="cuda", dtype="bfloat16"
     print(translator.translate(["Delete the message."])[0].text)
 
 A name is imported at its first use: ``import entropy_valley`` alone loads no torch.
@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from entropy_valley.config.released import released
+    from entropy_valley.config.released import released, tiny
     from entropy_valley.decoding.translator import Translation, Translator
     from entropy_valley.errors import InputError, SentenceError
     from entropy_valley.lengths import LENGTH_METHODS, LengthMethod, make_method
@@ -36,6 +36,7 @@ _MODULES = {
     "Translator": "decoding.translator",
     "make_method": "lengths",
     "released": "config.released",
+    "tiny": "config.released",
 }
 __all__ = [
     "LENGTH_METHODS",
@@ -47,6 +48,7 @@ __all__ = [
     "__version__",
     "make_method",
     "released",
+    "tiny",
 ]
 
 

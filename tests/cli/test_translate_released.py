@@ -1,4 +1,5 @@
-"""`translate` with released adapters: in a folder without the repository, from a hub with the authors' layouts."""
+"""`translate` in a folder without the repository: with LLaDA-tiny, and with adapters from a hub with the authors'
+layouts."""
 
 from __future__ import annotations
 
@@ -86,6 +87,16 @@ def test_in_the_repository_the_checkpoint_is_where_the_workflow_keeps_it(authors
         reach(server.url)
         lines, *_ = run("in.txt", "--released", "en-zh", "--configfile", "mine.yaml")
     assert len(lines) == 3 and Path("models/mine/config.json").is_file()
+
+
+def test_llada_tiny_needs_no_config(elsewhere, run):
+    Path("in.txt").write_text("Delete the message.\n")
+    lines, log, status = run("in.txt", "--tiny", "en-de", "--length", "ratio_eos", "ev")
+    assert (lines, status) == (["Löschen Sie Nachricht.\tLöschen Sie die Nachricht."], 0) and "not there" not in log
+    lines, log, status = run("in.txt", "--tiny", "de-fr")
+    assert (lines, status) == ([], 2) and "LLaDA-tiny has no adapter for 'de-fr'" in log
+    lines, log, status = run("in.txt", "--tiny", "en-de", "--length", "ev_line")
+    assert "results/demo/corpus/en-de/train.jsonl --configfile config/demo.yaml" in log and status == 2
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_nothing_is_there_at_first(small):
     experiment = small()
     assert list(states(experiment)) == all_cells(experiment)
     assert set(states(experiment).values()) == {MISSING}
-    assert reasons(experiment) == [MISSING, ("corpus", "not made yet")]
+    assert reasons(experiment) == [MISSING, ("fetch_backbone", "not made yet")]
 
 
 def test_all_is_done(small, inventory):
@@ -159,7 +159,7 @@ def test_damage_is_stale(small, inventory):
 
 
 def test_a_moved_adapter_or_corpus_leaves_finished_cells_done(small, inventory):
-    for path in ("en-zh/llada-tiny/seed1/adapter", "corpus/en-zh", "backbones/llada-tiny"):
+    for path in ("en-zh/llada-tiny/seed1/adapter", "corpus/en-zh", "backbones/llada-tiny.json"):
         Path("results/demo", path).rename(Path("elsewhere").with_suffix(f".{len(path)}"))
     assert set(states(small()).values()) == {DONE}
 

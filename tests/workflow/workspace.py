@@ -30,6 +30,7 @@ MIXED = {
         "seeds_of": {"dream-7b": [1], "llama3-tiny": [1]},
         "methods": ["oracle", "ratio", "ev", "cal"],
     },
+    "backbones": {"llada-tiny": {"pretrained": None}},
     "autoregressive": {"backbones": ["llama3-tiny"]},
     "valley": {"backbones": []},
 }

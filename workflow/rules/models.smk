@@ -8,7 +8,7 @@ ADAPTER = f"{RUN}/adapter/{adapters.FACTS}"
 
 
 rule fetch_backbone:
-    """Download a released checkpoint, or check the user's own copy; write its manifest."""
+    """Download a released checkpoint, or check the user's own copy or that of this package; write its manifest."""
     output:
         f"{BACKBONE}.json",
     log:
@@ -22,7 +22,7 @@ rule fetch_backbone:
             f"{BACKBONE}.json",
             lambda w: dict(
                 folder=paths.backbone_folder(EXPERIMENT, w.backbone),
-                own=bool(EXPERIMENT.backbones[w.backbone].folder),
+                own=bool(EXPERIMENT.backbones[w.backbone].own_folder),
                 confirm=EXPERIMENT.confirm,
             ),
         ),

@@ -137,7 +137,7 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
 
 def is_downloaded(experiment: Experiment, name: str) -> bool:
     """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
-    return bool(experiment.backbones[name].folder) or Path(backbone_folder(experiment, name)).is_dir()
+    return bool(experiment.backbones[name].own_folder) or Path(backbone_folder(experiment, name)).is_dir()
 
 
 def size(experiment: Experiment, name: str, expected: bool = False) -> Size | None:
@@ -145,7 +145,7 @@ def size(experiment: Experiment, name: str, expected: bool = False) -> Size | No
     download, whether it is there by now or not."""
     origin = checkpoint_of(experiment, name)
     described = backbone(experiment, origin)
-    downloaded = not experiment.backbones[origin].folder
+    downloaded = not experiment.backbones[origin].own_folder
     shape = described["arguments"] if expected and downloaded else model_config(described)
     return Size.of(shape) if shape else None
 

@@ -23,9 +23,10 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import INSTALLED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
-from entropy_valley.config.released import RELEASED
+from entropy_valley.config.released import DEMO, RELEASED
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.translations import OF_SET
+from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.training_pairs import PAIRS
@@ -62,6 +63,11 @@ def add(commands: Any) -> None:
         metavar="DIRECTION",
         help="with the adapter of the paper's authors for this direction (config/released.yaml), in any folder",
     )
+    direction.add_argument(
+        "--tiny",
+        metavar="DIRECTION",
+        help="with LLaDA-tiny, the demo's model, which comes with this package (en-zh, zh-en, en-de), in any folder",
+    )
     parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
     parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
     parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
@@ -90,12 +96,14 @@ def add(commands: Any) -> None:
 def _translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
-    released = [configs.root() / RELEASED] if arguments.released else []
-    experiment = configs.experiment([*released, *arguments.configfile])
+    below = [name for name, given in ((RELEASED, arguments.released), (DEMO, arguments.tiny)) if given]
+    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile])
     chosen = Chosen.of(experiment, arguments)
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
     _say(*_loaded(chosen, next(iter(translators.values()))))
-    usual = {} if arguments.no_hints else _usual(chosen.corpus / "dev.jsonl", translators)
+    dev = chosen.corpus / "dev.jsonl"
+    hints = not arguments.no_hints and (dev.is_file() or not arguments.tiny)
+    usual = _usual(dev, translators) if hints else {}
     place = str(arguments.file or STDIN)
     output = _Output(place, translators, usual, arguments.jsonl, arguments.on_error == "stop")
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
@@ -180,8 +188,8 @@ class Chosen:
         What is released is downloaded where the workflow has not done so.
         """
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
-        if given.configfile:
-            make += f" --configfile {' '.join(given.configfile)}"
+        if configfiles := [*([DEMO] if given.tiny else []), *given.configfile]:
+            make += f" --configfile {' '.join(configfiles)}"
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
         if needs_anchors(experiment, order):
             raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
@@ -240,7 +248,8 @@ class Chosen:
 
 def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     matrix = experiment.matrix
-    direction = given.released or given.direction or (matrix.directions[0] if len(matrix.directions) == 1 else None)
+    only = matrix.directions[0] if len(matrix.directions) == 1 else None
+    direction = given.released or given.tiny or given.direction or only
     if direction is None:
         raise InputError(
             "--direction", "not given, and the matrix has several", f"Give one of: {listed(sorted(matrix.directions))}."
@@ -270,11 +279,14 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
 
     With `adapters: released` they are the workflow's where it has them. Else the checkpoint is fetched where the
     workflow would keep it, or without a config.yaml in this folder to this user's downloads, and so is the adapter.
+    LLaDA-tiny's come with this package.
     """
     backbone, own = (
         Path(paths.backbone_folder(experiment, run.backbone, run.seed)),
         paths.adapter_folder(experiment, run),
     )
+    if given.tiny:
+        return shipped.CHECKPOINT, given.adapter or shipped.adapter(run.direction)
     adapter = given.adapter or (own and Path(own))
     if experiment.adapters != "released":
         return backbone, adapter

@@ -157,7 +157,7 @@ def _not_shared(experiment: Experiment, name: str) -> str | None:
     section, other = experiment.backbones[name], experiment.backbones.get(experiment.backbones[name].adapter_of)
     if other is None or other.adapter_of or other.zero_shot or section.zero_shot:
         return "has no adapters of its own; name a backbone that is trained"
-    if (section.hub, section.folder, section.pretraining) != (other.hub, other.folder, other.pretraining):
+    if (section.hub, section.own_folder, section.pretraining) != (other.hub, other.own_folder, other.pretraining):
         return "has another checkpoint; name a variant of the same one"
     if section.attention != other.attention:
         return f"is trained with attention {other.attention}; remove this key, or `attention`"

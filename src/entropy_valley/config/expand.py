@@ -72,7 +72,7 @@ def _with_variants(merged: Mapping[str, Any]) -> Expanded:
             expanded.config["backbones"][name] = overlay(backbones[base], section)
             taken = _taken(backbones[base], section)
             expanded.written.update({("backbones", name, *key): ("backbones", base, *key) for key in taken})
-            for key in ("family", "hub", "folder", "pretraining"):
+            for key in ("family", "hub", "folder", "pretraining", "pretrained"):
                 if section.get(key, backbones[base].get(key)) != backbones[base].get(key):
                     problem = f"a variant has the checkpoint of {base}; remove this key"
                     expanded.problems.append((("backbones", name, key), problem))

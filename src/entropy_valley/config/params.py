@@ -32,6 +32,7 @@ from entropy_valley.config.paths import (
     released_adapter,
 )
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
+from entropy_valley.demo import shipped
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
@@ -186,7 +187,7 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
 def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
     """The params of whatever makes the checkpoint of a backbone's run: variants share it."""
     origin = checkpoint_of(experiment, name)
-    if experiment.backbones[origin].pretraining:
+    if experiment.backbones[origin].is_pretrained_here:
         return pretraining(experiment, origin, pretraining_seed(experiment, origin, seed))
     return hub(experiment, origin)
 
@@ -194,6 +195,8 @@ def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
 def hub(experiment: Experiment, backbone: str) -> str:
     section = experiment.backbones[backbone]
     own = {"backbone": backbone, "family": section.family}
+    if section.pretrained:
+        return _slice(**own, digest=shipped.origin()["digest"])
     if section.hub is None:
         return _slice(**own)
     repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)

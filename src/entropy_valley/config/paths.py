@@ -37,10 +37,10 @@ def adapter_folder(experiment: Experiment, run: Run) -> str | None:
 def backbone_folder(experiment: Experiment, backbone: str, seed: int | None = None) -> str:
     """Where the checkpoint is, or will be, that a backbone's run of this seed starts from."""
     section = experiment.backbones[backbone]
-    if section.pretraining:
+    if section.is_pretrained_here:
         own = pretraining_seed(experiment, backbone, seed)
         return f"{experiment.results}/backbones/{checkpoint_of(experiment, backbone)}/seed{own}"
-    return section.folder or f"{experiment.models}/{checkpoint_of(experiment, backbone)}"
+    return section.own_folder or f"{experiment.models}/{checkpoint_of(experiment, backbone)}"
 
 
 def comet_folder(experiment: Experiment, name: str = "comet") -> str:

@@ -1,4 +1,4 @@
-"""The adapters that the paper's authors released, as ``config/released.yaml`` names them, for the library."""
+"""Models with all that belongs to them, for the library: those that the paper's authors released, and LLaDA-tiny."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 from entropy_valley.config.load import INSTALLED, base_files, load_files
 from entropy_valley.config.methods import method_settings
+from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, unknown
 
 RELEASED = "config/released.yaml"
+DEMO = "config/demo.yaml"
 
 
 def released(direction: str) -> dict[str, Any]:
@@ -28,5 +30,20 @@ def released(direction: str) -> dict[str, Any]:
         "backbone": experiment.backbones[backbone].hub.repository,
         "adapter": adapter.repository + (f"@{adapter.revision}" if adapter.revision else ""),
         "prompt": experiment.directions[direction].prompt,
+        "ratios": method_settings(experiment, "ev", direction)["ratios"],
+    }
+
+
+def tiny(direction: str) -> dict[str, Any]:
+    """LLaDA-tiny, the demo's model, which comes with this package: arguments of ``Translator.load`` for a direction.
+
+    It knows the words of the demo's made-up sentences. Raises InputError for a direction other than ``en-zh``,
+    ``zh-en`` and ``en-de``.
+    """
+    adapter = shipped.adapter(direction)
+    experiment = load_files([*base_files(INSTALLED), INSTALLED / DEMO])
+    return {
+        "backbone": shipped.CHECKPOINT,
+        "adapter": adapter,
         "ratios": method_settings(experiment, "ev", direction)["ratios"],
     }

@@ -30,6 +30,7 @@ from entropy_valley import errors, plugins
 from entropy_valley.data.categories import Reading as Challenge
 from entropy_valley.data.sampling import Subset
 from entropy_valley.decoding.orders import KNOWN, make_denoiser
+from entropy_valley.demo import shipped
 from entropy_valley.demo.settings import Estimator, Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.errors import refusal
@@ -416,6 +417,9 @@ class BackboneSection(Section):
     hub: Hub | None = None
     folder: str | None = Field(None, description="a local copy of the checkpoint")
     pretraining: Pretraining | None = None
+    pretrained: Literal["llada-tiny"] | None = Field(
+        None, description="a checkpoint that comes with this package, made by its `pretraining`; null: make it here"
+    )
     variant_of: Name | None = Field(
         None, description="another backbone, whose checkpoint this one is and whose other keys it takes over"
     )
@@ -444,11 +448,20 @@ class BackboneSection(Section):
 
     @model_validator(mode="after")
     def _one_origin(self) -> BackboneSection:
-        if self.pretraining and (self.hub or self.folder):
-            raise ValueError("`pretraining` excludes `hub` and `folder`")
-        if not (self.hub or self.folder or self.pretraining):
-            raise ValueError("needs one of `hub`, `folder`, `pretraining`")
+        if (self.pretraining or self.pretrained) and (self.hub or self.folder):
+            raise ValueError("`pretraining` and `pretrained` exclude `hub` and `folder`")
+        if not (self.hub or self.folder or self.pretraining or self.pretrained):
+            raise ValueError("needs one of `hub`, `folder`, `pretraining`, `pretrained`")
         return self
+
+    @property
+    def is_pretrained_here(self) -> bool:
+        return bool(self.pretraining and not self.pretrained)
+
+    @property
+    def own_folder(self) -> str | None:
+        """The folder of a checkpoint that is neither downloaded nor made here."""
+        return str(shipped.CHECKPOINT) if self.pretrained else self.folder
 
 
 class AdapterSection(Section):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -64,8 +64,40 @@ def pretrain(job: PretrainingJob) -> None:
     """
     if checkpoint.is_finished(job.out, {"spec": job.spec, "data": job.data}):
         return
-    family, settings = find_family(job.spec["family"]), job.settings
-    rows, dev = _read(job.corpora), _read(job.dev)
+    begun, dev = _begin(job), _read(job.dev)
+    family, tokenizer, model = begun.family, begun.tokenizer, begun.model
+    with float32_products("cpu"):
+        _optimise(model, job, begun.batches, family.shifted)
+        report = {
+            direction: evaluate(model.eval(), family, tokenizer, part, job.settings)
+            for direction, part in _tokenised(job, dev, tokenizer).items()
+        }
+    with files.atomic_folder(job.out) as folder:
+        checkpoint.write_checkpoint(model, family, tokenizer, folder)
+        checkpoint.write_manifest(folder, family, dev=report, dropped=begun.dropped, spec=job.spec, data=job.data)
+
+
+def first_losses(job: PretrainingJob, count: int) -> list[float]:
+    """The training losses of the first steps; nothing is written."""
+    begun = _begin(job)
+    optimizer, schedule = _optimizer(begun.model.train(), job.settings)
+    with float32_products("cpu"):
+        batches = (begun.batches[step][0] for step in range(count))
+        return [_step(begun.model, optimizer, schedule, one, begun.family.shifted)["loss"] for one in batches]
+
+
+class _Begun(NamedTuple):
+    """A pre-training before its first step; ``dropped``: pairs that are too long."""
+
+    family: Family
+    tokenizer: Any
+    model: Any
+    batches: Canvases | Continuations
+    dropped: int
+
+
+def _begin(job: PretrainingJob) -> _Begun:
+    family, settings, rows = find_family(job.spec["family"]), job.settings, _read(job.corpora)
     texts = (
         text
         for direction, pairs in rows.items()
@@ -79,16 +111,8 @@ def pretrain(job: PretrainingJob) -> None:
         **settings.model_dump(include={"width", "layers", "heads", "kv_heads", "ffn", "context", "seed"}),
     )
     pairs = data.join(list(_tokenised(job, rows, tokenizer).values()))
-    with float32_products("cpu"):
-        batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
-        _optimise(model, job, batches, family.shifted)
-        report = {
-            direction: evaluate(model.eval(), family, tokenizer, part, settings)
-            for direction, part in _tokenised(job, dev, tokenizer).items()
-        }
-    with files.atomic_folder(job.out) as folder:
-        checkpoint.write_checkpoint(model, family, tokenizer, folder)
-        checkpoint.write_manifest(folder, family, dev=report, dropped=pairs.dropped, spec=job.spec, data=job.data)
+    batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
+    return _Begun(family, tokenizer, model, batches, pairs.dropped)
 
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
@@ -132,14 +156,8 @@ def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, sett
 
 
 def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
-    """AdamW with warm-up, cosine decay and clipping at norm 1, from the last checkpoint in ``job.work``."""
-    from transformers import get_cosine_schedule_with_warmup
-
-    steps, settings = job.settings.steps, job.settings
-    optimizer = torch.optim.AdamW(
-        model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=settings.weight_decay, fused=True
-    )
-    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
+    """Clipped at norm 1, from the last checkpoint in ``job.work``."""
+    steps, (optimizer, schedule) = job.settings.steps, _optimizer(model, job.settings)
     state = _State(job, {"model": model, "optimizer": optimizer, "schedule": schedule})
     start = state.load()
     model.train()
@@ -151,6 +169,17 @@ def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations
             report(scalars)
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
                 state.save(step + 1)
+
+
+def _optimizer(model: Any, settings: Pretraining) -> tuple[Any, Any]:
+    """AdamW with its schedule: warm-up, then cosine decay."""
+    from transformers import get_cosine_schedule_with_warmup
+
+    optimizer = torch.optim.AdamW(
+        model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=settings.weight_decay, fused=True
+    )
+    warmup = math.ceil(settings.warmup * settings.steps)
+    return optimizer, get_cosine_schedule_with_warmup(optimizer, warmup, settings.steps)
 
 
 def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted: bool) -> dict[str, float]:

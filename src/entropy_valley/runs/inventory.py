@@ -294,7 +294,7 @@ class Inventory:
 
     def backbone(self, name: str, seed: int | None = None) -> str:
         """The file that stands for the checkpoint of a backbone's run; variants share it."""
-        if self.experiment.backbones[name].pretraining:
+        if self.experiment.backbones[name].is_pretrained_here:
             return f"{paths.backbone_folder(self.experiment, name, seed)}/{MANIFEST}"
         return self._path("backbones", f"{paths.checkpoint_of(self.experiment, name)}.json")
 

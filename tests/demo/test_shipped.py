@@ -1,0 +1,72 @@
+"""LLaDA-tiny as it comes with the package: whole, small, and what the command in its record makes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from entropy_valley import Translator, files, tables, tiny
+from entropy_valley.config import base_files, load_files, params
+from entropy_valley.data import build
+from entropy_valley.demo import pretraining, shipped
+from entropy_valley.demo.source import SOURCES
+from entropy_valley.errors import InputError
+from entropy_valley.model import checkpoint
+
+ORIGIN = shipped.origin()
+MADE = checkpoint.read_origin(shipped.CHECKPOINT)
+SENTENCES = {
+    "en-de": ("Delete the message.", "Löschen Sie die Nachricht."),
+    "en-zh": ("Delete the message.", "删除消息。"),
+    "zh-en": ("删除消息。", "Delete the message."),
+}
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return load_files([*base_files(), "config/findings.yaml"], tables.problems)
+
+
+def test_its_settings_are_those_of_the_config(experiment):
+    """If not, `make ship`."""
+    assert MADE["spec"] == json.loads(params.pretraining(experiment, "llada-tiny", 1))
+
+
+def test_its_files_are_those_that_were_made_together():
+    assert checkpoint.checkpoint_digest(shipped.CHECKPOINT) == ORIGIN["digest"]
+    for direction in SENTENCES:
+        assert files.read_json(shipped.adapter(direction) / "adapter.json")["backbone_digest"] == ORIGIN["digest"]
+
+
+def test_the_first_losses_of_its_pretraining_come_out_again(experiment, tmp_path):
+    """On any CPU, within 1e-4 of themselves: float32 sums in another order are some 1e-6 apart after five steps, and
+    products of bfloat16 factors 2e-3."""
+    paths = {"train": {}, "dev": {}}
+    for direction in MADE["spec"]["prompts"]:
+        pairs = build.corpus(json.loads(params.corpus(experiment, direction)), SOURCES)
+        for split, rows in zip(paths, pairs, strict=False):
+            paths[split][direction] = tmp_path / f"{direction}.{split}.jsonl"
+            files.write_jsonl(paths[split][direction], rows)
+    folders = dict.fromkeys(("out", "work", "logs"), tmp_path)
+    job = pretraining.PretrainingJob(MADE["spec"], paths["train"], paths["dev"], **folders, checkpoint_every=1)
+    assert job.data == MADE["data"]
+    assert pretraining.first_losses(job, len(ORIGIN["first_losses"])) == pytest.approx(ORIGIN["first_losses"], rel=1e-4)
+
+
+def test_it_is_small():
+    sizes = {path: path.stat().st_size for path in shipped.LLADA_TINY.rglob("*") if path.is_file()}
+    adapters = sum(size for path, size in sizes.items() if shipped.ADAPTER in str(path.relative_to(shipped.LLADA_TINY)))
+    assert adapters < 1e6 and sum(sizes.values()) < 4e6
+
+
+@pytest.mark.parametrize("direction", SENTENCES)
+def test_it_translates_at_once(direction):
+    source, expected = SENTENCES[direction]
+    (translation,) = Translator.load(**tiny(direction)).translate([source])
+    assert translation.text == expected
+
+
+def test_a_direction_that_it_does_not_know():
+    with pytest.raises(InputError, match="LLaDA-tiny has no adapter for 'de-fr'"):
+        tiny("de-fr")
