@@ -1,5 +1,5 @@
-# make demo | demo-full | demo-authors | findings | test | test-faults | test-cluster | nightly | lint | install | lock
-# clean | licences | ship
+# make demo | demo-full | demo-authors | findings | ship | install | lint | lock | licences | clean
+# make test | test-instructions | test-faults | test-cluster | nightly
 # make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 # The first of these that runs; any other by PYTHON=….
@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full demo-authors findings ship test test-faults test-cluster nightly lint lock clean licences audit-packages
+.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster nightly lint lock clean licences audit-packages
 
 install: $(INSTALLED)
 
@@ -89,6 +89,16 @@ endef
 # One worker more than the two cores it is tried on: some tests wait.
 test: install
 	python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --timeout 540
+
+# Tests of numbers, with fewer of the CPU's instruction sets: what another CPU rounds otherwise must not fail them.
+NUMERIC := tests/test_golden.py tests/test_products.py tests/demo/test_shipped.py tests/training/test_sft.py \
+	$(addprefix tests/decoding/test_,engine.py engine_properties.py prompts.py translations.py variable_length.py)
+test-instructions: export ATEN_CPU_CAPABILITY := default
+test-instructions: export MKL_ENABLE_INSTRUCTIONS := AVX2
+test-instructions: export ONEDNN_MAX_CPU_ISA := AVX2
+test-instructions: install
+	python -c 'import torch; assert torch.backends.cpu.get_cpu_capability() == "DEFAULT"'
+	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) --timeout 540
 
 # 60 kills, failed writes and races at random moments; ENTROPY_VALLEY_FAULT_SEED=2 chooses others. `make nightly` has
 # hundreds.
