@@ -28,7 +28,7 @@ def keep(results: Path, config: str) -> None:
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
 
-    if changes := git("status", "--porcelain", "--untracked-files=no"):
+    if changes := git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{RESULTS}"):
         raise SystemExit(f"Commit these first, so that the tables have a commit:\n{changes}")
     target = RESULTS / results.name
     shutil.rmtree(target, ignore_errors=True)
