@@ -15,6 +15,7 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.job import How
 from entropy_valley.decoding.translations import Shard
 from entropy_valley.errors import InputError
+from entropy_valley.provenance import read_record
 from entropy_valley.results import TRANSLATIONS, System
 
 BASE = {
@@ -226,9 +227,10 @@ def without_a_record(one):
 
 
 def a_copy(one):
-    for name in ("{}of2.jsonl", "{}of2.made.json"):
-        content = (one.folder / "shards" / name.format(0)).read_text()
-        (one.folder / "shards" / name.format(1)).write_text(content.replace("0of2", "1of2"))
+    shutil.copyfile(one.paths[0], one.paths[1])
+    first, second = (path.with_suffix(".made.json") for path in one.paths)
+    record = read_record(first)
+    dataclasses.replace(record, outputs={"1of2.jsonl": record.outputs["0of2.jsonl"]}).write(second)
 
 
 def with_a_record_that_fits(change):
@@ -238,9 +240,8 @@ def with_a_record_that_fits(change):
         text = change(one.paths[1].read_text())
         one.paths[1].write_text(text)
         place = one.paths[1].with_name("1of2.made.json")
-        record = files.read_json(place)
-        record["outputs"]["1of2.jsonl"] = {"digest": files.file_digest(one.paths[1]), "bytes": len(text)}
-        files.write_json(place, record)
+        outputs = {"1of2.jsonl": {"digest": files.file_digest(one.paths[1]), "bytes": len(text)}}
+        dataclasses.replace(read_record(place), outputs=outputs).write(place)
 
     return manipulate
 

@@ -81,6 +81,15 @@ def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, floa
     return {metric.name: _number(place, metric.name, system.get(metric.name)) for metric in metrics}
 
 
+def require_means(cells: Iterable[ScoredCell], metric: Metric) -> None:
+    """Raise :class:`InputError` for a cell whose system score in the main metric is not the mean of its sentences'."""
+    for cell in cells:
+        (system,), scores = system_scores(cell, [metric]).values(), sentences(cell, metric)
+        if not math.isclose(system, mean(scores), rel_tol=RESOLUTION, abs_tol=RESOLUTION):
+            problem = f"{metric.name} is {system}, but the mean of its rows is {mean(scores)}"
+            raise InputError(cell.within(header_path(cell.scores_file)), problem, REMEDY)
+
+
 def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
     rows, place = cell.segments(), cell.within(cell.scores_file)
