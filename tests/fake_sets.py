@@ -5,9 +5,12 @@ A cell is a ScoredCell, or what the params of a rule have of it: its coordinates
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from entropy_valley import files, provenance
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
@@ -15,6 +18,7 @@ from entropy_valley.stats.cells import ScoredCell
 
 Row = Mapping[str, Any]
 Cell = ScoredCell | Mapping[str, Any]
+METRIC = "comet22"  # whose mean over rows is the system's
 RULES = {TRANSLATIONS: "translate", SCORES: "score"}
 
 
@@ -29,11 +33,14 @@ def rows(cell: Cell, file: str) -> list[dict[str, Any]]:
 
 
 def put(cell: Cell, file: str, rows: Sequence[Row] | None = None, **entry: Any) -> None:
-    """Write rows of a cell in the place of its own, and keys of its entry in the header; None removes a key."""
+    """Write rows of a cell in the place of its own, and keys of its entry in the header; None removes a key. With rows
+    of scores, the score of the system is their mean."""
     cell = _cell(cell)
     path, system = Path(cell.path, file), system_of(cell)
     systems = _read(path) if path.is_file() else {}
     before, known = systems.get(system, ([], {}))
+    if file == SCORES and rows and all(METRIC in row for row in rows):
+        entry = {METRIC: float(np.mean([row[METRIC] for row in rows])), **entry}
     changed = {key: value for key, value in (known | entry).items() if value is not None and key not in System._fields}
     systems[system] = (before if rows is None else list(rows), changed)
     with provenance.made(RULES[file], _params(cell, file, list(systems)), [], [path]) as record:
@@ -59,8 +66,8 @@ def diagnose(cell: Cell, kind: str, content: Any) -> None:
 def change_params(path: str | Path, **settings: Any) -> None:
     """Overwrite params in the record of a file."""
     place = provenance.record_path(path)
-    record = files.read_json(place)
-    files.write_json(place, record | {"params": record["params"] | settings})
+    record = provenance.read_record(place)
+    dataclasses.replace(record, params=record.params | settings).write(place)
 
 
 def _cell(cell: Cell) -> ScoredCell:

@@ -157,3 +157,12 @@ def test_the_cache_is_in_the_users_cache_folder_unless_it_is_named(monkeypatch, 
     assert files.cache_folder() == tmp_path / "entropy-valley"
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "mine"))
     assert files.cache_folder() == tmp_path / "mine"
+
+
+def test_what_a_killed_writer_of_a_folder_left_is_removed(tmp_path):
+    for name in (".comet.abcd1234", ".comet.part", ".comet2.abcd1234"):
+        (tmp_path / name / "new").mkdir(parents=True)
+    (tmp_path / ".comet.lock").touch()
+    with files.atomic_folder(tmp_path / "comet") as new:
+        (new / "model").touch()
+    assert {path.name for path in tmp_path.iterdir()} == {"comet", ".comet.part", ".comet2.abcd1234", ".comet.lock"}

@@ -227,6 +227,7 @@ EXAMPLES = {
         (XLSX, about(["Annotator", "B" * 1000]), "is the form of B{200}…, by its sheet Pack"),
         (XLSX, cells(XFD1048576=" "), None),
         (XLSX, sheet(f"{ROWS}<row>{'<c/>' * 2**22}</row>"), "unpacks to more than 8,388,608 bytes"),
+        (XLSX, sheet(ROWS), "its sheet of ratings is empty"),
         (XLSX, sheet(ROWS, zipfile.ZIP_LZMA), "compressed in a way"),
         (XLSX, sheet(laughs()), "no spreadsheet .*limit on input amplification"),
         (XLSX, sheet(f'{ROWS}<row r="99999999999"><c r="A1"><v>1</v></c></row>'), "has no column ID, Source"),

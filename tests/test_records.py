@@ -31,7 +31,9 @@ def canvas(tmp_path, source):
 
 
 def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
-    assert files.read_json(canvas.with_name("canvas.made.json")) == {
+    written = files.read_json(canvas.with_name("canvas.made.json"))
+    assert written.pop("digest") == files.digest(written)
+    assert written == {
         "rule": "canvas",
         "path": str(canvas),
         "params": SPEC,
@@ -95,6 +97,23 @@ def test_a_damaged_record_is_named(canvas, content):
     record_path(canvas).write_text(content)
     with pytest.raises(InputError, match=r"canvas\.made\.json: is no record"):
         record_of(canvas)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"rule": "canvas"', '"rule": "other"'), ('"digest": "', '"digest": "0'), ("0.7", "0.6")]
+)
+def test_an_edited_record_is_named(canvas, old, new):
+    place = record_path(canvas)
+    place.write_text(place.read_text().replace(old, new))
+    with pytest.raises(InputError, match=r"canvas\.made\.json: was edited: its digest is [0-9a-f]{12}, .* was written"):
+        record_of(canvas)
+
+
+def test_a_record_whose_keys_are_numbers_is_as_it_was_written(tmp_path):
+    with made("canvas", SPEC, [], [tmp_path / "canvas.jsonl"]) as record:
+        files.write_text(tmp_path / "canvas.jsonl", "one\n")
+        record.facts["by length"] = {2: 0.5, 10: 1.0}
+    assert record_of(tmp_path / "canvas.jsonl").facts["by length"] == {"2": 0.5, "10": 1.0}
 
 
 def test_a_failed_job_leaves_the_old_record(canvas):

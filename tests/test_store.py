@@ -63,7 +63,9 @@ def test_values_name_the_code_that_wrote_them(tmp_path):
 
 
 def test_what_is_no_entry_is_ignored(tmp_path):
-    (tmp_path / "x.jsonl").write_text('[]\n{"key":1}\n\nnull\n{"key":"a","value":7}\n')
+    fill(tmp_path, a=7)
+    (shard,) = tmp_path.glob("*.jsonl")
+    shard.write_bytes(b'[]\n{"key":1}\n\nnull\n' + shard.read_bytes())
     assert Store(tmp_path).get("a") == 7
 
 
@@ -90,9 +92,38 @@ def test_a_damaged_value_is_no_answer_and_put_again(tmp_path):
     assert store.get("a") == Store(tmp_path).get("a") == {"tokens": [11, 12]}
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"value":0.7226', '"value":0.8226'),
+        ('"value":0.7226', '"value":NaN'),
+        ('{"key":"a"', '{"key":"c"'),
+        (',"sum":', ',"sun":'),
+        ('"}\n', '","value":0.8226}\n'),
+    ],
+    ids=["value", "no number", "key", "no sum", "second value"],
+)
+def test_an_edited_line_is_ignored_and_put_again(tmp_path, old, new):
+    fill(tmp_path, a=0.7226)
+    (shard,) = tmp_path.glob("*.jsonl")
+    assert old in shard.read_text()
+    shard.write_text(shard.read_text().replace(old, new))
+    fill(tmp_path, b=3)
+    store = Store(tmp_path)
+    assert (store.get("a"), store.get("b"), store.get("c")) == (None, 3, None)
+    store.put("a", 0.7226)
+    assert Store(tmp_path).get("a") == 0.7226
+
+
+def test_a_value_that_is_no_number_is_not_stored(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        fill(tmp_path, a=float("nan"))
+    assert Store(tmp_path).get("a") is None
+
+
 def test_many_shards_are_read_without_opening_all_at_once(tmp_path):
     for place in range(70):
-        (tmp_path / f"{place}.jsonl").write_text(f'{{"key":"{place}","value":{place}}}\n')
+        fill(tmp_path, **{str(place): place})
     with Store(tmp_path) as store:
         assert [store.get(str(place)) for place in (*range(70), 3)] == [*range(70), 3]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -386,10 +387,13 @@ def _no_text(path: Path, content: bytes, at: int) -> InputError:
 def atomic_folder(folder: str | Path) -> Iterator[Path]:
     """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed.
 
-    A kill between the two steps of the replacement leaves no folder, and the job makes it again.
+    A kill between the two steps of the replacement leaves no folder, and the job makes it again. A folder has one
+    writer at a time: what earlier, killed ones left beside it is removed.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in filter(Path.is_dir, folder.parent.glob(f".{glob.escape(folder.name)}.{'?' * 8}")):  # mkdtemp's names
+        shutil.rmtree(left)
     with naming(folder):
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
         try:

@@ -65,8 +65,8 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
     except InputError:
         raise
     except ValidationError as error:
-        problems = [": ".join([*map(str, item["loc"]), item["msg"]]) for item in error.errors()]
-        raise InputError(place, "; ".join(problems), _GUIDE) from None
+        remedy = _GUIDE if is_own(plugin) else "`entropy-valley schema` prints every key."
+        raise InputError(place, "; ".join(map(_refused, error.errors())), remedy) from None
     except Exception as error:
         raise UserCodeError(place, f"{type(error).__name__}: {error}", _GUIDE) from error
     if missing := [part for part in parts if not hasattr(instance, part)]:
@@ -74,9 +74,17 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
     return instance
 
 
+def _refused(item: Mapping[str, Any]) -> str:
+    """What pydantic says of a setting, with its name and its value."""
+    message, name = item["msg"].replace("Input should", "must", 1), ".".join(map(str, item["loc"]))
+    value = "" if item["type"] == "missing" else f" = {errors.brief(item['input'], 60)}"
+    return f"{name}{value}: {message}" if name else message
+
+
 def is_own(plugin: object) -> bool:
-    """Whether the class of a plug-in is a user's own."""
-    return type(plugin).__module__.partition(".")[0] != __name__.partition(".")[0]
+    """Whether a plug-in, an instance or its class, is a user's own."""
+    kind = plugin if isinstance(plugin, type) else type(plugin)
+    return kind.__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """What a result was made from: a record beside it, which its job writes last.
 
 The record of ``train.jsonl`` is ``train.made.json``, that of the rows of a set is their header: the rule and its
-params, the path of the result, the digest of every input, digest and size of every output. Only a header is an output
-of a rule itself. By the records alone :func:`faults` tells what is a copy of another result, and what was made from
-files that are others by now; the audit and all tables ask it.
+params, the path of the result, the digest of every input and every output, and a digest of all this. Only a header is
+an output of a rule itself. :func:`faults` compares records with files and with each other: it tells what was edited,
+what is a copy of another result, and what was made from files that are others by now; the audit and all tables ask it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings o
 HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
 COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training")  # its folders that make numbers
+SHORT = 12  # hex digits of a digest in print
+_AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # in a whole folder: for people, who may edit it
 
 
@@ -35,7 +37,7 @@ CARD = "README.md"  # in a whole folder: for people, who may edit it
 class Record:
     """``path`` is the first output as its job called it: of a set it names direction, backbone, seed and set.
     ``inputs`` has digests by path; ``outputs`` has ``digest`` and ``bytes`` by file name; ``facts`` is whatever else a
-    job says about its result."""
+    job says about its result. In its file it has its own ``digest``, too: that of all else."""
 
     rule: str
     path: str
@@ -47,6 +49,10 @@ class Record:
     def matches(self, params: Any) -> bool:
         """Whether it was made by these params, given as values or as JSON text."""
         return self.params == (json.loads(params) if isinstance(params, str) else params)
+
+    def write(self, place: Path) -> None:
+        content = json.loads(files.canonical(dataclasses.asdict(self)))  # as it is read: its keys are texts
+        files.write_json(place, content | {"digest": files.digest(content)})
 
     @property
     def text(self) -> str:
@@ -60,16 +66,21 @@ def record_path(path: str | Path) -> Path:
 
 
 def read_record(place: Path) -> Record | None:
-    """The record in a file, read once while it stays; None without one. Raises InputError for anything else."""
+    """The record in a file, read once while it stays; None without one. Raises InputError for anything else, and for
+    one that was edited."""
     return _record(place, files.version(place)) if place.is_file() else None
 
 
 @functools.lru_cache(maxsize=4096)
 def _record(place: Path, version: files.Version) -> Record:
     try:
-        return Record(**json.loads(place.read_bytes()))
-    except (ValueError, TypeError):  # no JSON, or not these keys
-        raise InputError(place, "is no record of a result", "Remove the result beside it and run again.") from None
+        content = json.loads(place.read_bytes())
+        written, record = content.pop("digest"), Record(**content)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # no JSON, or not these keys
+        raise InputError(place, "is no record of a result", _AGAIN) from None
+    if written != (digest := files.digest(content)):
+        raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written!s:.{SHORT}} was written", _AGAIN)
+    return record
 
 
 def record_of(path: str | Path) -> Record | None:
@@ -102,9 +113,8 @@ class Fault(NamedTuple):
 def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
     """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is one of its outputs.
 
-    It may be a copy from another place. Its files may have another size than they were written with. It may have been
-    made from files that were made again since, or edited if they are a user's own. Inputs that were moved away are not
-    missed. The content of a result is not read again.
+    It may be a copy from another place. Its files may have been edited. It may have been made from files that were made
+    again since, or edited if they are a user's own. Inputs that were moved away are not missed.
     """
     if not f"/{record_path(record.path)}".endswith(f"/{record_path(first).relative_to(root)}"):
         yield Fault(f"is a copy of {record.path}")
@@ -113,16 +123,22 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
         path = first.parent / output
         if not path.is_file():
             yield Fault(f"has no {output} any more")
-        elif (size := path.stat().st_size) != written["bytes"]:
-            yield Fault(f"{output} has {size} bytes; {written['bytes']} were written")
+        elif (digest := _digest(path, files.version(path))) != written["digest"]:
+            yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
     for path, digest, is_result in _inputs(record, first, root):
         if not is_result:
-            if path.is_file() and files.kept_digest(path) != digest:
+            if path.is_file() and _digest(path, files.version(path)) != digest:
                 yield Fault(f"{path} was edited after it", path)
         elif described := _described(path):
             current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
             if current != digest:
                 yield Fault(f"{path.name} was made again after it", path)
+
+
+@functools.cache
+def _digest(path: Path, version: files.Version) -> str:
+    """The digest of a file, read once while it stays."""
+    return files.kept_digest(path)
 
 
 def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
@@ -162,7 +178,8 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
             continue
         seen |= {first, path}
         for fault in faults(first, record, root):
-            raise InputError(path, fault.text, "`entropy-valley audit` lists what to make again; remove copies.")
+            remedy = "`entropy-valley audit` lists what to make again; remove what was edited or copied, and run again."
+            raise InputError(path, fault.text, remedy)
         if record.rule not in REPORTS:
             codes.setdefault(record.rule, Counter()).update(record.facts.get("codes", ()))
             queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
@@ -217,7 +234,7 @@ def made(
     for path in written:
         content = {"digest": files.file_digest(path), "bytes": path.stat().st_size}
         record.outputs[str(path.relative_to(place.parent))] = content
-    files.write_json(place, dataclasses.asdict(record))
+    record.write(place)
 
 
 # --- In which keys the params of two jobs, or two configs, differ.

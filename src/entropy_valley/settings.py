@@ -122,6 +122,8 @@ def _folder(path: str) -> str:
         raise ValueError("no braces, control characters, or spaces at its ends can be in this folder's name")
     if path.startswith(("-", "~")):
         raise ValueError("this folder's name cannot begin with - or ~; write the path out")
+    if file := next((one for one in (Path(path), *Path(path).parents) if one.is_file()), None):
+        raise ValueError(f"{'this' if file == Path(path) else file} is a file; name a folder, which may be a new one")
     parts = Path(os.path.relpath(path or ".")).parts
     if {*parts} <= {".."} or parts[0] in PROJECT:
         raise ValueError("is or holds a folder of this repository; give one of its own, such as results/mine")
@@ -141,7 +143,8 @@ Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(uniqu
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Limits = Annotated[tuple[PositiveInt, PositiveInt], AfterValidator(_ascending)]
-Ratios = Annotated[list[Rate], Field(min_length=1), AfterValidator(unique)]
+CanvasRatio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]  # slots for each token of the source
+Ratios = Annotated[list[CanvasRatio], Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]
 AnyNames = Annotated[list[Name], AfterValidator(unique)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -1,8 +1,8 @@
 """A store of finished values by content key, so that nothing is computed twice.
 
-A folder of shards, JSON Lines of ``{"key": …, "value": …}``. Each writer has its own shard, so no locks are needed and
-network file systems are safe. A line that does not parse, such as the last one after a kill, is ignored, and so is what
-is no regular file. Deleting the folder only costs time.
+A folder of shards, JSON Lines of ``{"key": …, "value": …, "sum": …}``. Each writer has its own shard, so no locks are
+needed and network file systems are safe. A line whose sum is not that of its key and value, such as the last one after
+a kill or an edited one, is ignored, and so is what is no regular file. Deleting the folder only costs time.
 
 At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for. The
 name of a shard ends with the digest of the code that wrote it.
@@ -22,6 +22,7 @@ from entropy_valley import files, machine
 from entropy_valley.provenance import code_digest
 
 _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
+_SUM = b',"sum":"'  # what stands before its sum
 _OPEN = 64  # shards that are open at once
 
 
@@ -51,7 +52,7 @@ class Store:
         if key not in self._lines:
             return None
         try:
-            value = json.loads(self._read(self._lines[key]))["value"]
+            value = _value(self._read(self._lines[key]))
         except (ValueError, LookupError, RecursionError):  # a damaged line
             return None
         self.codes.add(self._lines[key].shard.stem.rpartition("-")[2])
@@ -63,7 +64,8 @@ class Store:
         if self._folder is None:
             return
         lines, shard = self._lines, self._open()
-        line = f'{{"key":{json.dumps(key)},"value":{files.canonical(value)}}}\n'.encode()
+        content = f'{{"key":{json.dumps(key)},"value":{files.canonical(value)}'.encode()
+        line = _summed(content)
         lines[key] = _Location(Path(shard.name), shard.tell(), len(line))
         with files.naming(Path(shard.name)):
             shard.write(line)
@@ -116,3 +118,15 @@ class Store:
             name = f"{began:020d}-{writer}-{code_digest()}.jsonl"
             self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard
+
+
+def _summed(content: bytes) -> bytes:
+    """The line of a key and a value: these, and the first digits of their digest."""
+    return content + _SUM + files.bytes_digest(content)[:8].encode() + b'"}\n'
+
+
+def _value(line: bytes) -> Any:
+    """The value of a line. Raises ValueError for a line with another sum than it was written with."""
+    if line != _summed(line.rpartition(_SUM)[0]):
+        raise ValueError("wrong sum")
+    return json.loads(line)["value"]

@@ -97,14 +97,14 @@ def test_the_files_have_each_cell_and_say_why(results, command):
     assert rows[0] == ["llada-tiny", "en-zh", "1", "grammar", "oracle", "med", "32", "", "done", "", "", ""]
     stale = [row for row in rows if row[8] != "done"]
     assert stale[0][:7] == ["llada-tiny", "en-zh", "2", "grammar", "oracle", "med", "32"]
-    assert stale[0][8:10] == ["stale", "score"] and stale[0][10].startswith("scores.jsonl has 0 bytes; ")
-    assert "scores.jsonl has 0 bytes" in Path("results/demo/audit/matrix.html").read_text()
+    assert stale[0][8:10] == ["stale", "score"] and stale[0][10].startswith("scores.jsonl was edited: its digest is ")
+    assert "scores.jsonl was edited" in Path("results/demo/audit/matrix.html").read_text()
 
 
 def test_some_cells_are_listed_on_request_and_no_file_is_written(results, command):
     LOST.write_text("")
     _, text = command("--state", "stale")
-    assert text.count("scores.jsonl has 0 bytes") == 4 and text.endswith("3 cells: 0 done, 3 stale, 0 missing\n")
+    assert text.count("scores.jsonl was edited") == 4 and text.endswith("3 cells: 0 done, 3 stale, 0 missing\n")
     _, text = command("--method", "ratio", "--direction", "en-de", "--cells")
     assert text.endswith("3 cells: 3 done, 0 missing\n")
     assert not Path("results/demo/audit").exists()

@@ -150,8 +150,15 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
         (["--length", "ev_line"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
-        (["--length", "ratio", "--ratios", "0.5", "0.6"], "ratios"),
-        (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found"),
+        (
+            ["--length", "ratio", "--ratios", "0.5", "0.6"],
+            "--ratios: ratio: ratios = [0.5, 0.6]: must be a valid number",
+        ),
+        (["--ratios", "0"], "--ratios: ev: ratios.0 = 0.0: must be greater than 0. Give numbers above 0"),
+        (["--length", "ratio", "--ratios", "1e308"], "--ratios: ratio: ratios = 1e+308: must be less than or equal to"),
+        (["--ratios", "nan"], "--ratios: ev: ratios.0 = nan: must be"),
+        (["--steps", "0"], "argument --steps: '0' is no number of 1 or more"),
+        (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found. Name the folder of an adapter"),
         (["--prompt", "no place"], "{src} 0 times"),
         (["--order", "medd"], "medd"),
         (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),
@@ -161,3 +168,4 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
 def test_what_cannot_be_is_said_before_a_line_is_read(translate, options, message):
     found, said, status = translate([SOURCES[0]], *options)
     assert (found, status) == ([], 2) and message in said
+    assert "backbone: mine" not in said  # which is said when the model is loaded

@@ -12,6 +12,7 @@ import pytest
 
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.matrix import Cell, Run, all_cells
+from entropy_valley.files import bytes_digest
 from entropy_valley.runs.audit import DONE, MISSING, STALE, Audit, against
 from entropy_valley.runs.inventory import Inventory
 
@@ -29,6 +30,7 @@ SMALL = {
 RUN = Run("en-zh", "llada-tiny", 1)
 EV = Cell(RUN, "grammar", "ev", "med", 32)
 SET = Path("results/demo/en-zh/llada-tiny/seed1/matrix")
+NOTHING = bytes_digest(b"")[:12]
 GRID = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8]}}}}
 RANK = {"training": {"lora": {"rank": 16}}}
 
@@ -144,14 +146,21 @@ def test_other_scores_are_stale_in_the_scores_alone(small, inventory):
 
 
 def test_damage_is_stale(small, inventory):
-    """A file that is lost, or of another size; a record that cannot be read, or is not there."""
+    """A file that is cut, or has another content of the same size; a record that cannot be read, was edited, or is not
+    there."""
     scores = SET / "scores.jsonl"
     content, header = scores.read_bytes(), scores.with_suffix(".json").read_bytes()
+    known = bytes_digest(content)[:12]
     scores.write_bytes(b"")
-    assert reasons(small()) == [STALE, ("score", f"scores.jsonl has 0 bytes; {len(content)} were written")]
+    edited = f"scores.jsonl was edited: its digest is {NOTHING}, {known} was written"
+    assert reasons(small()) == [STALE, ("score", edited)]
+    scores.write_bytes(content[::-1])
+    assert reasons(small())[1][1].startswith("scores.jsonl was edited: its digest is ")
     scores.write_bytes(content)
     scores.with_suffix(".json").write_text('{"rule": "score"')
-    assert reasons(small()) == [STALE, ("score", f"its record {SET}/scores.json cannot be read")]
+    assert reasons(small()) == [STALE, ("score", f"its record {SET}/scores.json is no record of a result")]
+    scores.with_suffix(".json").write_bytes(header.replace(b'"rule": "score"', b'"rule": "other"'))
+    assert reasons(small())[1][1].startswith(f"its record {SET}/scores.json was edited: its digest is ")
     scores.with_suffix(".json").write_bytes(header)
     adapter = SET.parent / "adapter" / "adapter.made.json"
     adapter.unlink()

@@ -232,12 +232,44 @@ def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
             read()
 
 
-@pytest.mark.parametrize(("written", "read"), [("032", 26), ("1:04", 64), ("1:30.5", 90.5), ("-017", -15)])
+@pytest.mark.parametrize(
+    ("written", "read"), [("032", 26), ("1:04", 64), ("1:30.5", 90.5), ("-017", -15), ("0x20", 32), ("0b11", 3)]
+)
 def test_a_number_that_yaml_does_not_read_as_decimal_is_refused(tmp_path, written, read):
     path = tmp_path / "numbers.yaml"
     path.write_text(f"matrix:\n  steps: [0, 32, {written}]\n")
     with pytest.raises(InputError, match=rf"numbers\.yaml:2: YAML reads {written} as {read}\. Write it in decimal"):
         load_files([path])
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("1" * 5000, r"1{40}… cannot be read \(Exceeds the limit .*value has 5000 digits"),
+        ("2001-99-99", r"2001-99-99 cannot be read \(month must be"),
+        ("[" * 5000, "lists or blocks are nested more than 50 deep"),
+        ("[" * 5000 + "]" * 5000, "lists or blocks are nested more than 50 deep"),
+        ("[" * 100_000 + "]" * 100_000, "lists or blocks are nested more than 50 deep"),
+    ],
+    ids=["digits", "date", "open lists", "lists", "many lists"],
+)
+def test_a_value_that_cannot_be_read_is_named_with_its_line(tmp_path, written, problem):
+    path = tmp_path / "values.yaml"
+    path.write_text(f"matrix:\n  steps: {written}\n")
+    with pytest.raises(InputError, match=rf"values\.yaml:2: {problem}.*\. Correct this line\.$"):
+        load_files([path])
+
+
+@pytest.mark.parametrize("folder", ["a.yaml", "a.yaml/results"])
+def test_results_are_no_file(load, tmp_path, folder):
+    (tmp_path / "a.yaml").write_text("device: cpu\n")
+    with pytest.raises(InputError, match=r"results = .*: (this|.*a\.yaml) is a file; name a folder"):
+        load({"results": str(tmp_path / folder)})
+
+
+def test_a_ratio_of_slots_to_tokens_has_a_bound(load):
+    with pytest.raises(InputError, match=r"length_methods\.ev\.ratios\.0 = 1e\+308: must be less than or equal to 100"):
+        load({"length_methods": {"ev": {"ratios": [1e308]}}})
 
 
 def test_files_that_are_no_config(tmp_path):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import fake_chain
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.files import read_json, write_json
-from entropy_valley.provenance import record_path
+from entropy_valley.provenance import read_record, record_path
 from entropy_valley.runs.audit import STALE, Audit, versions
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
@@ -96,6 +96,32 @@ def test_what_a_table_refuses_is_stale_in_the_audit(inventory, kind):
     assert error.value.problem in {text for _, text in stale(inventory)}
 
 
+EDITS = {  # a table, and a file that it reads
+    "rows of scores": ("tables/main", SEED1 / "matrix/scores.jsonl"),
+    "rows of translations": ("tables/main", SEED1 / "matrix/translations.jsonl"),
+    "a header of scores": ("tables/main", SEED1 / "matrix/scores.json"),
+    "a header of translations": ("tables/main", SEED1 / "matrix/translations.json"),
+    "token counts": ("tables/coverage", ROOT / "en-zh/llada-tiny/tokens/mine.jsonl"),
+    "diagnostics": ("figures/entropy_valley", SEED1 / "diagnostics.json"),
+    "a test set": ("tables/coverage", ROOT / "corpus/en-zh/test/mine.jsonl"),
+    "the file of an adapter": ("tables/hyperparams", SEED2 / "adapter/adapter.json"),
+    "a record": ("tables/hyperparams", SEED2 / "adapter/adapter.made.json"),
+    "the numbers of another table": ("tables/paper_comparison", ROOT / "tables/main.csv"),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edit_that_keeps_the_size_is_refused_and_stale(inventory, what):
+    table, path = EDITS[what]
+    ancestry(inventory, table)
+    content = path.read_text()
+    place = content.index("results")  # a text of each of these files
+    path.write_text(f"{content[:place]}resulst{content[place + 7 :]}")
+    with pytest.raises(InputError, match=rf"{path.name}.* was edited: its digest is .* was written\. ") as error:
+        ancestry(inventory, table)
+    assert any(error.value.problem in text and path.name in text for _, text in stale(inventory))
+
+
 def test_a_copy_is_told_with_the_place_it_is_from(inventory):
     MANIPULATIONS["scores of another seed"](inventory)
     assert ("score", f"is a copy of {SEED2}/matrix/scores.jsonl") in stale(inventory)
@@ -110,8 +136,8 @@ def test_a_folder_of_results_may_be_moved(inventory):
 def test_the_code_that_made_results(inventory):
     """A set whose job ran with edited code, and an adapter without a record, are told below the table."""
     header = SEED1 / "matrix/translations.json"
-    content = read_json(header)
-    write_json(header, content | {"facts": content["facts"] | {"codes": ["e" * 32]}})
+    record = read_record(header)
+    replace(record, facts=record.facts | {"codes": ["e" * 32]}).write(header)
     (SEED2 / "adapter/adapter.made.json").unlink()
     code, bare = (note.text for note in notes.made_by(ancestry(inventory)))
     assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code

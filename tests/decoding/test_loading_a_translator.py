@@ -104,6 +104,10 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
     [
         ({"ratios": None}, "'ev': needs ratios: .* entropy_valley.released"),
         ({"method": make_method("ratio", {"ratios": 1.0})}, "ratios: the length method has its own"),
+        ({"ratios": [0.8, 0]}, "'ev': ratios.1 = 0: must be greater than 0. `entropy-valley schema`"),
+        ({"ratios": [1e308]}, r"'ev': ratios.0 = 1e\+308: must be less than or equal to 100"),
+        ({"steps": 0}, "steps: 0, not a number of 1 or more"),
+        ({"order": "medd"}, "reveal order 'medd': unknown"),
         ({"method": "oracle"}, "'oracle': needs the reference"),
         ({"method": "ev_line"}, "'ev_line': is fitted to training pairs"),
         ({"method": "evv"}, "Did you mean ev?"),
@@ -122,6 +126,7 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
 )
 def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch, arguments, message):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("entropy_valley.model.load.load_backbone", lambda *_, **more: pytest.fail("it was loaded"))
     for name in ("dream", "llama3"):
         ignore = shutil.ignore_patterns(checkpoint.MANIFEST)
         shutil.copytree(checkpoints / name, tmp_path / name, ignore=ignore)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import pytest
 from bench import LEDGERS, killed_at_the_sixth_result, started
@@ -14,6 +15,7 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.job import How
 from entropy_valley.decoding.translations import Shard
 from entropy_valley.errors import InputError
+from entropy_valley.provenance import read_record
 from entropy_valley.results import TRANSLATIONS, System
 
 BASE = {
@@ -188,6 +190,85 @@ def test_more_shards_than_sentences_are_the_whole(together, fresh):
     assert not paths[-1].read_bytes()
     translations.write(spec_of(), fresh.how, testsets, fresh.folder / TRANSLATIONS, paths)
     assert (fresh.folder / TRANSLATIONS).read_bytes() == translated.out.read_bytes()
+
+
+@pytest.fixture
+def sharded(fresh):
+    """Two shards of a small set: the folder, its spec, and a function that puts them together."""
+    cells = [System("small", method, "med", 4) for method in ("ratio", "ev")]
+    spec, testset = spec_of(cells, {}), fresh.folder / "small.jsonl"
+    shutil.copyfile(fresh.data / "small.jsonl", testset)
+    fresh.paths = [fresh.folder / "shards" / f"{number}of2.jsonl" for number in range(2)]
+    for path in fresh.paths:
+        translations.write_shard(spec, fresh.how, [testset], path)
+    fresh.spec, fresh.testset, fresh.out = spec, testset, fresh.folder / TRANSLATIONS
+    fresh.merge = lambda: translations.write(spec, fresh.how, [testset], fresh.out, list(map(str, fresh.paths)))
+    return fresh
+
+
+def of_another_seed(one):
+    """Both files of a shard of another adapter, in the place of the second one."""
+    other = one.spec | {"made_from": {"adapter": "that of seed 2"}}
+    translations.write_shard(other, one.how, [one.testset], one.paths[1])
+
+
+def of_another_testset(one):
+    rows = files.read_jsonl(one.testset)
+    files.write_jsonl(one.testset, rows[1:] + rows[:1])
+
+
+def exchanged(one):
+    rows = one.paths[1].read_text().splitlines(keepends=True)
+    one.paths[1].write_text("".join(rows[::-1]))
+
+
+def without_a_record(one):
+    one.paths[1].with_name("1of2.made.json").unlink()
+
+
+def a_copy(one):
+    shutil.copyfile(one.paths[0], one.paths[1])
+    first, second = (path.with_suffix(".made.json") for path in one.paths)
+    record = read_record(first)
+    dataclasses.replace(record, outputs={"1of2.jsonl": record.outputs["0of2.jsonl"]}).write(second)
+
+
+def with_a_record_that_fits(change):
+    """A manipulation, and then a digest in the record that hides it: the ids are still compared."""
+
+    def manipulate(one):
+        text = change(one.paths[1].read_text())
+        one.paths[1].write_text(text)
+        place = one.paths[1].with_name("1of2.made.json")
+        outputs = {"1of2.jsonl": {"digest": files.file_digest(one.paths[1]), "bytes": len(text)}}
+        dataclasses.replace(read_record(place), outputs=outputs).write(place)
+
+    return manipulate
+
+
+@pytest.mark.parametrize(
+    ("manipulate", "problem"),
+    [
+        (of_another_seed, r"1of2\.jsonl: was made with other params: made_from\.adapter: .*seed 2"),
+        (of_another_testset, r"0of2\.jsonl: was made from another small\.jsonl"),
+        (exchanged, r"1of2\.jsonl: is not the file that its record 1of2\.made\.json describes"),
+        (without_a_record, r"1of2\.jsonl: has no record"),
+        (a_copy, r"1of2\.jsonl: small ratio med-T4: id 'small0' where 'small1' is due"),
+        (
+            with_a_record_that_fits(lambda text: text.replace('"small3"', '"small5"')),
+            r"1of2\.jsonl: small ratio med-T4: id 'small5' where 'small3' is due",
+        ),
+        (
+            with_a_record_that_fits(lambda text: text[: text.rindex("{", 0, -1)].rpartition('{"testset"')[0]),
+            r"1of2\.jsonl: small ev med-T4: id 'no sentence' where 'small\d+' is due",
+        ),
+    ],
+)
+def test_what_does_not_belong_is_not_put_together(sharded, manipulate, problem):
+    manipulate(sharded)
+    with pytest.raises(InputError, match=problem):
+        sharded.merge()
+    assert not sharded.out.exists()
 
 
 def test_a_killed_job_goes_on_where_it_was(together, fresh, monkeypatch):

@@ -10,6 +10,7 @@ from bench import with_turn_end
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.inputs import distractors
 from entropy_valley.decoding.translator import Translator
+from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
@@ -28,6 +29,19 @@ def test_it_gives_algorithm_1(backbone):
         assert translation.length == min(sorted(means), key=means.__getitem__)
         _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
         assert translation.text == prompt.text(text)
+
+
+@pytest.mark.parametrize("source", [None, 7, ["a"]])
+def test_what_is_no_text_is_named(backbone, source):
+    translator = Translator(backbone, Prompt("{src}", backbone.tokenizer), make_method("ev", {"ratios": RATIOS}))
+    with pytest.raises(InputError, match=r"sources: sentence 2 is .*, not a text\. Give a list of texts"):
+        translator.translate([SOURCES[0], source])
+
+
+def test_no_steps_are_an_error(backbone):
+    method = make_method("ev", {"ratios": RATIOS})
+    with pytest.raises(InputError, match="steps: 0, not a number of 1 or more"):
+        Translator(backbone, Prompt("{src}", backbone.tokenizer), method, steps=0).translate(SOURCES)
 
 
 def test_a_text_ends_before_the_end_of_a_turn(llada):

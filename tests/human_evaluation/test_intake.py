@@ -90,6 +90,17 @@ def test_full_width_digits_decimals_and_case(made, sheet):
     assert (one.adequacy["a"], one.fluency["a"], one.adequacy["b"], one.preference) == (4, 3, 2, "tie")
 
 
+@pytest.mark.parametrize("digit", ["⁴", "₄", "④", "𝟒", "٤"])
+def test_other_digits_are_no_ratings(made, sheet, digit):
+    assert f"F2: Adequacy A (1-5) is '{digit}'; 1, 2, 3, 4, 5 are possible" in problems(sheet(F2=digit), made)
+
+
+def test_an_empty_workbook_is_no_form(made, tmp_path):
+    path = tmp_path / "en-zh.A.xlsx"
+    openpyxl.Workbook().save(path)
+    assert f"{path}: its sheet of ratings is empty. Ask the annotator for the filled form" in problems(path, made)
+
+
 def test_every_problem_is_listed_with_its_cell(made, sheet):
     last = len(made[0].rows) + 1
     path = sheet(F2=6, G2=None, J3="C", B4="another source", A5=made[0].rows[0].id, **{f"F{last}": 3})

@@ -60,7 +60,7 @@ def finish(job, **facts):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
     record = Record(job.rule, job.outputs[0], json.loads(job.spec), {}, {}, facts)
-    files.write_json(record_path(job.outputs[0]), dataclasses.asdict(record))
+    record.write(record_path(job.outputs[0]))
 
 
 def planned_paper():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from fake_sets import put, rows
 from fake_texts import write_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS
 from entropy_valley.stats.cells import Params
 from entropy_valley.tables.cases import BEYOND, FIELDS, KEPT, RULES, WIN, cases, chosen, curve
 from entropy_valley.tables.coverage import NUMBERS, PLACEHOLDERS
@@ -48,6 +51,17 @@ def test_a_larger_share_that_is_kept_comes_before_a_larger_score(tmp_path):
     whole = {**ORG, "ev": ("#PRS_ORG##DATE#", 0.625)}
     rows = found(tmp_path, {"ev": ("", 0.9)}, half, whole, {**whole, "ev": ("#DATE##PRS_ORG#", 0.6875)})
     assert rows.set_index("case")["id"].to_dict() == {WIN: "t0", KEPT: "t3"}
+
+
+def test_a_sentence_without_entropies_is_named(tmp_path):
+    params = write_cases(tmp_path, {}, {})
+    (ev,) = (cell for cell in params["cells"] if cell["method"] == "ev")
+    texts = rows(ev, TRANSLATIONS)
+    put(ev, TRANSLATIONS, [texts[0], {**texts[1], "canvas": {**texts[1]["canvas"], "scores": []}}])
+    with pytest.raises(
+        InputError, match=r"translations\.jsonl: test ev med-T8: sentence 't1' has 0 entropies of 3 cand"
+    ):
+        cases(Params(params))
 
 
 def test_numbers_count_where_there_are_no_placeholders(tmp_path):

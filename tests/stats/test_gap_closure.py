@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import math
 
+import fake_results
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.stats.closure import gap_closure, gap_closures, sample_std
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.closure import gap_closure, gap_closures, sample_std, summarise
+from entropy_valley.tables.systems import study
 
 
 def test_the_share_of_each_run_then_mean_and_sample_deviation():
@@ -33,6 +36,20 @@ def test_runs_without_a_gap_are_left_out_and_counted():
     assert closure["gap_closure_mean"] == pytest.approx(0.5)
     assert math.isnan(closure["gap_closure_std"])
     assert closure["gap_closure_runs"] == 1
+
+
+@pytest.mark.parametrize(("ahead", "counted"), [(0.05, 2), (0.001, 0), (-0.05, 0)])
+def test_a_gap_within_its_noise_is_not_available_in_any_metric(tmp_path, ahead, counted):
+    """Of all tables of means, and of studies; 0.001 is about a third of a standard error over these sentences."""
+    comet = {"oracle": 0.85 + ahead, "ratio": 0.85, "ev": 0.85}
+    params = fake_results.write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1, 2)}, comet=comet)
+    ratio = [cell for cell in Params(params).cells if cell.method == "ratio"]
+    closures = summarise(Params(params).cells, fake_results.METRICS[:2])
+    assert set(closures["gap_closure_runs"]) == {counted}
+    assert all(math.isnan(mean) != bool(counted) for mean in closures["gap_closure_mean"])
+    runs = study(Params(params | {"columns": ["closure"], "against": ["ev", "med", 8]}))
+    runs = runs[runs["statistic"] == "run"]
+    assert set(runs["closure"].isna()) == {not counted} and len(runs) == 3 * len(ratio)
 
 
 def test_one_run_has_no_deviation():

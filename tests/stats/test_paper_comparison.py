@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -61,6 +63,13 @@ def verdict(params, label, metric, **named):
 )
 def test_a_value_is_judged_by_the_spread_of_runs(params, metric, system, expected):
     assert verdict(params, "tab:main", metric, system=system, direction="en-zh") == expected
+
+
+def test_a_number_of_one_run_has_no_deviation_but_is_judged_by_that_of_all(params):
+    place = {"label": "tab:full_significance", "metric": "comet_lead", "direction": "zh-en", "system": "ev-ratio"}
+    for run, verdict_of_run in (("run A", "equal"), ("run B", "within")):
+        (found,) = rows(params, kind="value", setting=run, **place).to_dict("records")
+        assert found["verdict"] == verdict_of_run and math.isnan(found["ours_std"])
 
 
 def test_bounds_hold_or_fail_and_runs_are_seeds(params):
@@ -186,4 +195,4 @@ def test_several_runs_stand_for_their_mean_and_deviation():
     columns = {"direction": "en-zh", "testset": "wmt22", "backbone": "llada-8b", "first": "oracle", "second": "ratio"}
     frame = pd.DataFrame([{**columns, "seed": f"{seed}", "delta": f"0.{seed}"} for seed in (1, 2, 3)])
     tables = {"full_significance": TableRows(frame, {}, "comet22", 32, [1])}
-    assert ours(number, tables) == (pytest.approx(0.2), pytest.approx(0.1))
+    assert ours(number, tables)[:2] == (pytest.approx(0.2), pytest.approx(0.1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from making import made
 
-from entropy_valley import files, tables
+from entropy_valley import files, provenance, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.tables.config_tables import PromptsTable, trainings
 
@@ -21,11 +21,10 @@ def write_adapters(root):
         path = root / f"{direction}.{backbone}.json"
         training = {"betas": [0.9, 0.95], "learning_rate": rate, "epochs": None, "lora": {"rank": 8}}
         spec = {"training": training, "precision": "float32"} if rate else {}
-        files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
-        log = root / f"{direction}.{backbone}.run.json"
-        if direction == "en-zh":
-            files.write_json(log, {"device": "NVIDIA H20"})
-        runs.append({"path": str(path), "log": str(log), "backbone": backbone, "direction": direction, "seed": seed})
+        with provenance.made("train", {}, [], [path]) as record:
+            files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
+            record.facts.update({"device": "NVIDIA H20"} if direction == "en-zh" else {})
+        runs.append({"path": str(path), "backbone": backbone, "direction": direction, "seed": seed})
     return {"adapters": runs, "backbones": [("tiny", "Tiny"), ("given", "Given")]}
 
 
@@ -51,6 +50,7 @@ def test_hyperparams_are_those_of_all_runs_of_the_tables():
     report = tables.configured(experiment)["tables/hyperparams"]
     assert len(report.inputs(experiment)) == 27 + 9
     assert "results/en-zh/llama3-8b/seed1/adapter/adapter.json" in report.inputs(experiment)
+    assert "results/logs" not in files.canonical(report.params(experiment))  # logs may be removed
 
 
 @pytest.mark.parametrize("table", ["hyperparams", "dream_instruct"])

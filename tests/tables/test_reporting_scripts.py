@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 from pathlib import Path
 
 import made_up
@@ -20,7 +21,7 @@ from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import record_of
-from entropy_valley.results import TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.stats import our_numbers, paper_numbers
 from entropy_valley.tables import render, style
 from entropy_valley.tables.base import TableReport
@@ -118,6 +119,52 @@ def test_numbers_that_do_not_compare_leave_the_old_table(run, params, tmp_path):
     with pytest.raises(InputError, match=r"no signature\.decoder"):
         run("tables/main", params)
     assert [path.read_text() for path in outputs] == ["before"] * 3
+
+
+def typed(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(re.sub(old, new, text, count=1))
+
+
+def exchanged(path):
+    names = {"ev": "ratio", "ratio": "ev"}
+    edited = [row | {"method": names.get(row["method"], row["method"])} for row in files.read_jsonl(path)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in edited))
+
+
+def edited_scores(path):
+    """Fifty of them, at the same size."""
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line.replace("0.8", "0.7") if at < 50 else line for at, line in enumerate(lines)))
+
+
+@pytest.mark.parametrize(
+    ("file", "manipulate"),
+    [
+        ("scores.json", lambda path: typed(path, '"bleu": ', '"bleu": 9')),
+        ("scores.jsonl", exchanged),
+        ("scores.jsonl", edited_scores),
+        ("translations.json", lambda path: typed(path, '"calls": ', '"calls": 1')),
+    ],
+)
+def test_no_table_is_made_of_what_was_edited(run, params, tmp_path, file, manipulate):
+    params = one_backbone(params)
+    folder = Path(params["cells"][0]["path"])
+    read = {str(folder / name): "a digest" for name in ("translations.jsonl", "scores.jsonl")}
+    run("tables/main", params | {"made_from": read})
+    manipulate(folder / file)
+    with pytest.raises(InputError, match=rf"{file}.* was edited: its digest is") as error:
+        run("tables/main", params | {"made_from": read})
+    assert str(folder) in error.value.place
+
+
+def test_the_main_metric_of_a_system_is_the_mean_of_its_rows(run, params):
+    """A header that was made of other rows, with a record that fits."""
+    params = one_backbone(params)
+    put(params["cells"][1], SCORES, comet22=0.99)
+    with pytest.raises(InputError, match=r"scores\.json: test \w+ med-T8: comet22 is 0\.99, but the mean of its"):
+        run("tables/main", params)
 
 
 def test_a_report_that_is_not_there(run):

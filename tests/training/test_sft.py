@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 
 import pytest
 import torch
@@ -176,6 +177,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     facts = files.read_json(out)
     assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)
     assert facts["float32_products"] == "float32"
+    assert re.fullmatch(r"cpu, \d+ threads", provenance.record_of(out).facts["device"])
     # Of another number of processes it is as good; Snakemake has removed its output, and nothing is trained.
     written = out.read_bytes()
     out.unlink()

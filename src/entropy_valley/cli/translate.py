@@ -28,7 +28,7 @@ from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
-from entropy_valley.lengths import find_method
+from entropy_valley.lengths import find_method, make_method
 from entropy_valley.lengths.training_pairs import PAIRS
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
@@ -209,6 +209,9 @@ class Chosen:
             make,
         )
         chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone, run.seed))
+        if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():
+            remedy = "Name the folder of an adapter in PEFT's format."
+            raise InputError(given.adapter / adapters.SETTINGS, "file not found", remedy)
         if chosen.adapter:
             chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
         for name in PAIRS if chosen.fits else ():
@@ -320,7 +323,13 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     if getattr(find_method(name, settings), "sees_reference", False):
         raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
     if ratios is not None:
-        settings["ratios"] = ratios if isinstance(settings["ratios"], list) or len(ratios) > 1 else ratios[0]
+        is_grid = isinstance(settings["ratios"], list)
+        settings["ratios"] = ratios if is_grid or len(ratios) > 1 else ratios[0]
+        try:
+            make_method(name, settings)
+        except InputError as error:
+            remedy = f"Give {'numbers' if is_grid else 'a number'} above 0, such as 0.8."
+            raise InputError("--ratios", f"{name}: {error.problem}", remedy) from None
     return settings
 
 

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 from pydantic import ValidationError
@@ -19,13 +19,15 @@ from pydantic import ValidationError
 from entropy_valley.config.checks import Further, nothing_further, wrong
 from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
 from entropy_valley.config.schema import Experiment
-from entropy_valley.errors import InputError, question
+from entropy_valley.errors import InputError, brief, question
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXTENDS}: config/demo.yaml`. "
 INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
 MISSING = object()
+DEEPEST = 50  # lists and blocks inside one another
+_CORRECT = "Correct this line."
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 MESSAGES = {
     "missing": "it is required",
@@ -49,26 +51,44 @@ def near(path: str | Path) -> str:
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
     """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
-    (032 is 26) or in base 60 (1:04 is 64)."""
+    (032 is 26), in hexadecimal (0x20 is 32), in binary, or in base 60 (1:04 is 64)."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:  # a number of too many digits, a date of no calendar
+            raise InputError(_place(node), f"{brief(node.value, 40)} cannot be read ({error})", _CORRECT) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         first: dict[str, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
-                place = f"{key.start_mark.name}:{line}"
                 problem = f"key {key.value!r} is there already, in line {first[key.value]}"
-                raise InputError(place, problem, "Keep one of them.")
+                raise InputError(_place(key), problem, "Keep one of them.")
         return super().construct_mapping(node, deep)
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         is_float = node.tag.endswith("float")
         value = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
-        if ":" in node.value or (not is_float and re.fullmatch("[-+]?0[0-9_]+", node.value)):
-            place = f"{node.start_mark.name}:{node.start_mark.line + 1}"
+        if ":" in node.value or (not is_float and re.fullmatch("[-+]?0[0-9a-zA-Z_]+", node.value)):
             remedy = "Write it in decimal, without leading zeros and colons; a text needs quotation marks."
-            raise InputError(place, f"YAML reads {node.value} as {value}", remedy)
+            raise InputError(_place(node), f"YAML reads {node.value} as {value}", remedy)
         return value
+
+
+def _place(at: Any) -> str:
+    """The file and line of a node or an event of YAML."""
+    return f"{at.start_mark.name}:{at.start_mark.line + 1}"
+
+
+def _require_shallow(file: TextIO) -> None:
+    """Raise InputError where lists and blocks are nested more deeply than any config's."""
+    depth = 0
+    for event in yaml.parse(file, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise InputError(_place(event), f"lists or blocks are nested more than {DEEPEST} deep", _CORRECT)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
@@ -79,13 +99,15 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
     try:
         with open(path, encoding="utf-8") as file:
+            _require_shallow(file)
+            file.seek(0)
             content = yaml.load(file, _Loader)
     except FileNotFoundError:
         raise InputError(path, "file not found", "Check the path; write targets before --configfile.") from None
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(path, f"not YAML ({error})", "Correct the line it names.") from None
+        raise InputError(path, f"not YAML ({' '.join(str(error).split())})", "Correct the line it names.") from None
     if not isinstance(content, dict):
         raise InputError(path, "holds no mapping", "Start from config.yaml.")
     return content

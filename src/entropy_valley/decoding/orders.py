@@ -354,7 +354,10 @@ class Denoising:
 
     @classmethod
     def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
-        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two."""
+        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, and
+        for steps below 1."""
+        if steps < 1:
+            raise InputError("steps", f"{steps}, not a number of 1 or more", "Give the step budget T, such as 32.")
         denoiser = make_denoiser(name, settings)
         if hasattr(denoiser, "advance"):
             return cls(name, settings or {}, variable_length=denoiser)

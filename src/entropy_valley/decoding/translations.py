@@ -30,7 +30,8 @@ from entropy_valley.lengths import find_method
 from entropy_valley.lengths.select import reassigned_rows, to_choose
 from entropy_valley.lengths.training_pairs import PAIRS, Fits
 from entropy_valley.model.prompt import PREFIX
-from entropy_valley.results import System
+from entropy_valley.provenance import differences, read_record, record_path
+from entropy_valley.results import REMEDY, System
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
         Translations(params, how, testsets) as work,
         work.job.made("translate", params, [*work.testsets, *(shards or work.corpus)], [out]) as record,
     ):
-        rows = work.merged(shards) if shards else work.rows()
+        rows = work.merged(shards, record.inputs) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
         record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
@@ -155,17 +156,37 @@ class Translations:
             raise self._failed()
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
-    def merged(self, shards: Sequence[str]) -> Rows:
-        """The rows of each cell from the files of all shards, the first shard's first."""
-        most = max(len(job.rows) for job in self.tests.values())  # with fewer sentences than shards, the last are empty
-        parts = [results.systems(path) for path in shards[:most]]
-        return {
-            cell: [
-                parts[place % len(shards)][cell][place // len(shards)]
-                for place in range(len(self.tests[cell.testset].rows))
-            ]
-            for cell in self.cells
-        }
+    def merged(self, shards: Sequence[str], inputs: Mapping[str, str]) -> Rows:
+        """The rows of each cell from the files of all shards, the first shard's first; ``inputs`` has the digests of
+        what this job reads.
+
+        Raises InputError for a shard of other params, inputs or sentences.
+        """
+        others = {path: digest for path, digest in inputs.items() if path not in map(str, shards)}
+        for path in map(Path, shards):
+            self._require_shard(path, inputs[str(path)], others)
+        rows: Rows = {cell: [{}] * len(self.tests[cell.testset].rows) for cell in self.cells}
+        most = max(map(len, rows.values()))  # with fewer sentences than shards, the last are empty
+        for number, path in enumerate(shards[:most]):
+            parts = results.systems(path)
+            for cell in self.cells:
+                part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
+                _require_ids(f"{path}: {cell.label}", [row["id"] for row in part], [row["id"] for row in due])
+                rows[cell][number :: len(shards)] = part
+        return rows
+
+    def _require_shard(self, path: Path, content: str, inputs: Mapping[str, str]) -> None:
+        """Raise InputError unless the record of a shard has these params, this digest of its content, these inputs."""
+        record = read_record(record_path(path))
+        if record is None:
+            raise InputError(path, "has no record of what it was made from", REMEDY)
+        for change in differences(record.params, self.spec):
+            raise InputError(path, f"was made with other params: {change}", REMEDY)
+        for read, digest in inputs.items():
+            if digest not in record.inputs.values():
+                raise InputError(path, f"was made from another {Path(read).name} than {read}", REMEDY)
+        if record.rule != "shard" or record.outputs.get(path.name, {}).get("digest") != content:
+            raise InputError(path, f"is not the file that its record {record_path(path).name} describes", REMEDY)
 
     def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""
@@ -337,6 +358,14 @@ class Translations:
                 raise
             for label in labels:
                 self.failures.setdefault(label, error)
+
+
+def _require_ids(place: object, ids: Sequence[str], due: Sequence[str]) -> None:
+    """Raise InputError that names the first difference unless these sentences, in this order, are those that are
+    due."""
+    for one, other in itertools.zip_longest(ids, due, fillvalue="no sentence"):
+        if one != other:
+            raise InputError(place, f"id {one!r} where {other!r} is due", REMEDY)
 
 
 def _is_fitted(method: str, settings: Mapping[str, Any]) -> bool:

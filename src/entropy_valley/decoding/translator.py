@@ -18,7 +18,7 @@ from entropy_valley.decoding.inputs import Inputs, Texts, turn_end_id
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Draft, Finished, Gain, Probe, Runner, anchored, gains
-from entropy_valley.errors import InputError, SentenceError
+from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, find_method, make_method
 from entropy_valley.lengths.base import choosing, draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
@@ -111,7 +111,8 @@ class Translator:
         """
         from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
 
-        method = _length_method(method, ratios)
+        unloaded = cls(None, None, _length_method(method, ratios), **more)
+        unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
         require_device(device)
         torch_dtype(dtype)
         folder = None if adapter is None else find_adapter(adapter)  # before the larger download
@@ -135,7 +136,8 @@ class Translator:
             attention=attention_of(trained),
         )
         bos = trained.get("bos", loaded.family.bos) if bos is None else bos
-        return cls(loaded, Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None), method, **more)
+        read = Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None)
+        return dataclasses.replace(unloaded, backbone=loaded, prompt=read)
 
     def translate(
         self,
@@ -178,6 +180,10 @@ class Translator:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
         names = names or range(1, len(sources) + 1)
+        for name, source in zip(names, sources, strict=True):
+            if not isinstance(source, str):
+                problem = f"sentence {name!r} is {brief(source, 60)}, not a text"
+                raise InputError(place, problem, "Give a list of texts.")
         places = [number for number, source in enumerate(sources) if source.strip()]
         inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
         translations = {places[index]: one for index, one in self._translations(inputs, denoising, skip)}

@@ -205,9 +205,12 @@ class _Reader:
 
 
 def _plain(text: str) -> str:
-    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` is, too."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    return plain.removesuffix(".0")
+    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` is, too; ``⁴``
+    and ``④`` are not."""
+    plain = "".join(
+        unicodedata.normalize("NFKC", one) if unicodedata.east_asian_width(one) == "F" else one for one in text
+    )
+    return plain.strip().removesuffix(".0")
 
 
 def _same_text(text: str) -> str:
@@ -231,7 +234,10 @@ def _read_xlsx(path: Path, rows: int) -> Sheet:
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
         sheets = {name: _cells(book[name], rows) for name in book.sheetnames if name in (SHEET, forms.ABOUT)}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
-        return Sheet(sheets.get(SHEET) or _cells(book.worksheets[0], rows), about.get("Annotator") or None)
+        ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
+        if not ratings:
+            raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
+        return Sheet(ratings, about.get("Annotator") or None)
 
 
 def _unpacked(path: Path) -> io.BytesIO:

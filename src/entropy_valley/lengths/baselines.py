@@ -20,13 +20,13 @@ from entropy_valley.lengths.base import (
     candidate_length,
 )
 from entropy_valley.lengths.ev import valley
-from entropy_valley.settings import PerDirection, Rate
+from entropy_valley.settings import CanvasRatio, PerDirection
 
 
 class Ratio(Unprobed, LengthMethod):
     """One corpus ratio per direction."""
 
-    ratios: PerDirection[Rate] = Field(description="by direction, or one for all")
+    ratios: PerDirection[CanvasRatio] = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = Field(
         False, description="one slot more than ratio · |x|, for the EOS, as EV and Oracle have it; false: as the paper"
     )

@@ -104,7 +104,7 @@ class PriorEntropyValley(Fitted):
     """
 
     weight: Weight = Field(0.1, description="λ of mean entropy + λ·z²/2")
-    window: Rate = Field(3.0, description="candidates have |z| at most this")
+    window: Rate = Field(3.0, le=100, description="candidates have |z| at most this")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
         mean, std, tokens = self.statistics.ratio_mean, self.statistics.ratio_std, max(1, sentence.source_tokens)

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley.decoding.requests import SHORTEST, Reading
 from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.lengths.base import Choice, Fitted, LengthMethod, OnGrid, Sentence, candidate_length
-from entropy_valley.settings import PerDirection, Rate, Share
+from entropy_valley.settings import CanvasRatio, PerDirection, Share
 
 # --- LR-style: confidence corrected for its trend in the length.
 #
@@ -51,7 +51,7 @@ class SmartCropStyle(OnGrid):
     slots; at least one slot of content is kept, as in the candidate lengths.
     """
 
-    stretch: Rate = Field(1.5, description="the canvas has this times the largest ratio")
+    stretch: CanvasRatio = Field(1.5, description="the canvas has this times the largest ratio")
     quantile: Share = Field(0.9, description="of the sentence's p(EOS); the first slot that reaches it ends the canvas")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
@@ -83,7 +83,7 @@ class PartialUnmask(LengthMethod):
     revealed slot counts with the token that it was revealed as. It costs ``steps`` + 1 calls.
     """
 
-    ratio: Rate = Field(1.5, description="of the long canvas, which has a slot for the EOS too")
+    ratio: CanvasRatio = Field(1.5, description="of the long canvas, which has a slot for the EOS too")
     steps: PositiveInt = Field(4, description="that reveal slots before the last pass")
 
     @property
@@ -117,7 +117,7 @@ class CalibratedConfidence(Fitted):
     length wins a tie. The row's scores are -Φ.
     """
 
-    ratios: PerDirection[Rate] = Field(description="where the climb starts, by direction, or one for all")
+    ratios: PerDirection[CanvasRatio] = Field(description="where the climb starts, by direction, or one for all")
     patience: PositiveInt = Field(2, description="a side stops after so many slots in a row without improvement")
     reach: PositiveInt = Field(32, description="most slots on a side")
 
@@ -168,7 +168,7 @@ class Daedal(LengthMethod):
     """
 
     ONE_OF = ("ratios", "start")
-    ratios: PerDirection[Rate | None] = Field(None, description="where it starts, by direction; or give `start`")
+    ratios: PerDirection[CanvasRatio | None] = Field(None, description="where it starts, by direction; or give `start`")
     start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")
     eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
     expansion_threshold: Share = Field(0.5, description="below this EOS confidence the canvas grows")

@@ -1,8 +1,8 @@
 """The state of every job and cell of a config: done, stale or missing, and why.
 
 Beside the first output of a job is its record: the params and the inputs that the output was made from. The audit
-compares records with the inventory of jobs, and with each other as tables do. It reads no other file but logs and a
-user's own corpora, and it decides nothing: Snakemake alone decides what runs.
+compares records with the inventory of jobs, and with files and each other as tables do. It decides nothing: Snakemake
+alone decides what runs.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Audit:
         try:
             record = read_record(record_path(job.outputs[0]))
         except InputError as error:
-            return JobState(job, STALE, (Reason(job, STALE, f"its record {error.place} cannot be read"),))
+            return JobState(job, STALE, (Reason(job, STALE, f"its record {error.place} {error.problem}"),))
         if record is None:
             reasons = () if job.rule in COPIES else (Reason(job, STALE, "it has no record of its params"),)
             return JobState(job, STALE if reasons else DONE, reasons)

@@ -6,7 +6,7 @@ Gap closure is the share of Oracle's lead over a fixed ratio that a method recov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,20 @@ def gap_closure(
     return {f"{prefix}_{name}": value for name, value in aggregated.items()}
 
 
+def is_doubtful(oracle: ScoredCell, baseline: ScoredCell, metric: Metric) -> bool:
+    """Whether Oracle's lead in a run may be chance: its 95 % interval, 1.96 standard errors of the mean over sentences
+    on either side, contains 0. Then there is no gap to close.
+
+    Raises :class:`InputError` when the two were not scored on the same sentences.
+    """
+    scores, others = sentences(oracle, metric), sentences(baseline, metric)
+    require_sentences(
+        baseline.within(baseline.scores_file), others.index, oracle.within(oracle.scores_file), scores.index
+    )
+    leads = (scores - others.loc[scores.index]) * (1 if metric.higher_is_better else -1)
+    return not leads.mean() > 1.96 * leads.sem()
+
+
 def mean(values: Sequence[float]) -> float:
     """Arithmetic mean; NaN for no values."""
     return float(np.mean(values)) if len(values) else float("nan")
@@ -81,6 +95,15 @@ def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, floa
     return {metric.name: _number(place, metric.name, system.get(metric.name)) for metric in metrics}
 
 
+def require_means(cells: Iterable[ScoredCell], metric: Metric) -> None:
+    """Raise :class:`InputError` for a cell whose system score in the main metric is not the mean of its sentences'."""
+    for cell in cells:
+        (system,), scores = system_scores(cell, [metric]).values(), sentences(cell, metric)
+        if not math.isclose(system, mean(scores), rel_tol=RESOLUTION, abs_tol=RESOLUTION):
+            problem = f"{metric.name} is {system}, but the mean of its rows is {mean(scores)}"
+            raise InputError(cell.within(header_path(cell.scores_file)), problem, REMEDY)
+
+
 def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
     """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
     rows, place = cell.segments(), cell.within(cell.scores_file)
@@ -110,18 +133,33 @@ def _number(place: object, metric: str, value: object) -> float:
 SETTING = ("backbone", "direction", "testset", "order", "steps")
 
 
-def summarise(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
-    """The system scores of cells over seeds, see :func:`aggregate`."""
-    return aggregate(collect(cells, metrics), metrics)
+def summarise(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """The system scores of cells over seeds, the main metric first, see :func:`aggregate`."""
+    return aggregate(collect(cells, metrics), metrics, doubtful_runs(cells, metrics[0]))
 
 
-def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+def doubtful_runs(cells: Iterable[ScoredCell], metric: Metric) -> set[tuple[object, ...]]:
+    """The baselines, each with the values of RUN, over which Oracle's lead in the main metric :func:`is_doubtful`."""
+    runs: dict[tuple[object, ...], dict[str, ScoredCell]] = {}
+    for cell in cells:
+        runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})[cell.method] = cell
+    return {
+        (baseline, *run)
+        for run, methods in runs.items()
+        for baseline in BASELINES
+        if {"oracle", baseline} <= methods.keys() and is_doubtful(methods["oracle"], methods[baseline], metric)
+    }
+
+
+def aggregate(
+    values: pd.DataFrame, metrics: Sequence[Metric], doubtful: Collection[tuple[object, ...]] = ()
+) -> pd.DataFrame:
     """Values of runs, as :func:`collect` has them, over seeds: one row per setting, method and metric.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
-    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close); with ``ratio_eos`` among the methods,
-    the same over it, ``gap_closure_eos_…``.
+    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close, and are not ``doubtful``, see
+    :func:`doubtful_runs`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
@@ -129,20 +167,27 @@ def aggregate(values: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
         setting = dict(zip((*SETTING, "metric"), key, strict=True))
         runs = group.pivot(index="seed", columns="method", values="value")
         _check_complete(setting, runs)
-        sign = signs[setting["metric"]]
-        rows += [setting | {"method": name} | _aggregate(runs, name, sign) for name in group["method"].unique()]
+        sign, place = signs[setting["metric"]], key[:-1]
+        bases = {
+            name: runs[name].mask([(name, *place, seed) in doubtful for seed in runs.index])
+            for name in BASELINES
+            if name in runs
+        }
+        rows += [setting | {"method": name} | _aggregate(runs, name, sign, bases) for name in group["method"].unique()]
     columns = [*SETTING, "method", "metric"]
     frame = pd.DataFrame(rows)
     return frame[[*columns, *frame.columns.difference(columns, sort=False)]]
 
 
-def _aggregate(runs: pd.DataFrame, method: str, sign: int) -> dict[str, float | int]:
-    """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better."""
+def _aggregate(runs: pd.DataFrame, method: str, sign: int, bases: Mapping[str, pd.Series]) -> dict[str, float | int]:
+    """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better. ``bases`` are the
+    scores of BASELINES, NaN in a run without a gap to close."""
     runs = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+    none = pd.Series(math.nan, runs.index)
     closures = [
-        gap_closure(*(sign * runs[name] for name in (method, baseline, "oracle")), prefix)
+        gap_closure(sign * runs[method], sign * bases.get(baseline, none), sign * runs["oracle"], prefix)
         for baseline, prefix in BASELINES.items()
-        if baseline in runs
+        if baseline == "ratio" or baseline in bases
     ]
     return {
         "mean": mean(runs[method]),

@@ -16,7 +16,7 @@ import pandas as pd
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import RUN, gap_closures, require_sentences, sentences
+from entropy_valley.stats.closure import RUN, gap_closures, is_doubtful, require_sentences, sentences
 from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
@@ -93,18 +93,13 @@ def mean_scores(cells: Sequence[ScoredCell], metric: Metric, like: ScoredCell) -
 
 
 def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) -> dict[ScoredCell, bool]:
-    """By Oracle's cell in each run that has ``baseline``, too: whether its lead may be chance.
-
-    It may where it is at most 1.96 standard errors of the mean over the run's sentences.
-    Raises :class:`InputError` when the two were not scored on the same sentences.
-    """
-    doubtful, sign = {}, 1 if metric.higher_is_better else -1
-    for methods in by_run(cells, (*RUN, "pool")).values():
-        if {"oracle", baseline} <= methods.keys():
-            oracle = methods["oracle"]
-            leads = sign * (sentences(oracle, metric) - mean_scores([methods[baseline]], metric, oracle))
-            doubtful[oracle] = not leads.mean() > 1.96 * leads.sem()
-    return doubtful
+    """By Oracle's cell in each run that has ``baseline``, too: whether its lead may be chance, see
+    :func:`is_doubtful`."""
+    return {
+        methods["oracle"]: is_doubtful(methods["oracle"], methods[baseline], metric)
+        for methods in by_run(cells, (*RUN, "pool")).values()
+        if {"oracle", baseline} <= methods.keys()
+    }
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 Each takes a number of the paper and the rows of its table. It returns our number, unless this table has none: then
 None. Our number is a value; or a value for each run, of which the mean and the sample deviation count; or a mean and a
-deviation.
+deviation; or a number of one run, no deviation of its own, and that of all runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from entropy_valley.errors import InputError
 from entropy_valley.stats.paper_numbers import NoRowsError, Published, find, means, select
 
 NONE = float("nan")
-Value = float | pd.Series | tuple[pd.Series, pd.Series | float] | None
+Value = float | pd.Series | tuple[pd.Series, pd.Series | float] | tuple[pd.Series, float, float] | None
 
 
 class Ours(NamedTuple):
-    """A number of ours, as the tables have it (shares, not per cent), and its deviation over runs, NaN if unknown."""
+    """A number of ours, as the tables have it (shares, not per cent), and its deviation over runs, NaN if unknown.
+
+    ``spread``: of a number of one run the deviation over all runs, by which it is judged; it is not the number's own.
+    """
 
     value: float
     std: float
+    spread: float = NONE
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,10 @@ WHY_NOT = {  # by the beginnings of metrics
 
 
 def _single(value: Value) -> Ours | None:
-    """A value, a value for each run, or a mean and a deviation, as two numbers; None where no number is there."""
-    mean, std = value if isinstance(value, tuple) else (value, value.std() if isinstance(value, pd.Series) else NONE)
-    mean, std = (float(part.mean()) if isinstance(part, pd.Series) else float(part) for part in (mean, std))
-    return None if pd.isna(mean) else Ours(mean, std)
+    """A value of any kind as numbers; None where no number is there."""
+    parts = value if isinstance(value, tuple) else (value, value.std() if isinstance(value, pd.Series) else NONE)
+    numbers = Ours(*(float(part.mean()) if isinstance(part, pd.Series) else float(part) for part in parts))
+    return None if pd.isna(numbers.value) else numbers
 
 
 # --- Tables of scores: means over runs, and the paired tests of them.
@@ -185,7 +189,7 @@ def full_significance(number: Published, rows: TableRows) -> Value:
     where |= {"direction": number.direction, "first": first, "second": second}
     match number.metric:
         case "comet_lead" if number.label == "tab:full_significance":
-            return rows.column("delta", **where, seed=rows.seed(number)), rows.column("delta", **where).std()
+            return rows.column("delta", **where, seed=rows.seed(number)), NONE, rows.column("delta", **where).std()
         case "comet_lead":
             return rows.column("delta", **where)
         case "ci_low" | "ci_high" | "p_one_sided" | "wilcoxon_p":

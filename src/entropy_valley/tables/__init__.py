@@ -15,6 +15,7 @@ from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import study_cells
 from entropy_valley.errors import InputError, question
 from entropy_valley.stats.cells import Params
+from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.signatures import require_alike
 from entropy_valley.tables import systems
 from entropy_valley.tables.ar_reference import ArReference
@@ -107,6 +108,7 @@ def write(params: Mapping[str, Any], how: Mapping[str, Any], outputs: Sequence[s
     with provenance.made(kind.rule, params, [], outputs) as record, files.noted(record.inputs):
         if kind.scored:
             record.facts["length_methods"] = require_alike(values.cells)
+            require_means(values.cells, values.metric)
         report.write(values, **paths)
 
 

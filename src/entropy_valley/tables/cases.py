@@ -14,7 +14,9 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
+from entropy_valley.errors import InputError
 from entropy_valley.files import shown
+from entropy_valley.results import REMEDY
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import require_sentences, sentences
 from entropy_valley.tables import formats
@@ -210,6 +212,11 @@ def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[st
     require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
     results = {}
     for name, canvas in canvases.items():
+        if cell.method == "ev" and not len(canvas["candidates"]) == len(canvas["scores"]) > 0:
+            problem = (
+                f"sentence {name!r} has {len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
+            )
+            raise InputError(cell.within(cell.translations_file), problem, REMEDY)
         grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
         results[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
     return results

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files, revisions
+from entropy_valley import files, provenance, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import prompt
-from entropy_valley.config.paths import adapter_folder, adapter_run
+from entropy_valley.config.paths import adapter_folder
 from entropy_valley.model import adapters
 from entropy_valley.stats.cells import Params
 from entropy_valley.stats.paper_numbers import means
@@ -121,15 +120,7 @@ class HyperparamsTable(ConfigTable):
     def facts(self, experiment: Experiment) -> dict[str, Any]:
         """Of each run, the adapter that it decodes with: a variant's may be that of another backbone."""
         folders = ((run, adapter_folder(experiment, run)) for run in self.runs(experiment))
-        logs = f"{experiment.results}/logs/tensorboard"
-        return {
-            "adapters": [
-                {"path": f"{path}/{adapters.FACTS}", "log": f"{adapter_run(experiment, run).folder(logs)}/run.json"}
-                | asdict(run)
-                for run, path in folders
-                if path
-            ]
-        }
+        return {"adapters": [{"path": f"{path}/{adapters.FACTS}"} | asdict(run) for run, path in folders if path]}
 
     def numbers(self, params: Params) -> pd.DataFrame:
         return trainings(params["adapters"])
@@ -192,8 +183,8 @@ class PromptsTable(ConfigTable):
 
 
 def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``, and the
-    ``log`` of their training, which names its hardware as long as it is there.
+    """One row for each run and setting; ``adapters`` are runs with the ``path`` of their ``adapter.json``, whose
+    record names the hardware of their training.
 
     A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
     printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file has.
@@ -206,8 +197,8 @@ def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         settings |= {key: facts[key] for key in RAN if key in facts}
         if "training" in spec:
             settings |= FIXED | _selection(settings)
-            if Path(adapter["log"]).exists():
-                settings["device"] = files.read_json(adapter["log"])["device"]
+            record = provenance.record_of(adapter["path"])
+            settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         told = {key: value for key, value in _flat("", settings) if key in ROWS or value != DEFAULTS.get(key)}
         rows += [{**run, "key": key, "value": value} for key, value in told.items()]
     return pd.DataFrame(rows, columns=FIELDS)

@@ -12,7 +12,15 @@ from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import BASELINES, RUN, aggregate, collect, gap_closures, require_sentences, sentences
+from entropy_valley.stats.closure import (
+    BASELINES,
+    RUN,
+    aggregate,
+    gap_closures,
+    require_sentences,
+    sentences,
+    summarise,
+)
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats, notes
@@ -115,7 +123,7 @@ def lengths_and_scores(params: Params) -> pd.DataFrame:
         {key: getattr(cell, key) for key in (*RUN, "method")} | {"metric": MAE.name, "value": float(error.mean())}
         for cell, error in length_errors(params.cells).items()
     )
-    return aggregate(pd.concat([collect(params.cells, [params.metric]), errors]), [params.metric, MAE])
+    return pd.concat([summarise(params.cells, [params.metric]), aggregate(errors, [MAE])], ignore_index=True)
 
 
 def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:

@@ -40,7 +40,9 @@ def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
     """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
     return (
         *spread(summary),
-        Note("Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+        Note(
+            "Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; mean ± std."
+        ),
         *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
         Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
         *(Note(f"{metric.label}: lower is better.") for metric in params.shown_metrics if not metric.higher_is_better),
@@ -49,7 +51,7 @@ def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
 
 
 def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Iterator[Note]:
-    """Where Oracle's lead over a fixed ratio may be chance, so that a share of it says little."""
+    """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
     for baseline in baselines:
         counts: dict[str, list[bool]] = {}
         for cell, doubtful in comparisons.doubtful_gaps(params.cells, baseline, params.metric).items():
@@ -59,7 +61,7 @@ def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Itera
         if listed:
             title, where = labels.closure_title(baseline), f"Oracle's lead in {params.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
-            yield Note(f"{title} says little, in any metric, where {where} {chance}: {listed}.")
+            yield Note(f"{title} leaves out runs, in any metric, where {where} {chance}: {listed}.")
 
 
 def spread(summary: pd.DataFrame) -> tuple[Note, ...]:

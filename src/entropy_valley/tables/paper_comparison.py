@@ -123,7 +123,7 @@ class NumberPair:
     def row(self, kind: str, verdict: str, **other: Any) -> dict[str, Any]:
         """A row of the comparison."""
         scale = self.number.scale
-        ours, std = (scale * value for value in self.ours) if self.ours else (NONE, NONE)
+        ours, std = (scale * value for value in self.ours[:2]) if self.ours else (NONE, NONE)
         values = (self.number.value, self.std, ours, std, self.difference)
         described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")} | {"why": self.why}
         return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict, **other}
@@ -241,7 +241,8 @@ def _verdict(pair: NumberPair) -> str:
     beyond = abs(pair.difference) - number.rounding * (1 + 1e-9)
     if beyond <= 0:
         return "equal"
-    spreads = [std for std in (pair.std, number.scale * pair.ours.std) if not math.isnan(std)]
+    ours = (number.scale * std for std in (pair.ours.std, pair.ours.spread))
+    spreads = [std for std in (pair.std, *ours) if not math.isnan(std)]
     if not spreads:
         return "differs"
     return "within" if beyond <= DEVIATIONS * max(spreads) else "outside"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from entropy_valley.config.methods import base_method, is_ratio_without_slot, me
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import BASELINES, gap_closures, per_sentence, system_scores, with_costs
+from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, system_scores, with_costs
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, of_one_backbone
@@ -138,10 +139,21 @@ def _intervals(params: Params, keys: Sequence[str]) -> pd.DataFrame:
 def _gaps(runs: pd.DataFrame, params: Params) -> pd.DataFrame:
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
-    return pd.DataFrame([_gap(rows, row, params) for row in rows.values()])
+    cells = dict(zip(rows, params.cells, strict=True))
+
+    @functools.cache
+    def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
+        return not is_doubtful(cells[oracle], cells[rival], params.metric)
+
+    return pd.DataFrame([_gap(rows, row, params, is_gap) for row in rows.values()])
 
 
-def _gap(rows: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any], params: Params) -> Any:
+def _gap(
+    rows: Mapping[tuple[Any, ...], Mapping[str, Any]],
+    row: Mapping[str, Any],
+    params: Params,
+    is_gap: Callable[[tuple[Any, ...], tuple[Any, ...]], bool],
+) -> Any:
     run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
     gaps = dict.fromkeys((*CLOSURES, *[BEST] * (BEST in params["columns"]), "cost"), float("nan"))
     for setting in (tuple(params["against"][1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
@@ -150,7 +162,9 @@ def _gap(rows: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, An
         best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
         for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
             if column in gaps and rival and oracle:
-                gaps[column] = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
+                keys = (tuple(system[key] for key in (*RUN, *SYSTEM)) for system in (oracle, rival))
+                closure = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
+                gaps[column] = closure if is_gap(*keys) else float("nan")
         if rivals[0] and oracle:
             gaps["cost"] = row["calls"] / rivals[0]["calls"]
     return gaps
