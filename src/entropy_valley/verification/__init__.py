@@ -1,8 +1,9 @@
 """A second opinion on a folder of results: does every table follow from its texts?
 
 It calls nothing that makes scores or tables, so that an error there is not made twice. Read in this order:
-:mod:`.folder` (what is read, and the report), :mod:`.sets` (rows: texts, canvases, costs, scores), :mod:`.tables`
-(every cell of the CSV files) and :mod:`.again` (sentences that are decoded again).
+:mod:`.folder` (what is read, and the report), :mod:`.sets` (rows: texts, canvases, costs, scores), :mod:`.cells` and
+:mod:`.numbers` (what tables have in common), :mod:`.systems` and :mod:`.sentences` (their rows), :mod:`.tables` (every
+cell of the CSV files), :mod:`.again` (sentences that are decoded again).
 
 The folder may be anybody's: nothing in it is executed, and what cannot be read is an InputError.
 """
@@ -12,9 +13,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from entropy_valley.verification import sets, tables
-from entropy_valley.verification.folder import Folder, Report
+from entropy_valley.verification.folder import HEADERS, Folder, Report
 
-__all__ = ["Folder", "Report", "verify"]
+__all__ = ["HEADERS", "Folder", "Report", "verify"]
 
 
 def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -51,18 +52,26 @@ def resampled_means(values: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
 
 def paired(first: Sequence[float], second: Sequence[float], how: Mapping[str, Any]) -> dict[str, float]:
     """First minus second system, sentence by sentence: the paired bootstrap, Wilcoxon's test, Cohen's d."""
+    lead = snapped(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
+    test = _paired(lead.tobytes(), *(how[key] for key in ("resamples", "seed", "generator", "cohen", "wilcoxon_zeros")))
+    return {**test, "sentences": len(lead), "resamples": how["resamples"], "bootstrap_seed": how["seed"]}
+
+
+@functools.lru_cache(maxsize=4096)  # several tables have the same test
+def _paired(leads: bytes, resamples: int, seed: int, generator: str, cohen: str, zeros: str) -> dict[str, float]:
     import scipy.stats
 
-    lead = snapped(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
-    means = resampled_means(lead, how)
+    lead = np.frombuffer(leads)
+    means = resampled_means(lead, {"resamples": resamples, "seed": seed, "generator": generator})
     low, high = np.quantile(means, [0.025, 0.975])
     below, above = float(np.mean(means <= 0)), float(np.mean(means >= 0))
-    spread = float(np.std(lead, ddof=int(how["cohen"] == "sample"))) if len(lead) > 1 else NAN
-    if len(lead) > 1 and np.ptp(lead) == 0:  # all the same: no spread, or only that of rounding
+    if len(lead) < 2:
+        effect = NAN
+    elif np.ptp(lead) == 0:  # all the same: no spread, or only that of rounding
         effect = 0.0 if lead[0] == 0 else math.copysign(math.inf, lead[0])
     else:
-        effect = float(lead.mean()) / spread
-    wilcoxon = scipy.stats.wilcoxon(lead, zero_method=how["wilcoxon_zeros"]).pvalue if lead.any() else 1.0
+        effect = float(lead.mean()) / float(np.std(lead, ddof=int(cohen == "sample")))
+    wilcoxon = scipy.stats.wilcoxon(lead, zero_method=zeros).pvalue if lead.any() else 1.0
     return {
         "delta": float(snapped(lead.mean())),
         "ci_low": float(low),
@@ -71,10 +80,17 @@ def paired(first: Sequence[float], second: Sequence[float], how: Mapping[str, An
         "p_two_sided": min(1.0, 2 * min(below, above)),
         "wilcoxon_p": float(wilcoxon),
         "cohens_d": effect,
-        "sentences": len(lead),
-        "resamples": how["resamples"],
-        "bootstrap_seed": how["seed"],
     }
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> dict[str, float]:
+    """Spearman's ρ; NaN where one of the two is constant, or for fewer than three values."""
+    import scipy.stats
+
+    if len(first) < 3 or len({*first}) < 2 or len({*second}) < 2:
+        return {"spearman_rho": NAN, "spearman_p": NAN}
+    test = scipy.stats.spearmanr(first, second)
+    return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
 def closure_limits(values: np.ndarray, how: Mapping[str, Any]) -> tuple[float, float]:

@@ -194,6 +194,7 @@ def _dealt(
 # --- Totals of a cell, and its scores.
 
 
+@functools.cache
 def totals(folder: Folder, home: str, system: System) -> dict[str, Any]:
     """What a header says of a cell, from its rows: sentences, the sums of costs, canvases that more steps leave as they
     are, and the mean distance of the canvas from the reference's tokens and EOS."""
@@ -298,7 +299,7 @@ def _check_comet(folder: Folder, report: Report, one: Set, comet: Path | None) -
     settings = again.params["comet"]
     place = comet or (folder.root / "comet" if not settings.get("checkpoint") else None)
     alone = settings.get("batch_size") == 1
-    model = _comet(place) if place and place.exists() and alone else None
+    model = _comet(place.resolve()) if place and place.exists() and alone else None
     reason = NO_COMET if alone else Unchecked("COMET in padded batches: a score depends on its neighbours")
     for system, rows in folder.segments(one.home).items():
         references = folder.testset(one.home, system.testset)
