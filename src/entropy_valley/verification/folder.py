@@ -168,7 +168,7 @@ class Folder:
                 inside = self.local(place, path)
                 noted.setdefault((inside or path, str(digest), self._content(inside)), []).append(place)
         for (file, digest, content), places in noted.items():
-            others = f" and {len(places) - 1} other records" * (len(places) > 1)
+            others = f" and {len(places) - 1} more" * (len(places) > 1)
             report.compare(CONTENTS, file, f"digest in {places[0]}{others}", digest, content)
 
     def _content(self, inside: str | None) -> str | Unchecked:
