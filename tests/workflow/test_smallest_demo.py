@@ -22,6 +22,7 @@ from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import ENDING
 from entropy_valley.results import System
+from entropy_valley.verification import again
 
 pytestmark = pytest.mark.slow
 
@@ -298,6 +299,20 @@ def test_verify_ends_with_status_1_and_names_a_file_that_is_not_what_its_record_
     printed = capsys.readouterr().out
     assert ended.value.code == 1 and "\ntables/main.md: digest in tables/main.made.json: " in printed
     assert "COMET's checkpoint is not at hand" in printed
+
+
+def test_verify_finds_a_forged_text_by_decoding_it_again(copied):
+    """Its token ids, its text and its scores fit together, and all digests were made to fit."""
+    one, system, row = next(again.drawn(verification.Folder(copied), 1))
+    tokens = [*row.values["tokens"][:-1], 300]
+    text = verification.Folder(copied).tokenizer(one.backbone).decode(tokens, skip_special_tokens=True).strip()
+    key = {**system._asdict(), "id": row.values["id"]}
+    changed(copied / one.home / results.TRANSLATIONS, lambda row: row | {"tokens": tokens, "hypothesis": text}, **key)
+    sealed(copied)
+    folder, report = verification.Folder(copied), verification.Report()
+    again.check(folder, report, 1, "cpu")
+    (found,) = [difference for difference in report.differences if difference.part == again.PART]
+    assert found.place.startswith(f"line {row.line}, tokens (preferred by ") and found.stored == tokens
 
 
 HOSTILE = {

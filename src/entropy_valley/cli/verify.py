@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -64,10 +63,12 @@ def _lines(report: Report, most: int | None) -> list[str]:
     lines += ["", "Not checkable:"] if reasons else []
     lines += [f"{count:>10,}  {reason}" for reason, count in reasons.most_common()]
     if report.margins:
-        margins = sorted(margin for margin in report.margins.values() if not math.isnan(margin))
-        most_of = f", by at most {margins[-1]:.3g} nats" if margins else ""
-        lines += ["", f"Other tokens in a low precision: {len(report.margins)} texts{most_of}"]
-        lines += [f"  {place} ({margin:.3g} nats)" for place, margin in [*report.margins.items()][:most]]
+        largest = max(report.margins.values())
+        lines += [
+            "",
+            f"Other tokens in a low precision: {len(report.margins)}, after decisions within {largest:.3g} nats",
+        ]
+        lines += [f"  {place}" for place in [*report.margins][:most]]
     if report.differences:
         lines += ["", "Differs:", *map(str, report.differences[:most])]
         left = len(report.differences) - len(report.differences[:most])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.results import TRANSLATIONS, System
-from entropy_valley.verification.folder import HEADERS, Folder, Report, Row, Set, Unchecked
+from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, Row, Set, Unchecked
+from entropy_valley.verification.sets import CHANGING, ONE_PASS_A_STEP
 
 if TYPE_CHECKING:
     import torch
@@ -19,30 +21,33 @@ if TYPE_CHECKING:
 PART = "texts decoded again"
 ENTROPIES = "EV's entropies, read again"
 NEAR = 5e-5  # nats between two float32 computations of a mean entropy
-CHANGING = ("daedal", "rho_eos")
+MOST_STEPS = 10_000
 
 
 def check(folder: Folder, report: Report, count: int, device: str) -> None:
-    """Decode ``count`` sentences of each run, drawn by a hash of cell and sentence."""
-    runs: dict[tuple[str, ...], list[Set]] = {}
-    for one in folder.sets:
-        runs.setdefault(one[1:], []).append(one)
-    for sets in runs.values():
-        rows = [
-            (one, system, row)
-            for one in sets
-            for system, of_system in folder.outputs(one.home).items()
-            for row in of_system
-            if system.order  # an autoregressive system denoises nothing
-        ]
-        rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
-        models: dict[str, Backbone | Unchecked] = {}
-        for one, system, row in rows[:count]:
-            header = folder.records[f"{one.home}/{HEADERS[0]}"]
-            key = files.digest([header["params"][name] for name in MODEL])
+    """Decode ``count`` sentences of each run again."""
+    models: dict[str, Backbone | Unchecked] = {}
+    for one, system, row in drawn(folder, count):
+        place = f"{one.home}/{HEADERS[0]}"
+        with files.readable(folder.root / place, "header of translations that can be decoded again", REMEDY):
+            params = folder.records[place]["params"]
+            key = files.digest([one.backbone, one.direction, one.run, *(params[name] for name in MODEL)])
             if key not in models:
+                models.clear()  # one at a time in memory
                 models[key] = _load(folder, one, device)
             _again(folder, report, models[key], one, system, row)
+
+
+def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
+    """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
+    runs: dict[tuple[str, ...], list[tuple[Set, System, Row]]] = {}
+    for one in folder.sets:
+        for system, rows in folder.outputs(one.home).items():
+            if system.order:  # an autoregressive system denoises nothing
+                runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
+    for rows in runs.values():
+        rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
+        yield from rows[:count]
 
 
 MODEL = ("family", "precision", "merge_adapter", "shifted", "head_precision", "attention", "bos", "prompt")
@@ -87,18 +92,18 @@ def _again(folder: Folder, report: Report, backbone: Backbone | Unchecked, one: 
         return
     prompt = Prompt(params["prompt"], backbone.tokenizer, backbone.bos_id if params["bos"] else None)
     ids = prompt.encode(source["source"])
-    counts = [number for number in reveal_counts(row.values["length"], system.steps, params["schedule"]) if number]
-    trace = Trace(rank, counts)
-    sourceless = prompt.encode("")
-    _, tokens = reference.decode(
-        backbone, ids, row.values["length"], system.steps, params["schedule"], trace, sourceless
-    )
+    length, schedule = row.values["length"], params["schedule"]
+    if not 0 < length <= backbone.context - len(ids) or not 0 < system.steps <= MOST_STEPS:
+        raise ValueError(f"{length} slots in {system.steps} steps, in line {row.line}")
+    trace = Trace(rank, [number for number in reveal_counts(length, system.steps, schedule) if number])
+    _, tokens = reference.decode(backbone, ids, length, system.steps, schedule, trace, prompt.encode(""))
     tokens = _text(backbone, tokens)
+    token, slots = (0.0, 0.0) if tokens == stored else trace.margins(tokens, stored, backbone.eos_id)
+    margin = f"preferred by {token:.2g} nats; closest choice of slots before: {slots:.2g}"
     if tokens == stored or params["precision"] == "float32":
-        margin = "" if tokens == stored else f" (margin {trace.margin(tokens, stored, backbone.eos_id):.2g} nats)"
-        report.compare(PART, file, place + margin, stored, tokens)
+        report.compare(PART, file, place if tokens == stored else f"{place} ({margin})", stored, tokens)
     else:
-        report.margins[f"{file}: {place}"] = trace.margin(tokens, stored, backbone.eos_id)
+        report.margins[f"{file}: {place}: {margin}"] = min(token, slots)
         report.unchecked[PART][f"other tokens in {params['precision']}, whose last digits depend on the machine"] += 1
     settings = params["methods"].get(system.method, {})
     if settings.get("method", system.method) == "ev" and settings.get("score", "mean") == "mean":
@@ -134,10 +139,7 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unc
     name, settings = order["order"], dict(order["order_settings"])
     if name in CHANGING:
         return Unchecked("a canvas that changes in decoding")
-    if (
-        settings.pop("sig", "stepwise_kl" if name in ("med", "left_to_right", "random") else "distractor")
-        != "stepwise_kl"
-    ):
+    if settings.pop("sig", "stepwise_kl" if name in ONE_PASS_A_STEP else "distractor") != "stepwise_kl":
         return Unchecked("an order by the SIG against a distractor")
     if name not in RANKS:
         return Unchecked(f"the reveal order {name}")
@@ -145,27 +147,33 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unc
 
 
 class Trace:
-    """A reveal order that notes the logits of each slot at the step that reveals it."""
+    """A reveal order that notes the logits of each slot at the step that reveals it, and how close each choice of slots
+    was: the score of the first slot that is not revealed less that of the last one that is."""
 
     def __init__(self, rank: Callable[..., torch.Tensor], counts: Sequence[int]) -> None:
         self._rank, self._counts = rank, iter(counts)
         self._revealed: dict[int, torch.Tensor] = {}
+        self._closest: dict[int, float] = {}  # of all choices before a slot's
+        self._least = math.inf
 
     def __call__(self, step: Any) -> torch.Tensor:
-        scores = self._rank(step)
-        ranked = sorted(range(len(scores)), key=lambda slot: (float(scores[slot]), slot))
-        masked = [slot for slot in ranked if slot not in self._revealed]
-        for slot in masked[: next(self._counts)]:
-            self._revealed[slot] = step.logits[slot]
+        scores, count = self._rank(step), next(self._counts)
+        masked = [slot for slot in range(len(scores)) if slot not in self._revealed]
+        masked.sort(key=lambda slot: (float(scores[slot]), slot))
+        for slot in masked[:count]:
+            self._revealed[slot], self._closest[slot] = step.logits[slot], self._least
+        if len(masked) > count:
+            self._least = min(self._least, float(scores[masked[count]] - scores[masked[count - 1]]))
         return scores
 
-    def margin(self, tokens: Sequence[int], stored: Sequence[int], eos: int) -> float:
-        """By how much the reference prefers its own token to the stored one, in the first slot revealed otherwise."""
+    def margins(self, tokens: Sequence[int], stored: Sequence[int], eos: int) -> tuple[float, float]:
+        """Of the first slot that was revealed as another token than the stored one: by how many nats the reference
+        prefers its own, and how close the closest choice of slots before was."""
         own, other = [*tokens, eos], [*stored, eos]
         for slot, logits in self._revealed.items():
             if slot < min(len(own), len(other)) and own[slot] != other[slot]:
-                return float(logits[own[slot]] - logits[other[slot]])
-        return float("nan")
+                return float(logits[own[slot]] - logits[other[slot]]), self._closest[slot]
+        return math.nan, math.nan
 
 
 def chosen_device(wanted: str | None) -> str:

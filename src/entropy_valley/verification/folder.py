@@ -59,7 +59,7 @@ class Report:
     differences: list[Difference] = field(default_factory=list)
     unchecked: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     margins: dict[str, float] = field(default_factory=dict)
-    """Of texts that differ in a low precision: where, and by how many nats another token was preferred."""
+    """Of texts that differ in a low precision: where, and how many nats the closest decision was from another one."""
 
     def compare(self, part: str, file: object, place: str, stored: Any, recomputed: Any) -> None:
         if isinstance(recomputed, Unchecked):

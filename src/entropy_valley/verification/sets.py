@@ -322,6 +322,7 @@ def _comet(place: Path) -> Any:
 
     path = (place / "checkpoints/model.ckpt" if place.is_dir() else place).absolute()
     with files.readable(path, "COMET checkpoint", "Name a .ckpt file in COMET's layout by --comet."):
+        files.regular(path.parents[1] / "hparams.yaml", files.MOST)
         torch.load(files.regular(path), map_location="cpu", weights_only=True)
         from comet.models import load_from_checkpoint
 
