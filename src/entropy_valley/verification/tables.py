@@ -53,7 +53,8 @@ def cost(table: Table) -> Iterator[Expected]:
 def corpus(table: Table) -> Iterator[Expected]:
     """Pairs that were drawn, and their length ratios; which were dropped only the data set could tell."""
     for one in table.params["directions"]:
-        direction, backbones = one["direction"], {row["backbone"] for row in _stored(table)} - {""}
+        direction = one["direction"]
+        backbones = files.read_json(table.folder.root / f"corpus/{direction}/length_ratios.json", files.MOST)
         pairs = {part: _pairs(table, f"corpus/{direction}/{part}.jsonl") for part in ("train", "dev")}
         dropped = Unchecked("pairs of a data set that is not among the results")
         for row in _stored(table):
