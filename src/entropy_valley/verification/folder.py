@@ -159,6 +159,10 @@ class Folder:
         noted: dict[tuple[str, str, str | Unchecked], list[str]] = {}
         for place, record in self.records.items():
             report.compare(CONTENTS, place, "path", record["path"], _ending(record["path"], self.result(place)))
+            if "digest" in record:  # of all else in it
+                with files.readable(self.root / place, "record of a result", REMEDY):
+                    own = files.digest({key: value for key, value in record.items() if key != "digest"})
+                report.compare(CONTENTS, place, "its own digest", record["digest"], own)
             folder = record["path"].removesuffix(PurePosixPath(record["path"]).name)
             for name, written in record["outputs"].items():
                 inside = self.local(place, f"{folder}{name}")
