@@ -165,8 +165,8 @@ def test_verify_finds_everything_that_it_can_check_the_same(demo, entropy_valley
         name.strip(): int(count.replace(",", ""))
         for name, count in re.findall(r"^(.+?) {2,}([\d,]+) +0 ", printed, re.M)
     }
-    assert same["all"] > 5000 and len(printed.splitlines()) < 60
-    assert same["texts decoded again"] == 3
+    assert same["all"] > 3500 and len(printed.splitlines()) < 60
+    assert same["texts decoded again"] == 1
     wanted = ("texts", "canvases", "BLEU and chrF", "COMET of sentences", "tables/main.csv", "tables/coverage.csv")
     assert all(same[name] for name in wanted)
 

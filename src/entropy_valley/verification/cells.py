@@ -83,7 +83,7 @@ class Table:
         """The system score, from texts and rows: never what the header says."""
         return sets.scored(self.folder, cell.home).system(cell.system, metric)
 
-    @functools.cache  # noqa: B019
+    @functools.lru_cache(maxsize=1024)  # noqa: B019
     def sentences(self, cell: Cell) -> dict[str, float]:
         """The main metric of each sentence, by id."""
         return dict(sets.sentences(self.folder, cell.home, cell.system, self.main))

@@ -198,7 +198,7 @@ class Folder:
         split = {home: home.split("/") for home in homes}
         return [Set(home, *parts[:3]) for home, parts in split.items() if len(parts) == 4]
 
-    @functools.cache  # noqa: B019
+    @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
     def rows(self, file: str) -> dict[System, list[Row]]:
         """The rows of each cell of ``translations.jsonl`` or ``scores.jsonl``, in the file's order."""
         cells: dict[System, list[Row]] = {}

@@ -78,7 +78,10 @@ def _check_canvases(folder: Folder, report: Report, one: Set, system: System, ro
     """The choice from the candidates, the candidates from |x|, and calls and slots from both."""
     header, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
     settings = header.get("methods", {}).get(system.method)
-    if settings is None:  # an autoregressive system has no canvas
+    if not system.order:  # an autoregressive system has no canvas
+        return
+    if settings is None:
+        report.compare("canvases", file, f"method of {system.label}", system.method, "no method that was asked for")
         return
     tokens, name = folder.tokens(one.home, system.testset), settings.get("method", system.method)
     order = header["orders"][system.order]["order"]
@@ -93,6 +96,9 @@ def _check_canvases(folder: Folder, report: Report, one: Set, system: System, ro
         if name == "reassigned":
             lengths = [dealt[row.values["id"]]] if dealt else NO_TOKENIZER
         report.compare("canvases", file, f"line {row.line}, canvas.candidates", canvas["candidates"], lengths)
+        if name in ON_GRID:
+            scores, count = len(canvas["scores"]), len(canvas["candidates"])
+            report.compare("canvases", file, f"line {row.line}, number of canvas.scores", scores, count)
         length = _chosen(name, canvas, lengths)
         report.compare("canvases", file, f"line {row.line}, canvas.length", canvas["length"], length)
         several = canvas.get("contenders", [canvas["length"]])
@@ -115,7 +121,7 @@ def _candidates(name: str, settings: Mapping[str, Any], source: int, target: int
         return [candidate(settings["ratios"], source, settings, settings.get("reserve_eos_slot", False))]
     if name in ON_GRID:
         return sorted({candidate(ratio, source, settings) for ratio in settings["ratios"]})
-    return Unchecked(f"the candidates of {name}: they depend on readings that are not stored")
+    return Unchecked(f"the candidates of {name}: they depend on what is not stored")
 
 
 def _chosen(name: str, canvas: Mapping[str, Any], lengths: Any) -> int | Unchecked:
@@ -127,7 +133,9 @@ def _chosen(name: str, canvas: Mapping[str, Any], lengths: Any) -> int | Uncheck
         best = [length for length, score in zip(candidates, scores, strict=True) if score == min(scores)]
         ties = name in ("cal", "length_head") and len(best) > 1
         return Unchecked(f"a tie of {name}: the first in the order of its search wins") if ties else min(best)
-    return lengths[0] if isinstance(lengths, list) else Unchecked(f"the choice of {name}: its readings are not stored")
+    if isinstance(lengths, list) and name not in ON_GRID:
+        return lengths[0]
+    return Unchecked(f"the choice of {name}: it depends on what is not stored")
 
 
 def _contenders(name: str, settings: Mapping[str, Any], canvas: Mapping[str, Any]) -> list[int]:
