@@ -17,7 +17,7 @@ def main() -> None:
 def parser() -> argparse.ArgumentParser:
     """What ``entropy-valley`` understands."""
     # It takes a second, in which Ctrl-C is to be one line, too.
-    from entropy_valley.cli import audit, check, export, plan, show, translate
+    from entropy_valley.cli import audit, check, export, plan, show, translate, verify
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(
         required=True, parser_class=functools.partial(argparse.ArgumentParser, allow_abbrev=False)
     )
-    for command in (plan, audit, check, show, translate, export):
+    for command in (plan, audit, verify, check, show, translate, export):
         command.add(commands)
     return whole
 

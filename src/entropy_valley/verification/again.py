@@ -1,0 +1,186 @@
+"""Some sentences of each run, decoded once more by :mod:`entropy_valley.decoding.reference` on this machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS, System
+from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, Row, Set, Unchecked
+from entropy_valley.verification.sets import CHANGING, ONE_PASS_A_STEP
+
+if TYPE_CHECKING:
+    import torch
+
+    from entropy_valley.model.load import Backbone
+
+PART = "texts decoded again"
+ENTROPIES = "EV's entropies, read again"
+NEAR = 5e-5  # nats between two float32 computations of a mean entropy
+MOST_STEPS = 10_000
+
+
+def check(folder: Folder, report: Report, count: int, device: str) -> None:
+    """Decode ``count`` sentences of each run again."""
+    models: dict[str, Backbone | Unchecked] = {}
+    for one, system, row in drawn(folder, count):
+        place = f"{one.home}/{HEADERS[0]}"
+        with files.readable(folder.root / place, "header of translations that can be decoded again", REMEDY):
+            params = folder.records[place]["params"]
+            key = files.digest([one.backbone, one.direction, one.run, *(params[name] for name in MODEL)])
+            if key not in models:
+                models.clear()  # one at a time in memory
+                models[key] = _load(folder, one, device)
+            _again(folder, report, models[key], one, system, row)
+
+
+def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
+    """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
+    runs: dict[tuple[str, ...], list[tuple[Set, System, Row]]] = {}
+    for one in folder.sets:
+        for system, rows in folder.outputs(one.home).items():
+            if system.order:  # an autoregressive system denoises nothing
+                runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
+    for rows in runs.values():
+        rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
+        yield from rows[:count]
+
+
+MODEL = ("family", "precision", "merge_adapter", "shifted", "head_precision", "attention", "bos", "prompt")
+
+
+def _load(folder: Folder, one: Set, device: str) -> Backbone | Unchecked:
+    """The model of a run from its checkpoint and adapter, loaded without executing anything in them."""
+    from entropy_valley.model.load import load_backbone
+
+    place = f"{one.home}/{HEADERS[0]}"
+    params, inputs = folder.records[place]["params"], folder.records[place]["inputs"]
+    found = [folder.root / inside if (inside := folder.local(place, path)) else Path(path) for path in inputs]
+    checkpoint = next((path for path in found if (path / "config.json").is_file()), None)
+    adapter = next((path for path in found if (path / "adapter_config.json").is_file()), None)
+    if checkpoint is None:
+        return Unchecked("the checkpoint is not at hand")
+    return load_backbone(
+        checkpoint,
+        params["family"],
+        device=device,
+        dtype=params["precision"],
+        adapter=adapter,
+        merge=params["merge_adapter"],
+        shifted=params["shifted"],
+        float32_head=params["head_precision"] == "float32",
+        attention=params["attention"],
+    )
+
+
+def _again(folder: Folder, report: Report, backbone: Backbone | Unchecked, one: Set, system: System, row: Row) -> None:
+    from entropy_valley.decoding import reference
+    from entropy_valley.decoding.orders import reveal_counts
+    from entropy_valley.model.prompt import Prompt
+
+    params, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
+    place, stored = f"line {row.line}, tokens", row.values["tokens"]
+    rank = _rank(params, system)
+    source = folder.testset(one.home, system.testset).get(row.values["id"])
+    reason = next((why for why in (backbone, rank, _unusual(params)) if isinstance(why, Unchecked)), None)
+    if reason or source is None:
+        report.compare(PART, file, place, stored, reason or Unchecked("the test set is not among the results"))
+        return
+    prompt = Prompt(params["prompt"], backbone.tokenizer, backbone.bos_id if params["bos"] else None)
+    ids = prompt.encode(source["source"])
+    length, schedule = row.values["length"], params["schedule"]
+    if not 0 < length <= backbone.context - len(ids) or not 0 < system.steps <= MOST_STEPS:
+        raise ValueError(f"{length} slots in {system.steps} steps, in line {row.line}")
+    trace = Trace(rank, [number for number in reveal_counts(length, system.steps, schedule) if number])
+    _, tokens = reference.decode(backbone, ids, length, system.steps, schedule, trace, prompt.encode(""))
+    tokens = _text(backbone, tokens)
+    token, slots = (0.0, 0.0) if tokens == stored else trace.margins(tokens, stored, backbone.eos_id)
+    margin = f"preferred by {token:.2g} nats; closest choice of slots before: {slots:.2g}"
+    if tokens == stored or params["precision"] == "float32":
+        report.compare(PART, file, place if tokens == stored else f"{place} ({margin})", stored, tokens)
+    else:
+        report.margins[f"{file}: {place}: {margin}"] = min(token, slots)
+        report.unchecked[PART][f"other tokens in {params['precision']}, whose last digits depend on the machine"] += 1
+    settings = params["methods"].get(system.method, {})
+    if settings.get("method", system.method) == "ev" and settings.get("score", "mean") == "mean":
+        canvas = row.values["canvas"]
+        for length, score in zip(canvas["candidates"], canvas["scores"], strict=True):
+            entropies, _ = reference.read(backbone, ids, [backbone.mask_id] * length)
+            value: Any = sum(entropies[:-1]) / (length - 1)
+            if params["precision"] != "float32":
+                value = Unchecked(f"entropies in {params['precision']}, whose last digits depend on the machine")
+            elif abs(value - score) < NEAR:
+                value = score
+            report.compare(ENTROPIES, file, f"line {row.line}, entropy of {length} slots", score, value)
+
+
+def _text(backbone: Backbone, tokens: Sequence[int]) -> list[int]:
+    """What of the tokens before the EOS is the text: a chat also ends with its turn."""
+    end = backbone.family.turn_end
+    ending = backbone.tokenizer.get_vocab().get(end) if end else None
+    return [*tokens[: tokens.index(ending)]] if ending in tokens else [*tokens]
+
+
+def _unusual(params: Mapping[str, Any]) -> Unchecked | None:
+    if params.get("prompt_cache", 1) != 1:
+        return Unchecked("decoding with a prompt cache, which is approximate")
+    return Unchecked("decoding that may reveal masks") if params.get("mask_token", "never") != "never" else None
+
+
+def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unchecked:
+    """The reveal order as the reference has it."""
+    from entropy_valley.decoding.reference import RANKS
+
+    order = params["orders"][system.order]
+    name, settings = order["order"], dict(order["order_settings"])
+    if name in CHANGING:
+        return Unchecked("a canvas that changes in decoding")
+    if settings.pop("sig", "stepwise_kl" if name in ONE_PASS_A_STEP else "distractor") != "stepwise_kl":
+        return Unchecked("an order by the SIG against a distractor")
+    if name not in RANKS:
+        return Unchecked(f"the reveal order {name}")
+    return RANKS[name](**settings)
+
+
+class Trace:
+    """A reveal order that notes the logits of each slot at the step that reveals it, and how close each choice of slots
+    was: the score of the first slot that is not revealed less that of the last one that is."""
+
+    def __init__(self, rank: Callable[..., torch.Tensor], counts: Sequence[int]) -> None:
+        self._rank, self._counts = rank, iter(counts)
+        self._revealed: dict[int, torch.Tensor] = {}
+        self._closest: dict[int, float] = {}  # of all choices before a slot's
+        self._least = math.inf
+
+    def __call__(self, step: Any) -> torch.Tensor:
+        scores, count = self._rank(step), next(self._counts)
+        masked = [slot for slot in range(len(scores)) if slot not in self._revealed]
+        masked.sort(key=lambda slot: (float(scores[slot]), slot))
+        for slot in masked[:count]:
+            self._revealed[slot], self._closest[slot] = step.logits[slot], self._least
+        if len(masked) > count:
+            self._least = min(self._least, float(scores[masked[count]] - scores[masked[count - 1]]))
+        return scores
+
+    def margins(self, tokens: Sequence[int], stored: Sequence[int], eos: int) -> tuple[float, float]:
+        """Of the first slot that was revealed as another token than the stored one: by how many nats the reference
+        prefers its own, and how close the closest choice of slots before was."""
+        own, other = [*tokens, eos], [*stored, eos]
+        for slot, logits in self._revealed.items():
+            if slot < min(len(own), len(other)) and own[slot] != other[slot]:
+                return float(logits[own[slot]] - logits[other[slot]]), self._closest[slot]
+        return math.nan, math.nan
+
+
+def chosen_device(wanted: str | None) -> str:
+    """The GPU where there is one."""
+    import torch
+
+    device = wanted or ("cuda" if torch.cuda.is_available() else "cpu")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"--device {device}", "there is no GPU that torch can use", "Name --device cpu.")
+    return device

@@ -1,0 +1,357 @@
+"""The rows of each set: against their test set, their token ids, the candidates, and sacreBLEU and COMET."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS, System
+from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, Row, Set, Unchecked, cells_of
+
+TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
+ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
+ON_GRID = ("ev", "ev_calibrated", "ev_rerank", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
+CHANGING = ("daedal", "rho_eos")  # decoders that change the canvas
+TOKENIZERS = (None, "none", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab")  # of sacreBLEU; others are downloads
+NO_TOKENIZER = Unchecked("the backbone's tokenizer is not at hand")
+NO_TESTSET = Unchecked("the test set is not among the results")
+NO_COMET = Unchecked("COMET's checkpoint is not at hand (--comet names one)")
+OWN_METRIC = Unchecked("a metric of the user's own")
+
+
+def check(folder: Folder, report: Report, comet: Path | None) -> None:
+    """Check every row of every set, and what the headers say of each cell."""
+    for one in folder.sets:
+        with files.readable(folder.root / one.home / TRANSLATIONS, "file of translations", REMEDY):
+            said = dict(cells_of(folder.records[f"{one.home}/{HEADERS[0]}"]))
+            report.compare(
+                "rows", f"{one.home}/{TRANSLATIONS}", "cells", sorted(folder.outputs(one.home)), sorted(said)
+            )
+            for system, rows in folder.outputs(one.home).items():
+                _check_ids(folder, report, one, system, rows, TRANSLATIONS)
+                _check_texts(folder, report, one, rows)
+                _check_canvases(folder, report, one, system, rows)
+                _check_totals(folder, report, one, system, said.get(system, {}))
+        if f"{one.home}/{HEADERS[1]}" in folder.records:
+            with files.readable(folder.root / one.home / SCORES, "file of scores", REMEDY):
+                _check_scores(folder, report, one, comet)
+
+
+def _check_ids(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row], file: str) -> None:
+    """A row for each sentence of the test set, in its order."""
+    ids, file = [*folder.testset(one.home, system.testset)], f"{one.home}/{file}"
+    report.compare("rows", file, f"rows of {system.label}", len(rows), len(ids) or NO_TESTSET)
+    for row, name in zip(rows, ids, strict=False):
+        report.compare("rows", file, f"line {row.line}, id", row.values["id"], name)
+
+
+def _check_texts(folder: Folder, report: Report, one: Set, rows: Sequence[Row]) -> None:
+    tokenizer = folder.tokenizer(one.backbone)
+    for row in rows:
+        ids, text = row.values.get("tokens"), NO_TOKENIZER
+        if tokenizer is not None and ids is not None:
+            text = tokenizer.decode(ids, skip_special_tokens=True).strip()
+        place = f"line {row.line}, hypothesis"
+        report.compare("texts", f"{one.home}/{TRANSLATIONS}", place, row.values.get("hypothesis"), text)
+
+
+# --- Canvases: chosen from the scores in the row, as docs/methods.md says of each method.
+
+
+def candidate(ratio: float, tokens: int, settings: Mapping[str, Any], reserved: bool = True) -> int:
+    """The canvas of a ratio: its product with |x| rounded down, one slot at least, and one for the EOS."""
+    if not isinstance(ratio, int | float):
+        raise ValueError(f"a ratio is {ratio!r}, not a number")
+    product = float(ratio) * tokens if settings.get("exact") is False else Fraction(str(ratio)) * tokens
+    return max(1, math.floor(product)) + reserved
+
+
+def _check_canvases(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row]) -> None:
+    """The choice from the candidates, the candidates from |x|, and calls and slots from both."""
+    header, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
+    settings = header.get("methods", {}).get(system.method)
+    if not system.order:  # an autoregressive system has no canvas
+        return
+    if settings is None:
+        report.compare("canvases", file, f"method of {system.label}", system.method, "no method that was asked for")
+        return
+    tokens, name = folder.tokens(one.home, system.testset), settings.get("method", system.method)
+    order = header["orders"][system.order]["order"]
+    counted = folder.counted(one.home, system.testset)
+    if counted and folder.tokenizer(one.backbone) is not None:
+        place = f"token counts of {system.testset} in {one.direction}/{one.backbone}/tokens"
+        report.compare("texts", f"{one.home}/{TRANSLATIONS}", place, counted, tokens)
+    dealt = _dealt(folder, one, system, settings, tokens) if name == "reassigned" else {}
+    for row in rows:
+        canvas, counts = row.values["canvas"], tokens.get(row.values["id"])
+        lengths = _candidates(name, settings, *counts) if counts else NO_TOKENIZER
+        if name == "reassigned":
+            lengths = [dealt[row.values["id"]]] if dealt else NO_TOKENIZER
+        report.compare("canvases", file, f"line {row.line}, canvas.candidates", canvas["candidates"], lengths)
+        if name in ON_GRID:
+            scores, count = len(canvas["scores"]), len(canvas["candidates"])
+            report.compare("canvases", file, f"line {row.line}, number of canvas.scores", scores, count)
+        length = _chosen(name, canvas, lengths)
+        report.compare("canvases", file, f"line {row.line}, canvas.length", canvas["length"], length)
+        several = canvas.get("contenders", [canvas["length"]])
+        contenders = _contenders(name, settings, canvas)
+        report.compare("canvases", file, f"line {row.line}, canvas.contenders", several, contenders)
+        if len(several) > 1:
+            final: Any = Unchecked("which of several translations is kept: the others are not stored")
+        else:
+            final = Unchecked("a canvas that changes in decoding") if order in CHANGING else canvas["length"]
+        report.compare("canvases", file, f"line {row.line}, length", row.values["length"], final)
+        for (of, key), value in _costs(name, canvas, several, order, system.steps).items():
+            stored = (canvas if of == "canvas" else row.values).get(key)
+            report.compare("costs", file, f"line {row.line}, {key} of the {of}", stored, value)
+
+
+def _candidates(name: str, settings: Mapping[str, Any], source: int, target: int) -> list[int] | Unchecked:
+    if name == "oracle":
+        return [target + 1]
+    if name == "ratio":
+        return [candidate(settings["ratios"], source, settings, settings.get("reserve_eos_slot", False))]
+    if name in ON_GRID:
+        return sorted({candidate(ratio, source, settings) for ratio in settings["ratios"]})
+    return Unchecked(f"the candidates of {name}: they depend on what is not stored")
+
+
+def _chosen(name: str, canvas: Mapping[str, Any], lengths: Any) -> int | Unchecked:
+    """The candidate of the lowest score, the shorter one on a tie; DAEDAL takes its last, without scores the only."""
+    candidates, scores = canvas["candidates"], canvas["scores"]
+    if name == "daedal":
+        return max(candidates)
+    if scores:
+        best = [length for length, score in zip(candidates, scores, strict=True) if score == min(scores)]
+        ties = name in ("cal", "length_head") and len(best) > 1
+        return Unchecked(f"a tie of {name}: the first in the order of its search wins") if ties else min(best)
+    if isinstance(lengths, list) and name not in ON_GRID:
+        return lengths[0]
+    return Unchecked(f"the choice of {name}: it depends on what is not stored")
+
+
+def _contenders(name: str, settings: Mapping[str, Any], canvas: Mapping[str, Any]) -> list[int]:
+    """The canvases that are all decoded; the longest may lack where the context has no room for them."""
+    longest = max(canvas.get("contenders", [canvas["length"]]))
+    if name == "neighbours":
+        radius = settings.get("radius", 2)
+        wanted = [length for length in canvas_range(canvas["length"], radius) if length <= longest]
+    elif name in ("ev_rerank", "length_head"):
+        count = settings.get("k", 2) if name == "ev_rerank" else settings.get("beam", 1)
+        ranked = sorted(zip(canvas["scores"], canvas["candidates"], strict=True))
+        wanted = sorted(length for _, length in ranked[:count] if length <= longest)
+    else:
+        wanted = [canvas["length"]]
+    return wanted
+
+
+def canvas_range(length: int, radius: int) -> range:
+    """The lengths around one, two slots at least."""
+    if radius > 1000:
+        raise ValueError(f"{radius} neighbours on either side")
+    return range(max(2, length - radius), length + radius + 1)
+
+
+def _costs(
+    name: str, canvas: Mapping[str, Any], several: Sequence[int], order: str, steps: int
+) -> dict[tuple[str, str], int]:
+    """Calls and slots as the paper counts them: a probe a candidate, then T passes over each canvas."""
+    costs: dict[tuple[str, str], int] = {}
+    if name in ("oracle", "ratio", "reassigned", *ON_GRID):
+        probed = canvas["candidates"] if canvas["scores"] else []
+        costs |= {("canvas", "calls"): len(probed), ("canvas", "slots"): sum(probed)}
+    if order in ONE_PASS_A_STEP:
+        rescored = several if canvas.get("rescoring") and len(several) > 1 else []
+        costs["sentence", "calls"] = canvas["calls"] + steps * len(several) + len(rescored)
+        costs["sentence", "slots"] = canvas["slots"] + steps * sum(several) + sum(rescored)
+    return costs
+
+
+def _dealt(
+    folder: Folder, one: Set, system: System, settings: Mapping[str, Any], tokens: Mapping[str, tuple[int, int]]
+) -> dict[str, int]:
+    """The canvases of a method, its ratios dealt to other sentences by a seeded shuffle; none without them."""
+    of = system._replace(method=settings.get("of", "ev"))
+    homes = [other.home for other in folder.sets if other[1:] == one[1:] and of in folder.outputs(other.home)]
+    origin = folder.outputs(homes[0])[of] if homes else []
+    if not origin or not tokens:
+        return {}
+    names, lengths = [row.values["id"] for row in origin], [row.values["canvas"]["length"] for row in origin]
+    counts = [max(1, tokens[name][0]) for name in names]
+    groups = [[*range(len(names))]]
+    if settings.get("within") == "deciles":
+        ranked = sorted(groups[0], key=counts.__getitem__)
+        groups = [ranked[len(ranked) * part // 10 : len(ranked) * (part + 1) // 10] for part in range(10)]
+    generator, dealt = random.Random(settings["seed"]), {}
+    for group in groups:
+        givers = [*group]
+        generator.shuffle(givers)
+        for place, giver in zip(group, givers, strict=True):
+            dealt[names[place]] = max(2, round(Fraction(lengths[giver], counts[giver]) * counts[place]))
+    return dealt
+
+
+# --- Totals of a cell, and its scores.
+
+
+@functools.cache
+def totals(folder: Folder, home: str, system: System) -> dict[str, Any]:
+    """What a header says of a cell, from its rows: sentences, the sums of costs, canvases that more steps leave as they
+    are, and the mean distance of the canvas from the reference's tokens and EOS."""
+    rows = [row.values for row in folder.outputs(home).get(system, [])]
+    header, tokens = folder.records[f"{home}/{HEADERS[0]}"]["params"], folder.tokens(home, system.testset)
+    changing = system.order and header["orders"][system.order]["order"] in CHANGING
+    within = sum(changing or row["length"] <= system.steps for row in rows)
+    errors: Any = NO_TOKENIZER
+    if tokens:
+        errors = round(sum(abs(row["length"] - tokens[row["id"]][1] - 1) for row in rows) / max(1, len(rows)), 6)
+    sums = {name: sum(row.get(name, 0) for row in rows) for name in TOTALS}
+    return {"sentences": len(rows), "within_steps": within, "length_mae": errors, **sums}
+
+
+def _check_totals(folder: Folder, report: Report, one: Set, system: System, said: Mapping[str, Any]) -> None:
+    own = totals(folder, one.home, system)
+    for name in (key for key in said if key in own):
+        place = f"{name} of {system.label}"
+        report.compare("totals of cells", f"{one.home}/{HEADERS[0]}", place, said[name], own[name])
+
+
+class Scored:
+    """The scores of a set, computed again from its texts: by sacreBLEU, and as the means of its rows."""
+
+    def __init__(self, folder: Folder, home: str) -> None:
+        self.folder, self.home = folder, home
+        self.params = folder.records[f"{home}/{HEADERS[1]}"]["params"]
+        comet = self.params["comet"]
+        self.main = comet.get("name") or ("comet22" if comet.get("checkpoint") else "toy_comet")
+        self.own = [name for name, settings in self.params.get("metrics", {}).items() if settings["metric"] != "comet"]
+
+    @functools.cached_property
+    def bleu(self) -> Any:
+        from sacrebleu.metrics import BLEU
+
+        name = self.params["bleu"].get("tokenize")
+        if name not in TOKENIZERS:
+            return Unchecked(f"BLEU with the tokenizer {name}, which sacreBLEU downloads")
+        return BLEU(tokenize=name, trg_lang=self.params["target_language"])
+
+    @functools.cached_property
+    def chrf(self) -> Any:
+        from sacrebleu.metrics import CHRF
+
+        return CHRF(**{name: self.params["chrf"][name] for name in ("char_order", "word_order", "beta")})
+
+    @functools.cache  # noqa: B019
+    def system(self, system: System, metric: str) -> float | Unchecked:
+        """The score of a cell by a metric."""
+        outputs = [row.values for row in self.folder.outputs(self.home).get(system, [])]
+        texts = {row["id"]: row["hypothesis"] for row in outputs}
+        if metric in ("bleu", "chrf"):
+            testset = self.folder.testset(self.home, system.testset)
+            if not testset or [*testset] != [*texts]:
+                return NO_TESTSET if not testset else Unchecked("rows that are not those of the test set")
+            scorer = self.bleu if metric == "bleu" else self.chrf
+            if isinstance(scorer, Unchecked):
+                return scorer
+            references = [row["target"] for row in testset.values()]
+            return round(scorer.corpus_score([*texts.values()], [references]).score, 6)
+        if metric in self.own:
+            return OWN_METRIC
+        values = [row.values.get(metric) for row in self.folder.segments(self.home).get(system, [])]
+        if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
+            raise InputError(self.folder.root / self.home / SCORES, f"has no {metric} of {system.label}", REMEDY)
+        return sum(values) / len(values)
+
+
+@functools.cache
+def scored(folder: Folder, home: str) -> Scored:
+    return Scored(folder, home)
+
+
+def _check_scores(folder: Folder, report: Report, one: Set, comet: Path | None) -> None:
+    again, file, header = scored(folder, one.home), f"{one.home}/{SCORES}", f"{one.home}/{HEADERS[1]}"
+    segments, said = folder.segments(one.home), dict(cells_of(folder.records[header]))
+    report.compare("rows", file, "cells", sorted(segments), sorted(folder.outputs(one.home)))
+    for system, rows in segments.items():
+        _check_ids(folder, report, one, system, rows, SCORES)
+        references = folder.testset(one.home, system.testset)
+        outputs = {row.values["id"]: row.values["hypothesis"] for row in folder.outputs(one.home).get(system, [])}
+        for row in rows:
+            name, place = row.values["id"], f"line {row.line}, chrf"
+            known = name in references and name in outputs
+            score = again.chrf.sentence_score(outputs[name], [references[name]["target"]]).score if known else 0
+            recomputed = round(score, 6) if known else NO_TESTSET
+            report.compare("BLEU and chrF", file, place, row.values.get("chrf"), recomputed)
+        entry = said.get(system, {})
+        for metric in (again.main, "bleu", "chrf", *again.params.get("metrics", {})):
+            part = "BLEU and chrF" if metric in ("bleu", "chrf") else "COMET of cells, the mean of its rows"
+            place = f"{metric} of {system.label}"
+            report.compare(part, header, place, entry.get(metric), again.system(system, metric))
+        report.compare("totals of cells", header, f"sentences of {system.label}", entry.get("sentences"), len(rows))
+    _check_comet(folder, report, one, comet)
+
+
+# --- COMET, one sentence after the other.
+
+
+def _check_comet(folder: Folder, report: Report, one: Set, comet: Path | None) -> None:
+    again, file = scored(folder, one.home), f"{one.home}/{SCORES}"
+    settings = again.params["comet"]
+    place = comet or (folder.root / "comet" if not settings.get("checkpoint") else None)
+    alone = settings.get("batch_size") == 1
+    model = _comet(place.resolve()) if place and place.exists() and alone else None
+    reason = NO_COMET if alone else Unchecked("COMET in padded batches: a score depends on its neighbours")
+    for system, rows in folder.segments(one.home).items():
+        references = folder.testset(one.home, system.testset)
+        outputs = {row.values["id"]: row.values["hypothesis"] for row in folder.outputs(one.home).get(system, [])}
+        for row in rows:
+            name, value = row.values["id"], reason
+            if model and name in references and name in outputs:
+                pair = references[name]
+                value = _comet_score(model, pair["source"], outputs[name], pair["target"])
+            stored, label = row.values.get(again.main), f"line {row.line}, {again.main}"
+            if isinstance(value, float) and isinstance(stored, int | float) and abs(stored - value) < 2e-6:
+                value = float(stored)  # six decimals, of sums in another order
+            report.compare("COMET of sentences", file, label, stored, value)
+
+
+@functools.cache
+def _comet(place: Path) -> Any:
+    """A COMET model on the CPU. The package reads tensors alone: torch refuses to execute what a checkpoint holds."""
+    import torch
+
+    path = (place / "checkpoints/model.ckpt" if place.is_dir() else place).absolute()
+    with files.readable(path, "COMET checkpoint", "Name a .ckpt file in COMET's layout by --comet."):
+        files.regular(path.parents[1] / "hparams.yaml", files.MOST)
+        torch.load(files.regular(path), map_location="cpu", weights_only=True)
+        from comet.models import load_from_checkpoint
+
+        with contextlib.chdir(path.parents[1]):
+            return load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True).float().eval()
+
+
+@functools.lru_cache(maxsize=1_000_000)
+def _comet_score(model: Any, source: str, output: str, reference: str) -> float:
+    import torch
+
+    inputs = model.prepare_sample([{"src": source, "mt": output, "ref": reference}], stage="predict")
+    with torch.inference_mode():
+        return round(model.predict_step(inputs).scores.item(), 6)
+
+
+def sentences(folder: Folder, home: str, system: System, metric: str) -> Iterator[tuple[str, float]]:
+    """The score of each sentence by its id."""
+    for row in folder.segments(home).get(system, []):
+        value = row.values.get(metric)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            place = f"{folder.root / home / SCORES}:{row.line}"
+            raise InputError(place, f"{metric} is {value!r}, not a finite number", REMEDY)
+        yield row.values["id"], float(value)
