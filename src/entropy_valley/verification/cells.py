@@ -23,6 +23,7 @@ SETTING = ("backbone", "direction", "testset", "order", "steps")
 RUN = (*SETTING, "seed")
 PLACE = ("direction", "testset")
 LENGTHS = ("ratio", "ev", "oracle")
+LENGTH_ERROR = "length_mae"  # beside the metrics
 FIXED = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}  # baselines, and the columns of the closure over each
 TESTED = ("ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 PAIRS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
@@ -77,7 +78,7 @@ class Table:
 
     def sign(self, metric: str) -> int:
         better = {one["name"]: one["higher_is_better"] for one in self.params["metrics"]}
-        return 1 if better.get(metric, metric != "length_mae") else -1
+        return 1 if better.get(metric, metric != LENGTH_ERROR) else -1
 
     def score(self, cell: Cell, metric: str) -> float | Unchecked:
         """The system score, from texts and rows: never what the header says."""
@@ -95,6 +96,12 @@ class Table:
 
     def test(self, first: Cell, others: Sequence[Cell]) -> dict[str, float]:
         return paired(self.aligned([first], first), self.aligned(others, first), self.params)
+
+    @functools.lru_cache(maxsize=1024)  # noqa: B019
+    def is_gap(self, oracle: Cell, baseline: Cell) -> bool:
+        """Whether Oracle's lead in a run is more than 1.96 standard errors over sentences, in the main metric."""
+        lead = self.sign(self.main) * (self.aligned([oracle], oracle) - self.aligned([baseline], oracle))
+        return bool(lead.mean() > 1.96 * deviation(lead) / math.sqrt(len(lead)))
 
     def rows(self, cell: Cell) -> list[Mapping[str, Any]]:
         return [row.values for row in self.folder.outputs(cell.home).get(cell.system, [])]
@@ -169,9 +176,10 @@ def summary(
             row |= {"delta_ratio": mean([own[seed] - ratio[seed] for seed in own]) if ratio else NAN}
             for baseline, prefix in FIXED.items():
                 others = [values.get(baseline, {}), values.get("oracle", {})]
-                triples = [
-                    [sign * of[seed] for of in (own, *others)] for seed in own if all(seed in of for of in others)
-                ]
+                seeds = [seed for seed in own if all(seed in of for of in others)]
+                if metric != LENGTH_ERROR:  # of a gap in the scores that may be chance no share is given
+                    seeds = [one for one in seeds if table.is_gap(methods["oracle"][one], methods[baseline][one])]
+                triples = [[sign * of[seed] for of in (own, *others)] for seed in seeds]
                 closed = [share for triple in triples if not math.isnan(share := closure(*triple))]
                 counted = len(closed) if baseline in values or baseline == "ratio" else NAN
                 row |= {f"{prefix}_mean": mean(closed), f"{prefix}_std": deviation(closed), f"{prefix}_runs": counted}

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from entropy_valley import files
+from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief
 from entropy_valley.results import SCORES, TRANSLATIONS, System
 
@@ -238,9 +239,11 @@ class Folder:
         for place, record in self.records.items():
             params = record["params"]
             if record["rule"] in ("translate", "tokens") and isinstance(params, dict) and "backbone" in params:
-                for path in record["inputs"]:
+                for path, digest in record["inputs"].items():
                     inside = self.local(place, path)
                     folder = self.root / inside if inside else Path(path)
+                    if digest == shipped.origin()["digest"]:  # LLaDA-tiny, wherever this package is installed
+                        folder = shipped.CHECKPOINT
                     if (folder / "tokenizer.json").is_file():
                         folders.setdefault(str(params["backbone"]), folder)
                         folders.setdefault(folder.parent.name, folder)  # variants share that of backbones/NAME/seedN

@@ -187,7 +187,8 @@ def _gaps(table: Table, runs: Mapping[Cell, Any], cell: Cell, find: Find, usual:
         best = max(fixed, key=lambda one: sign * runs[one]["comet"], default=None)
         for key, rival in (("closure", ratio), ("closure_eos", ratio_eos), ("closure_best", best)):
             if rival and oracle:
-                gaps[key] = closure(*(sign * runs[one]["comet"] for one in (cell, rival, oracle)))
+                share = closure(*(sign * runs[one]["comet"] for one in (cell, rival, oracle)))
+                gaps[key] = share if table.is_gap(oracle, rival) else NAN
         if ratio and oracle:
             gaps["cost"] = runs[cell]["calls"] / runs[ratio]["calls"]
     return gaps
