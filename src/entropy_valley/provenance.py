@@ -152,10 +152,17 @@ def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Pat
 @dataclass(frozen=True)
 class Ancestry:
     """What results were made by. ``codes``: by rule, how many results each version of the code has made. ``bare``: the
-    results that have no record, so that nothing tells what they were made from."""
+    results that have no record, so that nothing tells what they were made from. ``contents``: the digests of all
+    others, by path in the folder of results."""
 
     codes: Mapping[str, Counter[str]] = field(default_factory=dict)
     bare: Sequence[str] = ()
+    contents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seal(self) -> str:
+        """One digest of all contents and their paths: two folders that have the same one come to the same table."""
+        return files.digest(self.contents)
 
 
 def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
@@ -164,6 +171,7 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
     Raises InputError for the first one with a fault, see :func:`faults`.
     """
     codes: dict[str, Counter[str]] = {}
+    contents: dict[str, str] = {}
     bare, queue, seen = [], [*map(Path, paths)], set[Path]()
     for path in queue:  # it grows
         if path in seen or path.name in HEADERS or not path.is_file():
@@ -182,8 +190,10 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
             raise InputError(path, fault.text, remedy)
         if record.rule not in REPORTS:
             codes.setdefault(record.rule, Counter()).update(record.facts.get("codes", ()))
+            folder = first.parent.relative_to(root)
+            contents |= {(folder / name).as_posix(): written["digest"] for name, written in record.outputs.items()}
             queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
-    return Ancestry(codes, bare)
+    return Ancestry(codes, bare, contents)
 
 
 def code() -> dict[str, str]:

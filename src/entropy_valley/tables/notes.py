@@ -135,7 +135,8 @@ def provenance(params: Params) -> tuple[Note, ...]:
         *(Note(text) for text in approximate if text),
         *made_by(params.ancestry),
     )
-    return (sentences(params), *lines, *signed)
+    seal = [Note("seal:", params.ancestry.seal)] if params.ancestry.contents else []
+    return (sentences(params), *lines, *signed, *seal)
 
 
 def pretrainings(params: Params) -> Iterator[Note]:

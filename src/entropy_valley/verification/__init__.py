@@ -22,6 +22,7 @@ def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
     """Check a folder of results. ``comet`` is a checkpoint, where the folder has none of its own."""
     folder, report = Folder(root), Report()
     folder.check_contents(report)
+    folder.check_seals(report)
     sets.check(folder, report, comet)
     tables.check(folder, report)
     return folder, report

@@ -19,6 +19,7 @@ from entropy_valley.results import SCORES, TRANSLATIONS, System
 ENDING = ".made.json"
 HEADERS = ("translations.json", "scores.json")
 SKIPPED = ("store", "work", "logs")  # folders of the results that no table reads
+REPORTS = ("table", "comparison", "figure")  # rules of what is shown: not a part of what another table comes from
 CONTENTS = "files and the digests in records"  # a part of the report
 MOST_RECORDS, MOST_BYTES = 200_000, 2**31  # of a folder; of a file of rows
 REMEDY = "Get the file again from where the folder comes from, or make the result again."
@@ -176,6 +177,39 @@ class Folder:
         for (file, digest, content), places in noted.items():
             others = f" and {len(places) - 1} more" * (len(places) > 1)
             report.compare(CONTENTS, file, f"digest in {places[0]}{others}", digest, content)
+
+    def check_seals(self, report: Report) -> None:
+        """Compare the seal below each table: a digest of all results that it comes from, and of their paths."""
+        for place in self.records:
+            text = self.root / self.result(place)
+            text = text.with_suffix(".md")
+            if self.records[place]["rule"] in REPORTS and text.is_file():
+                with files.readable(text, "table", REMEDY):
+                    seals = re.findall(r"^seal: `(\w+)`$", files.regular(text, files.MOST).read_text("utf-8"), re.M)
+                for seal in seals:
+                    report.compare(CONTENTS, text.relative_to(self.root).as_posix(), "seal", seal, self._seal(place))
+
+    def _seal(self, place: str) -> str:
+        made_from = self.records[place]["params"].get("made_from", {})
+        contents, queue, seen = {}, [self.local(place, path) for path in made_from], set()
+        for inside in queue:  # it grows
+            described = self._describing.get(inside or "")
+            if described is None or described in seen or self.records[described]["rule"] in REPORTS:
+                continue
+            seen.add(described)
+            record, folder = self.records[described], PurePosixPath(described).parent
+            contents |= {(folder / name).as_posix(): written["digest"] for name, written in record["outputs"].items()}
+            queue += [self.local(described, path) for path in record["inputs"]]
+        return files.digest(contents)
+
+    @functools.cached_property
+    def _describing(self) -> dict[str, str]:
+        """The record that lists each result."""
+        return {
+            (PurePosixPath(place).parent / name).as_posix(): place
+            for place, record in self.records.items()
+            for name in record["outputs"]
+        }
 
     def _content(self, inside: str | None) -> str | Unchecked:
         """The digest of what a job has read, as far as it is here."""
