@@ -169,6 +169,6 @@ def test_the_translator_keeps_the_best_of_all(backbone):
 
 def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
     prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
-    for length_method in (Fixed(500), make_method("ev", {"ratios": [1.0, 500.0]})):
+    for length_method in (Fixed(500), make_method("ev", {"ratios": [1.0, 90.0]})):
         with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
             Translator(backbone, prompt, length_method, steps=4).translate(["Anna sees it"])

@@ -296,10 +296,13 @@ def test_another_attention_has_results_of_its_own(bench):
 
 
 def test_padded_passes_have_results_of_their_own(bench):
-    """They are asked for on a CPU, by which no text changes; the padding is in the ledger."""
+    """They are asked for on a CPU, by which no text changes, and numbers by rounding at most; the padding is in the
+    ledger."""
     before, _ = bench.decode("ev")
     bench.spec["batch_invariant"] = True
-    assert bench.decode("ev", out="padded")[0] == before
+    for row, plain in zip(bench.decode("ev", out="padded")[0], before, strict=True):
+        canvas = plain["canvas"] | {"scores": pytest.approx(plain["canvas"]["scores"], abs=2e-6)}
+        assert row == plain | {"canvas": canvas, "logprob": pytest.approx(plain["logprob"], abs=1.5e-4)}
     one, other = bench.ledgers()
     assert one["computed"] == other["computed"] > 0
     assert one["padded"] == 0 < other["padded"] and one["tokens"] == other["tokens"]

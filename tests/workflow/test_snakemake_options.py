@@ -78,7 +78,7 @@ def test_parts_of_the_plan(fresh):
     everything = fresh.planned(last=True).keys()
     until = by_rule(fresh.planned("--until", "translate"))
     assert until["translate"] == until["train"] == 4
-    assert until.keys() <= {"translate", "train", "corpus", "pretrain", "testset"}
+    assert until.keys() <= {"translate", "train", "corpus", "fetch_backbone", "testset"}
     without = fresh.planned("--omit-from", "score", last=True).keys()
     assert TRANSLATIONS <= without < everything and not (TABLE | {"all"}) & without
     assert {name for name in everything - without if name.startswith("score")} == SCORES
