@@ -6,6 +6,7 @@ checkpoint's digest and the first losses of its pre-training; ``checkpoint.json`
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ ORIGIN = LLADA_TINY / "origin.json"
 ADAPTER = "adapter-"  # and the direction: the name of an adapter's folder
 
 
+@functools.cache
 def origin() -> dict[str, Any]:
     """What ``origin.json`` says."""
     return files.read_json(ORIGIN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
@@ -58,8 +57,7 @@ def _load(folder: Folder, one: Set, device: str) -> Backbone | Unchecked:
     from entropy_valley.model.load import load_backbone
 
     place = f"{one.home}/{HEADERS[0]}"
-    params, inputs = folder.records[place]["params"], folder.records[place]["inputs"]
-    found = [folder.root / inside if (inside := folder.local(place, path)) else Path(path) for path in inputs]
+    params, found = folder.records[place]["params"], folder.input_paths(place)
     checkpoint = next((path for path in found if (path / "config.json").is_file()), None)
     adapter = next((path for path in found if (path / "adapter_config.json").is_file()), None)
     if checkpoint is None:

@@ -157,6 +157,15 @@ class Folder:
                 return inside
         return None
 
+    def input_paths(self, place: str) -> list[Path]:
+        """Where the inputs of a record are now: LLaDA-tiny's checkpoint is wherever this package is installed."""
+        own, paths = shipped.origin()["digest"], []
+        for path, digest in self.records[place]["inputs"].items():
+            inside = self.local(place, path)
+            elsewhere = shipped.CHECKPOINT if digest == own else Path(path)
+            paths.append(self.root / inside if inside else elsewhere)
+        return paths
+
     def check_contents(self, report: Report) -> None:
         """Compare every file that a record lists with the digest in it, be it what its job wrote or what it read."""
         noted: dict[tuple[str, str, str | Unchecked], list[str]] = {}
@@ -273,11 +282,7 @@ class Folder:
         for place, record in self.records.items():
             params = record["params"]
             if record["rule"] in ("translate", "tokens") and isinstance(params, dict) and "backbone" in params:
-                for path, digest in record["inputs"].items():
-                    inside = self.local(place, path)
-                    folder = self.root / inside if inside else Path(path)
-                    if digest == shipped.origin()["digest"]:  # LLaDA-tiny, wherever this package is installed
-                        folder = shipped.CHECKPOINT
+                for folder in self.input_paths(place):
                     if (folder / "tokenizer.json").is_file():
                         folders.setdefault(str(params["backbone"]), folder)
                         folders.setdefault(folder.parent.name, folder)  # variants share that of backbones/NAME/seedN
