@@ -6,7 +6,7 @@ min_version("9.0")
 
 from entropy_valley import config as configuration, errors, tables
 from entropy_valley.config import matrix
-from entropy_valley.runs import inventory, snapshot
+from entropy_valley.runs import snapshot
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
@@ -31,8 +31,7 @@ REPORTS = tables.configured(EXPERIMENT)
 
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)
-INVENTORY = inventory.Inventory(EXPERIMENT, REPORTS)
-snapshot.begin(EXPERIMENT, FILES)
+snapshot.begin(EXPERIMENT, config, FILES)
 
 
 wildcard_constraints:
@@ -70,8 +69,14 @@ onerror:
     snapshot.warn_of_changed_code()
 
 
+TARGETS = [
+    *(one.scores(R) for one in SETS.all),
+    *(f"{R}/{path}.{ending}" for path, made in READY.items() for ending in made.endings),
+]
+snapshot.offer(TARGETS)
+
+
 rule all:
     default_target: True
     input:
-        [one.scores(R) for one in SETS.all],
-        [f"{R}/{path}.{ending}" for path, made in READY.items() for ending in made.endings],
+        TARGETS,

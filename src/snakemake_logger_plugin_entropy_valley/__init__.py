@@ -7,6 +7,7 @@ that is done or has failed, and how far it is. With ``-p``, ``--verbose`` or ``-
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 import threading
@@ -41,6 +42,9 @@ STOPPED = "Stopped. Nothing that is finished is lost: run the same command again
 RULES = ("all", "pages", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
 PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
+UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
+AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
+JOBS = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file that a dry run writes its jobs into
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
@@ -68,7 +72,10 @@ class LogHandler(LogHandlerBase):
         logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
-        self._screen = None if chosen else DryRun() if settings.dryrun else RunScreen(settings.show_failed_logs)
+        self._screen = None if chosen else RunScreen(settings.show_failed_logs)
+        if settings.dryrun:
+            out = os.environ.get(JOBS)
+            self._screen = JobFile(Path(out)) if out else None if chosen else DryRun()
         if isinstance(self._screen, RunScreen):
             threading.Thread(target=self._watch, daemon=True).start()
 
@@ -134,6 +141,8 @@ class Screen:
             yield from self.error(record)
         elif event is None and not record.getMessage().startswith(NOISE):
             yield record.getMessage()
+            if UNTOLD in record.getMessage():
+                yield AUDIT
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
@@ -176,6 +185,20 @@ class DryRun(Screen):
             yield from _counted(_counts(self._jobs))
         yield ""
         yield DRY
+
+
+class JobFile(DryRun):
+    """Writes the jobs into a file, for what else asks Snakemake for them."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__()
+        self._out = out
+
+    def end(self) -> Iterator[str]:
+        from entropy_valley.runs import jobs, snapshot
+
+        jobs.write(self._out, map(jobs.told_by, self._jobs), *snapshot.written())
+        return iter(())
 
 
 class RunScreen(Screen):
@@ -253,38 +276,29 @@ class RunScreen(Screen):
 
 def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     """The jobs of a dry run with their hours and cells, as the config of this process has them."""
-    from entropy_valley.runs import plan, snapshot
+    from entropy_valley.runs import jobs, plan, snapshot
     from entropy_valley.runs.audit import Audit
-    from entropy_valley.runs.inventory import Inventory, Job
 
     experiment, configs = snapshot.current()
-    inventory = Inventory(experiment) if experiment else None
-    outputs = [[re.sub(r" \([a-z, ]+\)$", "", path) for path in record.output] for record in records]
-    if inventory is None or not any(inventory.at(paths[0]) for paths in outputs):  # of a module with a prefix
+    if experiment is None:
         yield from _counted(_counts(records))
         return
-    audit, why = Audit(inventory), {}
-    for record, paths in zip(records, outputs, strict=True):
-        planned_job = inventory.at(paths[0])
-        job = planned_job or Job(record.rule_name, record.wildcards, tuple(paths), "{}")
-        why[job] = _why(record.reason, planned_job and audit.job(planned_job))
-    everything = inventory.all()
-    order = {job: place for place, job in enumerate(everything)}
-    left = sorted(why, key=lambda job: order.get(job, len(order)))
-    done = [job for job in everything if job not in why and audit.job(job).exists]
-    yield from plan.report(plan.Plan.of(audit, left, done), configs, why)
+    left = jobs.Jobs(experiment, (jobs.Job.of(experiment, jobs.told_by(record)) for record in records))
+    audit = Audit(left)
+    why = {job: _why(job.reason, audit.job(job)) for job in left.all}
+    yield from plan.report(plan.Plan.of(audit, left.all), configs, why)
 
 
 def _why(reason: str, state: Any) -> str:
     """Why a job runs, in a few words: Snakemake's ``reason``, and of changed params which these are. ``state``: of the
-    job in the audit, None if unknown."""
+    job in the audit."""
     words = [word for begin, word in WORDS.items() if re.search(rf"(^|; ){begin}", reason)]
     words = [word for word in words if word != WORDS["Input files updated by another job"]] or words
-    changed = [one.text for one in state.reasons if one.key] if state else []
+    changed = [one.text for one in state.reasons if one.key]
     if "params changed" in words and changed:
         more = f", … ({len(changed)} params)" * (len(changed) > CHANGES)
         words[words.index("params changed")] = ", ".join(changed[:CHANGES]) + more
-    if "new" in words and state and any(one.log for one in state.reasons):
+    if "new" in words and any(one.log for one in state.reasons):
         words[words.index("new")] = "failed before"
     return ", ".join(words) or "input made by other jobs"
 
@@ -293,10 +307,8 @@ def _near(target: str) -> str:
     """What a mistyped target may mean: a rule, or a file by its path or its name."""
     from entropy_valley.errors import nearest
     from entropy_valley.runs import snapshot
-    from entropy_valley.runs.inventory import Inventory
 
-    experiment, _ = snapshot.current()
-    paths = [path for job in Inventory(experiment).all() for path in job.outputs] if experiment else []
+    paths = snapshot.results()
     meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
     return f"Did you mean {' or '.join(near)}?" if near else TARGETS

@@ -8,9 +8,11 @@ rule translate:
     """Load a run's model once, and translate with every cell of a set. The autoregressive baseline is translated here,
     too."""
     input:
-        model=model_of(f"{SET}/{TRANSLATIONS}"),
-        testsets=testsets_of(f"{SET}/{TRANSLATIONS}"),
-        shards=shards_of,
+        adapter=adapter_of(adapters.FACTS),
+        weights=adapter_of(adapters.WEIGHTS),
+        backbone=backbone_of,
+        pairs=pairs_of("translate"),
+        testsets=testsets_of,
     output:
         rows=f"{SET}/{TRANSLATIONS}",
         header=str(header_path(f"{SET}/{TRANSLATIONS}")),
@@ -18,16 +20,18 @@ rule translate:
         f"{R}/logs/translate/{RUN_NAME}.{{set}}.log",
     benchmark:
         f"{R}/benchmarks/translate/{RUN_NAME}.{{set}}.tsv"
+    wildcard_constraints:
+        set=rf"(?!(?:{DIVIDED})/)[^/]+",
     priority: 3
     conda:
         "../../envs/models.yaml"
     resources:
-        gpu=GPU,  # also to put shards together: what the profile requests for the rule may exist on GPU nodes alone
-        runtime=runtime_of(f"{SET}/{TRANSLATIONS}"),
+        gpu=GPU,
+        runtime=runtime_of("translate"),
         mem_mb=memory_of("translate"),
     params:
-        spec=spec_of(f"{SET}/{TRANSLATIONS}"),
-        how=how_of(f"{SET}/{TRANSLATIONS}", model),
+        spec=spec_of("translate"),
+        how=how_of(model),
     script:
         "../scripts/translate.py"
 
@@ -35,8 +39,11 @@ rule translate:
 rule shard:
     """Translate one of several parts of each test set: those of a set run at once, on a GPU each."""
     input:
-        model=model_of(f"{SET}/{TRANSLATIONS}"),
-        testsets=testsets_of(f"{SET}/{TRANSLATIONS}"),
+        adapter=adapter_of(adapters.FACTS),
+        weights=adapter_of(adapters.WEIGHTS),
+        backbone=backbone_of,
+        pairs=pairs_of("shard"),
+        testsets=testsets_of,
     output:
         shard=f"{SET}/shards/{{shard}}.jsonl",
     log:
@@ -48,11 +55,36 @@ rule shard:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of(f"{SET}/shards/{{shard}}.jsonl"),
+        runtime=runtime_of("shard"),
         mem_mb=memory_of("shard"),
     params:
-        spec=spec_of(f"{SET}/{TRANSLATIONS}"),
-        how=how_of(f"{SET}/shards/{{shard}}.jsonl", model),
+        spec=spec_of("shard"),
+        how=how_of(model),
+    script:
+        "../scripts/translate.py"
+
+
+rule merge:
+    """Put the shards of a set together."""
+    input:
+        adapter=adapter_of(adapters.FACTS),
+        backbone=backbone_of,
+        testsets=testsets_of,
+        shards=shards_of,
+    output:
+        rows=rules.translate.output.rows,
+        header=rules.translate.output.header,
+    log:
+        f"{R}/logs/merge/{RUN_NAME}.{{set}}.log",
+    wildcard_constraints:
+        set=DIVIDED,
+    priority: 3
+    localrule: True
+    conda:
+        "../../envs/models.yaml"
+    params:
+        spec=spec_of("merge"),
+        how=how_of(model),
     script:
         "../scripts/translate.py"
 
@@ -60,8 +92,10 @@ rule shard:
 rule diagnose:
     """Read a run's all-mask canvases around the reference's length, on a dense grid, and without the source. For figures."""
     input:
-        model=model_of(f"{RUN}/{DIAGNOSTICS}"),
-        testsets=testsets_of(f"{RUN}/{DIAGNOSTICS}"),
+        adapter=adapter_of(adapters.FACTS),
+        weights=adapter_of(adapters.WEIGHTS),
+        backbone=backbone_of,
+        testsets=diagnosed_testsets,
     output:
         f"{RUN}/{DIAGNOSTICS}",
     log:
@@ -72,16 +106,13 @@ rule diagnose:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of(f"{RUN}/{DIAGNOSTICS}"),
+        runtime=runtime_of("diagnose"),
         mem_mb=memory_of("diagnose"),
     params:
-        spec=spec_of(f"{RUN}/{DIAGNOSTICS}"),
-        how=how_of(f"{RUN}/{DIAGNOSTICS}", model),
+        spec=spec_of("diagnose"),
+        how=how_of(model),
     script:
         "../scripts/translate.py"
-
-
-LATENCY = f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json"
 
 
 rule latency:
@@ -90,10 +121,13 @@ rule latency:
     It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
     """
     input:
-        model=model_of(LATENCY),
-        testsets=testsets_of(LATENCY),
+        adapter=adapter_of(adapters.FACTS),
+        weights=adapter_of(adapters.WEIGHTS),
+        backbone=backbone_of,
+        pairs=pairs_of("latency"),
+        testset=TESTSET,
     output:
-        LATENCY,
+        f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json",
     log:
         f"{R}/logs/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
     benchmark:
@@ -103,11 +137,11 @@ rule latency:
     threads: lambda w: workflow.cores
     resources:
         gpu=GPU,
-        runtime=runtime_of(LATENCY),
+        runtime=runtime_of("latency"),
         mem_mb=memory_of("latency"),
     params:
-        spec=spec_of(LATENCY),
-        how=how_of(LATENCY, lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
+        spec=spec_of("latency"),
+        how=how_of(lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
     script:
         "../scripts/translate.py"
 
@@ -115,10 +149,10 @@ rule latency:
 rule score:
     """Load the metrics once, and score every cell of a set."""
     input:
-        translations=f"{SET}/{TRANSLATIONS}",
-        header=str(header_path(f"{SET}/{TRANSLATIONS}")),
-        testsets=testsets_of(f"{SET}/{SCORES}"),
-        comet=INVENTORY.comet(),
+        translations=rules.translate.output.rows,
+        header=rules.translate.output.header,
+        testsets=testsets_of,
+        comet=comet_files,
     output:
         rows=f"{SET}/{SCORES}",
         header=str(header_path(f"{SET}/{SCORES}")),
@@ -130,10 +164,10 @@ rule score:
         "../../envs/comet.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of(f"{SET}/{SCORES}"),
+        runtime=runtime_of("score"),
         mem_mb=memory_of("score"),
     params:
-        spec=spec_of(f"{SET}/{SCORES}"),
-        how=how_of(f"{SET}/{SCORES}", metrics),
+        spec=spec_of("score"),
+        how=how_of(metrics),
     script:
         "../scripts/score.py"

@@ -8,14 +8,16 @@
 # So `how_of` puts it before the paths of `how`, and what a user's config names is `local`: it stays where it is.
 
 import functools
+import json
 
-from entropy_valley import revisions
+from snakemake.exceptions import WorkflowError
+
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, pages
-from entropy_valley.runs import limits, plan
+from entropy_valley.runs import jobs, plan, work
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
@@ -34,51 +36,26 @@ def one_of(names):
     return "|".join(names) or "none"
 
 
-def run_of(wildcards):
-    return matrix.Run.named(wildcards.direction, wildcards.backbone, wildcards.seed)
+def spec_of(rule):
+    """What the numbers of a rule's jobs depend on, by their wildcards; ends the run for a set that no run has."""
+
+    def spec(wildcards):
+        try:
+            return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
+        except errors.InputError as error:
+            raise WorkflowError(str(error)) from None
+
+    return spec
 
 
-def job_of(output, wildcards):
-    """The job that makes an output, as the inventory of jobs has it; ends the run for a set that no run has."""
-    try:
-        return INVENTORY.at(output.format(**dict(wildcards.items())))
-    except errors.InputError as error:
-        raise WorkflowError(str(error)) from None
+def root_of(output):
+    """The folder of results as a job calls it."""
+    return jobs.root_of(str(output[0]), R)
 
 
-def inputs_of(output):
-    """The files of other jobs that the job of an output reads."""
-    return lambda wildcards: list(job_of(output, wildcards).inputs)
-
-
-def testsets_of(output):
-    """The test sets among them."""
-    return lambda wildcards: [path for path in job_of(output, wildcards).inputs if "/test/" in path]
-
-
-def model_of(output):
-    """The others: what says which adapter and backbone it is, and training pairs for its fits."""
-    return lambda wildcards: [path for path in job_of(output, wildcards).inputs if "/test/" not in path]
-
-
-def spec_of(output):
-    """The params of the job of an output."""
-    return lambda wildcards: job_of(output, wildcards).spec
-
-
-def root_of(path, output):
-    """The folder of results as a job calls it whose first output has this path in the config's words."""
-    return str(output[0]).removesuffix(path.removeprefix(R))
-
-
-def how_of(pattern, how):
-    """How a job runs whose first output has a path like this: what ``how`` returns, with the paths of results as the
-    job calls them."""
-
-    def moved_how(wildcards, output):
-        return moved(how(wildcards), R, root_of(pattern.format(**dict(wildcards.items())), output))
-
-    return moved_how
+def how_of(how):
+    """How a job runs: what ``how`` returns, with the paths of results as the job calls them."""
+    return lambda wildcards, output: moved(how(wildcards), R, root_of(output))
 
 
 # What jobs that run a model request of a cluster, beside GPUs. A computer without one has no use for it.
@@ -87,17 +64,17 @@ def how_of(pattern, how):
 @functools.cache
 def plan_of_jobs():
     """What jobs take, by what finished ones took."""
-    return plan.Plan(EXPERIMENT, [], INVENTORY.all())
+    return plan.Plan(EXPERIMENT)
 
 
-def runtime_of(output):
-    """The time limit of the job of an output, in minutes."""
-    return lambda wildcards: plan_of_jobs().minutes(job_of(output, wildcards))
+def runtime_of(rule):
+    """The time limit of a rule's jobs, in minutes."""
+    return lambda wildcards: plan_of_jobs().minutes(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())))
 
 
 def memory_of(rule):
     """The memory of a rule's jobs, in MB."""
-    return lambda wildcards, attempt: limits.memory(rule if GPU else "", attempt)
+    return lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt)
 
 
 # Sentence pairs.
@@ -127,9 +104,24 @@ def reading(source):
 # Checkpoints and adapters.
 
 
+def run_of(wildcards):
+    return params.run_of(dict(wildcards.items()))
+
+
 def backbone_of(wildcards):
-    """The file that stands for the checkpoint that a run starts from."""
-    return INVENTORY.backbone(wildcards.backbone, run_of(wildcards).seed)
+    """What says which checkpoint a run starts from."""
+    seed = run_of(wildcards).seed if "seed" in wildcards.keys() else None
+    return paths.backbone_file(EXPERIMENT, wildcards.backbone, seed)
+
+
+def adapter_of(name):
+    """A file of the adapter that a run decodes with; none for a zero-shot backbone."""
+
+    def adapter(wildcards):
+        folder = paths.adapter_folder(EXPERIMENT, run_of(wildcards))
+        return f"{folder}/{name}" if folder else []
+
+    return adapter
 
 
 def given_files(wildcards):
@@ -162,7 +154,7 @@ def training(wildcards):
         checkpoint_every=EXPERIMENT.training.checkpoint_every,
         activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
         wandb=EXPERIMENT.training.wandb,
-        tested=[INVENTORY.testset(run.direction, name) for name in params.measured_by_references(EXPERIMENT, run)],
+        tested=expand(TESTSET, direction=run.direction, testset=params.measured_by_references(EXPERIMENT, run)),
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
         logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
         check=CHECK,
@@ -172,9 +164,44 @@ def training(wildcards):
 # Translations and scores.
 
 
+# The sets whose translation is divided into shards, by name.
+DIVIDED = (
+    r"[^/]+"
+    if EXPERIMENT.decoding.shards not in ("auto", 1)
+    else one_of(dict.fromkeys(one.name for one in SETS.all if work.shards(EXPERIMENT, one) > 1))
+)
+
+
+def set_of(wildcards):
+    return params.set_of(EXPERIMENT, dict(wildcards.items()))
+
+
+def testsets_of(wildcards):
+    """The test sets of a set."""
+    return expand(TESTSET, direction=wildcards.direction, testset=set_of(wildcards).testsets)
+
+
+def diagnosed_testsets(wildcards):
+    """The test sets whose all-mask canvases are read."""
+    names = {name for names in SETS.diagnostics(run_of(wildcards)).values() for name in names}
+    return expand(TESTSET, direction=wildcards.direction, testset=sorted(names))
+
+
+def pairs_of(rule):
+    """The training pairs of a run, where a length method is fitted to them."""
+    return lambda wildcards: rules.corpus.output.train if "fits" in json.loads(spec_of(rule)(wildcards)) else []
+
+
 def shards_of(wildcards):
-    """The files of the shards of a set; none where one job translates it."""
-    return [job.outputs[0] for job in INVENTORY.shards(job_of(f"{SET}/{TRANSLATIONS}", wildcards))]
+    """The files of the shards of a set."""
+    count = work.shards(EXPERIMENT, set_of(wildcards))
+    return expand(rules.shard.output.shard, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
+
+
+def comet_files(wildcards):
+    """What says which COMET checkpoints the metrics have."""
+    trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
+    return [*trained, *expand(rules.fetch_comet.output, checkpoint=paths.downloaded_comets(EXPERIMENT))]
 
 
 def model(wildcards):
@@ -183,7 +210,7 @@ def model(wildcards):
     return dict(
         backbone=paths.backbone_folder(EXPERIMENT, run.backbone, run.seed),
         adapter=paths.adapter_folder(EXPERIMENT, run),
-        corpus=os.path.dirname(INVENTORY.corpus(wildcards.direction)),
+        corpus=CORPUS.format(direction=wildcards.direction),
         store=run.folder(f"{R}/store") if EXPERIMENT.store else None,
         device=EXPERIMENT.device,
         check=CHECK,
@@ -226,9 +253,7 @@ def made_as(kind):
     """Which class makes it, its caption, and where the results are."""
 
     def how(wildcards, output):
-        name = f"{kind}/{next(iter(wildcards))}"
-        made = REPORTS[name]
-        here = root_of(f"{R}/{name}.{made.endings[0]}", output)
-        return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=here)
+        made = REPORTS[f"{kind}/{next(iter(wildcards))}"]
+        return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=root_of(output))
 
     return how

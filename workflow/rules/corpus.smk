@@ -19,10 +19,8 @@ rule fetch_dataset:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(DATASET),
-        how=how_of(
-            DATASET, lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)
-        ),
+        spec=spec_of("fetch_dataset"),
+        how=how_of(lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)),
     script:
         "../scripts/fetch.py"
 
@@ -44,9 +42,8 @@ rule corpus:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{CORPUS}/train.jsonl"),
+        spec=spec_of("corpus"),
         how=how_of(
-            f"{CORPUS}/train.jsonl",
             lambda w: reading(EXPERIMENT.directions[w.direction].train),
         ),
     script:
@@ -69,8 +66,8 @@ rule testset:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(TESTSET),
-        how=how_of(TESTSET, lambda w: reading(w.testset)),
+        spec=spec_of("testset"),
+        how=how_of(lambda w: reading(w.testset)),
     script:
         "../scripts/corpus.py"
 
@@ -87,7 +84,7 @@ rule dev_as_testset:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=lambda w: params.any_testset(EXPERIMENT, w.direction, matrix.DEV),
+        spec=spec_of("dev_as_testset"),
     script:
         "../scripts/corpus.py"
 
@@ -105,7 +102,7 @@ rule overlap:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{CORPUS}/overlap/{{testset}}.json"),
+        spec=spec_of("overlap"),
     script:
         "../scripts/corpus.py"
 
@@ -114,7 +111,9 @@ rule length_ratios:
     """Measure how long the training translations of a direction are for their sources. For the table corpus."""
     input:
         pairs=rules.corpus.output.train,
-        backbones=lambda w: list(map(INVENTORY.backbone, params.tokenizers(EXPERIMENT, w.direction))),
+        backbones=lambda w: [
+            paths.backbone_file(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
+        ],
     output:
         f"{CORPUS}/length_ratios.json",
     log:
@@ -122,9 +121,8 @@ rule length_ratios:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(f"{CORPUS}/length_ratios.json"),
+        spec=spec_of("length_ratios"),
         how=how_of(
-            f"{CORPUS}/length_ratios.json",
             lambda w: {
                 name: paths.backbone_folder(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
             },
@@ -136,7 +134,7 @@ rule length_ratios:
 rule tokens:
     """Count the tokens of test sentences and references, as a backbone's tokenizer splits them. For tables."""
     input:
-        backbone=lambda w: INVENTORY.backbone(w.backbone),
+        backbone=backbone_of,
         testset=TESTSET,
     output:
         TOKENS,
@@ -146,7 +144,7 @@ rule tokens:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(TOKENS),
-        how=how_of(TOKENS, lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
+        spec=spec_of("tokens"),
+        how=how_of(lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
     script:
         "../scripts/tokens.py"

@@ -4,6 +4,11 @@
 HUMAN = f"{R}/human_evaluation/{{direction}}"
 
 
+def evaluated(wildcards):
+    """The cells of the two systems."""
+    return matrix.evaluated_cells(EXPERIMENT, wildcards.direction)
+
+
 wildcard_constraints:
     annotator="|".join(EXPERIMENT.human_evaluation.annotators),
 
@@ -11,7 +16,8 @@ wildcard_constraints:
 rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
-        lambda w: params.pack_inputs(EXPERIMENT, w.direction),
+        testset=lambda w: TESTSET.format(direction=w.direction, testset=evaluated(w)[0].testset),
+        sets=lambda w: [path for one in dict.fromkeys(map(SETS.home.get, evaluated(w))) for path in one.files(R)],
     output:
         pack=f"{HUMAN}/pack.json",
         mapping=f"{HUMAN}/private/mapping.json",
@@ -21,8 +27,8 @@ rule human_pack:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{HUMAN}/pack.json"),
-        how=lambda w, output: dict(root=R, here=root_of(f"{HUMAN}/pack.json".format(direction=w.direction), output)),
+        spec=spec_of("human_pack"),
+        how=lambda w, output: dict(root=R, here=root_of(output)),
     script:
         "../scripts/human_pack.py"
 
@@ -41,7 +47,7 @@ rule human_forms:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.csv"),
+        spec=spec_of("human_forms"),
     script:
         "../scripts/human_forms.py"
 
@@ -57,7 +63,7 @@ rule human_simulated:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv"),
+        spec=spec_of("human_simulated"),
     script:
         "../scripts/human_forms.py"
 
@@ -79,7 +85,7 @@ rule human_ratings:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{HUMAN}/ratings.jsonl"),
+        spec=spec_of("human_ratings"),
         how=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),
     script:
         "../scripts/human_ratings.py"

@@ -17,9 +17,8 @@ rule fetch_backbone:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(f"{BACKBONE}.json"),
+        spec=spec_of("fetch_backbone"),
         how=how_of(
-            f"{BACKBONE}.json",
             lambda w: dict(
                 folder=paths.backbone_folder(EXPERIMENT, w.backbone),
                 own=bool(EXPERIMENT.backbones[w.backbone].own_folder),
@@ -52,9 +51,8 @@ rule pretrain:
     conda:
         "../../envs/comet.yaml"
     params:
-        spec=spec_of(PRETRAINED),
+        spec=spec_of("pretrain"),
         how=how_of(
-            PRETRAINED,
             lambda w: dict(
                 directions=params.pretraining_directions(EXPERIMENT, w.backbone),
                 work=f"{R}/work/pretrain/{w.backbone}.seed{w.seed}",
@@ -74,16 +72,16 @@ if EXPERIMENT.adapters == "released":
             given=given_files,
             backbone=backbone_of,
         output:
-            ADAPTER,
+            facts=ADAPTER,
+            weights=f"{RUN}/adapter/{adapters.WEIGHTS}",
         log:
             f"{R}/logs/adopt_adapter/{{direction}}.{{backbone}}.seed{{seed}}.log",
         localrule: True
         conda:
             "../../envs/models.yaml"
         params:
-            spec=spec_of(ADAPTER),
+            spec=spec_of("adopt_adapter"),
             how=how_of(
-                ADAPTER,
                 lambda w: dict(
                     folder=paths.released_adapter(EXPERIMENT, run_of(w)).folder,
                     backbone=paths.backbone_folder(EXPERIMENT, w.backbone, run_of(w).seed),
@@ -105,7 +103,8 @@ else:
             corpus=rules.corpus.output.train,
             backbone=backbone_of,
         output:
-            ADAPTER,
+            facts=ADAPTER,
+            weights=f"{RUN}/adapter/{adapters.WEIGHTS}",
         log:
             f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",
         benchmark:
@@ -116,11 +115,11 @@ else:
         threads: EXPERIMENT.training.processes
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
-            runtime=runtime_of(ADAPTER),
+            runtime=runtime_of("train"),
             mem_mb=memory_of("train"),
         params:
-            spec=spec_of(ADAPTER),
-            how=how_of(ADAPTER, training),
+            spec=spec_of("train"),
+            how=how_of(training),
             gpus=all_gpus,
         script:
             "../scripts/train.py"
@@ -138,9 +137,8 @@ rule fetch_comet:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(f"{R}/checkpoints/{{checkpoint}}.json"),
+        spec=spec_of("fetch_comet"),
         how=how_of(
-            f"{R}/checkpoints/{{checkpoint}}.json",
             lambda w: dict(
                 folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),
                 metric=paths.downloaded_comets(EXPERIMENT)[w.checkpoint],
@@ -166,6 +164,6 @@ rule train_comet:
     conda:
         "../../envs/comet.yaml"
     params:
-        spec=spec_of(f"{R}/comet/comet.json"),
+        spec=spec_of("train_comet"),
     script:
         "../scripts/demo_models.py"

@@ -2,10 +2,15 @@
 # cluster they run where Snakemake runs.
 
 
+def inputs_of(kind):
+    """The files that a table or figure reads."""
+    return lambda wildcards: REPORTS[f"{kind}/{next(iter(wildcards))}"].inputs(EXPERIMENT)
+
+
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
-        inputs_of(f"{R}/tables/{{table}}.csv"),
+        inputs_of("tables"),
     output:
         f"{R}/tables/{{table}}.tex",
         f"{R}/tables/{{table}}.float.tex",
@@ -22,7 +27,7 @@ rule table:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/tables/{{table}}.csv"),
+        spec=spec_of("table"),
         how=made_as("tables"),
     script:
         "../scripts/report.py"
@@ -31,7 +36,7 @@ rule table:
 rule comparison:
     """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
     input:
-        inputs_of(f"{R}/tables/{{comparison}}.csv"),
+        inputs_of("tables"),
     output:
         in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         f"{R}/tables/{{comparison}}.md",
@@ -46,7 +51,7 @@ rule comparison:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/tables/{{comparison}}.csv"),
+        spec=spec_of("comparison"),
         how=made_as("tables"),
     script:
         "../scripts/report.py"
@@ -55,7 +60,7 @@ rule comparison:
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:
-        inputs_of(f"{R}/figures/{{figure}}.csv"),
+        inputs_of("figures"),
     output:
         f"{R}/figures/{{figure}}.pdf",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
@@ -70,7 +75,7 @@ rule figure:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/figures/{{figure}}.csv"),
+        spec=spec_of("figure"),
         how=made_as("figures"),
     script:
         "../scripts/report.py"
@@ -82,7 +87,7 @@ PAGE = f"{R}/pages/{{direction}}.{{testset}}.html"
 rule page:
     """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
     input:
-        inputs_of(PAGE),
+        lambda w: pages.inputs(EXPERIMENT, (w.direction, w.testset)),
     output:
         PAGE,
     log:
@@ -93,8 +98,8 @@ rule page:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(PAGE),
-        how=lambda w, output: dict(root=R, here=root_of(PAGE.format(**dict(w.items())), output)),
+        spec=spec_of("page"),
+        how=lambda w, output: dict(root=R, here=root_of(output)),
     script:
         "../scripts/report.py"
 
@@ -120,7 +125,7 @@ rule document:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/report.tex"),
+        spec=spec_of("document"),
     script:
         "../scripts/report.py"
 
@@ -143,6 +148,6 @@ rule pdf:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/report.tex"),
+        spec=spec_of("pdf"),
     script:
         "../scripts/report.py"

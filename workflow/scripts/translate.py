@@ -2,7 +2,7 @@
 
 A set is translated whole, as one of several shards, or by putting the shards together.
 
-Rules: translate, shard, diagnose, latency.
+Rules: translate, shard, merge, diagnose, latency.
 """
 
 from entropy_valley.runs.job import job_of
@@ -12,13 +12,14 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.decoding.job import How
     from entropy_valley.lengths import diagnostics
 
-    how, testsets, rule = How.of(job.how, job.threads), job.input.testsets, snakemake.rule  # noqa: F821
+    how, rule = How.of(job.how, job.threads), snakemake.rule  # noqa: F821
     if rule == "diagnose":
-        diagnostics.write(job.params, how, testsets, job.output[0])
+        diagnostics.write(job.params, how, job.input.testsets, job.output[0])
     elif rule == "latency":
         # One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
-        latency.write(job.params, How.of(job.how, threads=1), testsets[0], job.output[0], job.how["minutes"])
-    elif shard := job.output.get("shard"):
-        translations.write_shard(job.params, how, testsets, shard)
+        alone = How.of(job.how, threads=1)
+        latency.write(job.params, alone, job.input.testset, job.output[0], job.how["minutes"])
+    elif rule == "shard":
+        translations.write_shard(job.params, how, job.input.testsets, job.output.shard)
     else:
-        translations.write(job.params, how, testsets, job.output.rows, job.input.shards)
+        translations.write(job.params, how, job.input.testsets, job.output.rows, job.input.get("shards", []))

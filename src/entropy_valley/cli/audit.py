@@ -15,7 +15,7 @@ from rich.table import Table
 
 from entropy_valley.cli import configs
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, all_cells
+from entropy_valley.config.matrix import Cell, all_cells, sets_of
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.files import write_text
 from entropy_valley.runs.audit import (
@@ -23,6 +23,7 @@ from entropy_valley.runs.audit import (
     MISSING,
     STALE,
     STATES,
+    UNNEEDED,
     Audit,
     CellState,
     JobState,
@@ -30,9 +31,9 @@ from entropy_valley.runs.audit import (
     against,
     versions,
 )
-from entropy_valley.runs.inventory import Inventory, Job
+from entropy_valley.runs.jobs import Job, Jobs, listed
+from entropy_valley.runs.matrix_page import write_matrix
 from entropy_valley.runs.plan import Plan, counted, where
-from entropy_valley.tables import pages
 from entropy_valley.tables.notes import made_by
 
 WIDTH = 120  # columns of a log, which has no terminal
@@ -54,6 +55,9 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="config files laid over those above: say instead what changes with them",
     )
+    parser.add_argument(
+        "--snakefile", metavar="FILE", help="another workflow, which may have this one as a module; default: Snakefile"
+    )
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
     parser.set_defaults(command=_audit)
 
@@ -61,42 +65,40 @@ def add(commands: Any) -> None:
 def _audit(arguments: argparse.Namespace) -> None:
     if arguments.against:
         before, after = configs.compare(arguments.configfile, arguments.against)
-        compare(before, after)
+        over = [*arguments.configfile, *arguments.against]
+        compare(listed(before, arguments.configfile), listed(after, over))
         return
     only = {name: getattr(arguments, name) for name in (*FILTERS, "state")}
-    experiment = configs.experiment(arguments.configfile)
-    require_known(experiment, only)
-    states = report(experiment, only, cells=arguments.cells or bool(arguments.state))
+    # Errors of config files name the file also where Snakemake's do not.
+    experiment = None if arguments.snakefile else configs.experiment(arguments.configfile)
+    jobs = listed(experiment, arguments.configfile, arguments.snakefile)
+    require_known(jobs.experiment, only)
+    states = report(jobs, only, cells=arguments.cells or bool(arguments.state))
     if arguments.check and any(one.state != DONE for one in states):
         sys.exit(1)
 
 
-def report(experiment: Experiment, only: Mapping[str, Sequence[str]], cells: bool = False) -> list[CellState]:
-    """Print the audit of a config; return the states of the cells.
+def report(jobs: Jobs, only: Mapping[str, Sequence[str]], cells: bool = False) -> list[CellState]:
+    """Print the audit of a config's jobs; return the states of the cells.
 
-    ``only`` has, by the name of a column, the values of the cells that are looked at; ``cells`` lists them, too. The
-    audit of all cells is also written to ``audit/matrix.tsv`` and ``audit/matrix.html`` in the results.
+    ``only`` has, by a coordinate of cells or ``state``, the names that are looked at; with ``cells`` these are listed.
+    An audit of all cells also writes them as a file and as a page, into the folder ``audit`` of the results.
     """
-    audit = Audit(Inventory(experiment))
+    audit = Audit(jobs)
     states = [one for one in audit.cells() if is_asked(one, only)]
     whole = not any(only.values())
-    chains = (job for one in states for job in audit.chain(one.cell))
-    jobs = [audit.job(job) for job in (audit.inventory.all() if whole else dict.fromkeys(chains))]
-    show(states, jobs, cells)
+    chains = dict.fromkeys(job for one in states for job in audit.chain(one.cell))
+    job_states = [one for one in audit.all() if whole or one.job in chains]
+    show(states, job_states, cells)
     if whole:
-        folder = Path(experiment.results, "audit")
+        folder = Path(jobs.root, "audit")
+        left = [one.job for one in job_states if one.state != DONE]
         try:
             write_tsv(folder / "matrix.tsv", states)
-            pages.write_matrix(folder / "matrix.html", audit, states, STATES, _planned(audit, jobs))
+            write_matrix(folder / "matrix.html", audit, states, STATES, Plan.of(audit, left).seconds)
         except OSError as error:  # another's results may be read-only
             print(f"\nThe page of this audit is not written: {error}")
     return states
-
-
-def _planned(audit: Audit, jobs: Sequence[JobState]) -> dict[Job, float]:
-    """The seconds that each job which is not done will take; of a set, what is new in it."""
-    left = [one.job for one in jobs if one.state != DONE]
-    return Plan.of(audit, left, [one.job for one in jobs if one.exists]).seconds
 
 
 def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:
@@ -180,8 +182,8 @@ def _rules(jobs: Sequence[JobState]) -> Table:
     for one in jobs:
         groups.setdefault(one.job.rule, []).append(one)
     table = _table("Jobs", ("rule",), _present(jobs))
-    for rule, group in groups.items():
-        table.add_row(rule, *_counted(group, _present(jobs)))
+    for rule in reversed(dict.fromkeys(one.job.rule for one in reversed(jobs))):
+        table.add_row(rule, *_counted(groups[rule], _present(jobs)))
     return table
 
 
@@ -216,7 +218,8 @@ def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = (), limit: i
             groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.cell] = reason
     for one in jobs:
         for reason in one.reasons:
-            if reason not in shown and (reason.state != MISSING or reason.log) and not reason.follows:
+            told = reason.state != MISSING or reason.log or reason.text == UNNEEDED
+            if reason not in shown and told and not reason.follows:
                 groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.job] = reason
     for state in (STALE, MISSING):
         of_state = {key: group for key, group in groups.items() if key[0] == state}
@@ -261,11 +264,10 @@ def _cells(states: Iterable[CellState]) -> Table:
     return table
 
 
-def compare(before: Experiment, after: Experiment) -> None:
+def compare(before: Jobs, after: Jobs) -> None:
     """Print what a second config changes: jobs by rule, reasons, and what becomes of the cells."""
-    inventories = Inventory(before), Inventory(after)
-    states = against(*inventories)
-    old, new = ({_named(one, job): _spec(one, job) for job in one.all()} for one in inventories)
+    states = against(before, after)
+    old, new = ({(job.rule, job.name): job.spec for job in one.all} for one in (before, after))
     table = _table("Jobs", ("rule",), ("as before", "changed", "new", "gone"))
     for rule in dict.fromkeys(rule for rule, _ in [*new, *old]):
         names = [key for key in {**new, **old} if key[0] == rule]
@@ -278,18 +280,10 @@ def compare(before: Experiment, after: Experiment) -> None:
         console.print("", table, "", sep="\n")
     for line in reasons(states):
         console.print(line.replace(STALE, "changed", 1), soft_wrap=True)
-    counts, gone = Counter(one.state for one in states), len(inventories[0].sets.home.keys() - inventories[1].sets.home)
+    homes = [sets_of(jobs.experiment).home for jobs in (before, after)]
+    counts, gone = Counter(one.state for one in states), len(homes[0].keys() - homes[1])
     changed = f"{counts[DONE]} as before, {counts[STALE]} changed, {counts[MISSING]} new, {gone} gone"
-    console.print(f"{len(inventories[0].sets.home)} cells before, {len(states)} after: {changed}", soft_wrap=True)
-
-
-def _named(inventory: Inventory, job: Job) -> tuple[str, str]:
-    return job.rule, job.name
-
-
-def _spec(inventory: Inventory, job: Job) -> str:
-    """The params of a job as if the results were in the same folder for all configs."""
-    return job.spec.replace(f'"{inventory.root}/', '"')
+    console.print(f"{len(homes[0])} cells before, {len(states)} after: {changed}", soft_wrap=True)
 
 
 def _kind(key: tuple[str, str], old: Mapping[tuple[str, str], str], new: Mapping[tuple[str, str], str]) -> str:

@@ -33,7 +33,6 @@ from entropy_valley.lengths.training_pairs import PAIRS
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
-from entropy_valley.runs.inventory import Inventory
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.translator import Translation, Translator, Usual
@@ -208,7 +207,7 @@ class Chosen:
             request.get("fits", {}),
             make,
         )
-        chosen._require(chosen.backbone / "config.json", Inventory(experiment, {}).backbone(run.backbone, run.seed))
+        chosen._require(chosen.backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
         if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():
             remedy = "Name the folder of an adapter in PEFT's format."
             raise InputError(given.adapter / adapters.SETTINGS, "file not found", remedy)

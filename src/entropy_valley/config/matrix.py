@@ -59,7 +59,7 @@ class Run:
         return f"{root}/{self.direction}/{self.backbone}/{self.name}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Cell:
     """One result of the matrix: a run decoded on a test set by a length method, an order and a step budget.
 
@@ -295,7 +295,7 @@ def methods(experiment: Experiment) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class CellSet:
-    """Some cells of one run, in the config's order."""
+    """Some cells of one run, by their names: the order of a list in the config changes no job and no row."""
 
     run: Run
     name: str
@@ -348,7 +348,7 @@ class Sets:
         members: dict[tuple[Run, str], list[Cell]] = {}
         for cell, place in taken.items():
             members.setdefault(place, []).append(cell)
-        sets = {place: CellSet(*place, tuple(cells)) for place, cells in members.items()}
+        sets = {place: CellSet(*place, tuple(sorted(cells))) for place, cells in members.items()}
         self.experiment, self.all = experiment, list(sets.values())
         self.home = {cell: sets[place] for cell, place in taken.items()}
         self._of_run: dict[Run, dict[str, CellSet]] = {}
@@ -368,7 +368,8 @@ class Sets:
         if name not in cells:
             sets, example = ", ".join(own) or "none", next(iter(cells), "")
             remedy = f"{question(name, [*own, *cells])}It has {sets}; a single cell has a name like {example}."
-            raise InputError(f"{run.folder(self.experiment.results)}/{name}", "is no set of cells of this run", remedy)
+            place = f"{run.folder(self.experiment.results)}/{name}"
+            raise InputError(place, "is not a set of cells of this run", remedy)
         return CellSet(run, name, (cells[name],))
 
     def folder(self, cell: Cell) -> str:
@@ -379,7 +380,7 @@ class Sets:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
         and without the source (``sig``). Empty where nothing shows them."""
         testsets_of = {
-            kind: list(dict.fromkeys(cell.testset for cell in cells if cell.run == run))
+            kind: sorted({cell.testset for cell in cells if cell.run == run})
             for kind, cells in remembered(self.experiment, "diagnosed", lambda: _diagnosed(self.experiment)).items()
         }
         return {kind: testsets for kind, testsets in testsets_of.items() if testsets}

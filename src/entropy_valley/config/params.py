@@ -8,6 +8,7 @@ kill. What only says how a job runs (folders, a device, how often to save) is in
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from entropy_valley.config.methods import (
 from entropy_valley.config.paths import (
     adapter_run,
     checkpoint_of,
+    downloaded_comets,
     downloaded_datasets,
     pretraining_seed,
     released_adapter,
@@ -34,12 +36,13 @@ from entropy_valley.config.paths import (
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
 from entropy_valley.demo import shipped
 from entropy_valley.files import canonical, text_digest
+from entropy_valley.files import digest as files_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.training.settings import Lora, Loss
 
 SHORT = 16  # hex digits of a digest in `made_from`
-USUAL = 1000  # sentences of a test set whose size neither the config nor its source says
+DEFAULT_SENTENCES = 1000  # sentences of a test set whose size neither the config nor its source says
 
 
 def digest(spec: str) -> str:
@@ -131,11 +134,11 @@ def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
 
 
 def sentences(experiment: Experiment, direction: str, name: str) -> int:
-    """How many sentences a test set will have, as far as the config and its source say; else :data:`USUAL`."""
+    """How many sentences a test set will have; :data:`DEFAULT_SENTENCES` where neither config nor source says."""
     if name == DEV:
         return experiment.corpus_of(direction).dev
     sizes, available = _sizes(experiment, direction, name), experiment.sources[name].size
-    return sizes.get("challenge") or min(filter(None, (sizes["limit"], available)), default=USUAL)
+    return sizes.get("challenge") or min(filter(None, (sizes["limit"], available)), default=DEFAULT_SENTENCES)
 
 
 def dataset(experiment: Experiment, name: str) -> str:
@@ -556,36 +559,28 @@ def pack_folder(experiment: Experiment, direction: str) -> str:
     return f"{experiment.results}/human_evaluation/{direction}"
 
 
-def pack(experiment: Experiment, direction: str) -> dict[str, Any]:
-    """What a pack depends on: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
+def pack(experiment: Experiment, direction: str) -> str:
+    """For a pack: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
     settings = experiment.human_evaluation
     cells = matrix.evaluated_cells(experiment, direction)
-    return {
-        "revision": revisions.HUMAN_EVALUATION,
-        "cells": [{**cell.key(), "path": sets_of(experiment).folder(cell)} for cell in cells],
-        "metrics": [dataclasses.asdict(metrics_of(experiment.scoring)[0])],
-        "sentences": settings.sentences.model_dump(),
-        "pack_seed": settings.seed,
-    }
-
-
-def pack_inputs(experiment: Experiment, direction: str) -> list[str]:
-    """What a pack is made of: the test set, and the translations and scores of the two systems."""
-    cells = matrix.evaluated_cells(experiment, direction)
     homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
-    root = experiment.results
-    tests = [f"{root}/corpus/{direction}/test/{cell.testset}.jsonl" for cell in cells[:1]]
-    return [*tests, *(path for one in homes for path in one.files(root))]
+    return _slice(
+        revision=revisions.HUMAN_EVALUATION,
+        cells=[cell.key() for cell in cells],
+        metrics=[dataclasses.asdict(metrics_of(experiment.scoring)[0])],
+        sentences=settings.sentences.model_dump(),
+        pack_seed=settings.seed,
+        made_from={
+            **testset_digests(experiment, direction, [cells[0].testset]),
+            **{f"scores {one.run.backbone} {one.name}": digest(scores(experiment, one)) for one in homes},
+        },
+    )
 
 
-def ratings(experiment: Experiment) -> dict[str, Any]:
-    """What ratings depend on beside the forms: the annotators."""
-    return {"revision": revisions.HUMAN_EVALUATION, "annotators": experiment.human_evaluation.annotators}
-
-
-def simulation(experiment: Experiment) -> dict[str, Any]:
-    """What a simulated form depends on."""
-    return {"revision": revisions.HUMAN_EVALUATION, "seed": experiment.human_evaluation.seed}
+def _of_pack(experiment: Experiment, direction: str, **settings: Any) -> str:
+    """For what is made of a pack: forms, and ratings."""
+    made_from = {"pack": digest(pack(experiment, direction))}
+    return _slice(revision=revisions.HUMAN_EVALUATION, **settings, made_from=made_from)
 
 
 def filled_forms(experiment: Experiment, direction: str) -> list[str]:
@@ -596,3 +591,88 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
         return [f"{place}/{direction}.{annotator}.csv" for annotator in settings.annotators]
     files = Path(settings.forms).glob(f"{direction}.*")
     return sorted(str(path) for path in files if path.suffix.lower() in (".csv", ".xlsx"))
+
+
+# --- Tables, figures and pages.
+
+REPORTS = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
+# Keys of the config that change no number and no word of them.
+_UNSHOWN = {"results", "models", "device", "confirm", "check", "max_runtime", "store"}
+
+
+def report(experiment: Experiment) -> str:
+    """For every table, figure and page: one digest of all that may change any of them. A table takes a second, so one
+    that is made again for nothing costs nothing."""
+
+    def compute() -> str:
+        config = experiment.model_dump(mode="json", exclude=_UNSHOWN, warnings=False)
+        versions = {name: value for name, value in vars(revisions).items() if name.isupper()}
+        scored = [scores(experiment, one) for one in sets_of(experiment).all]  # with the code of the user's own classes
+        return _slice(revision=revisions.REPORTING, digest=files_digest([config, versions, scored]))
+
+    return remembered(experiment, "report", compute)
+
+
+# --- By rule and wildcards, as the rules of the workflow and the audit ask for them.
+
+Wildcards = Mapping[str, str]
+
+
+def run_of(wildcards: Wildcards) -> Run:
+    """The run that wildcards name."""
+    return Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+
+
+def cells_of(experiment: Experiment, rule: str, wildcards: Wildcards) -> tuple[Cell, ...]:
+    """The cells that a job computes, those of its set or the one that it times; none for other jobs.
+
+    Raises InputError for a set that its run does not have."""
+    if "set" in wildcards:
+        return set_of(experiment, wildcards).cells
+    return (_timed(wildcards),) if "method" in wildcards else ()
+
+
+def set_of(experiment: Experiment, wildcards: Wildcards) -> CellSet:
+    """The set that wildcards name; raises InputError for one that its run does not have."""
+    return sets_of(experiment).named(run_of(wildcards), wildcards["set"])
+
+
+def _timed(wildcards: Wildcards) -> Cell:
+    names = (wildcards[name] for name in ("testset", "method", "order"))
+    return Cell(run_of(wildcards), *names, int(wildcards["steps"]))
+
+
+def _translate(experiment: Experiment, wildcards: Wildcards) -> str:
+    return translation(experiment, set_of(experiment, wildcards))
+
+
+def _human(experiment: Experiment, wildcards: Wildcards) -> str:
+    return _of_pack(experiment, wildcards["direction"])
+
+
+SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
+    "fetch_dataset": lambda config, w: dataset(config, w["dataset"]),
+    "corpus": lambda config, w: corpus(config, w["direction"]),
+    "testset": lambda config, w: any_testset(config, w["direction"], w["testset"]),
+    "dev_as_testset": lambda config, w: any_testset(config, w["direction"], DEV),
+    "overlap": lambda config, w: overlap(config, w["direction"], w["testset"]),
+    "length_ratios": lambda config, w: length_ratios(config, w["direction"]),
+    "tokens": lambda config, w: tokens(config, w["direction"], w["backbone"], w["testset"]),
+    "fetch_backbone": lambda config, w: hub(config, w["backbone"]),
+    "pretrain": lambda config, w: pretraining(config, w["backbone"], int(w["seed"])),
+    "adopt_adapter": lambda config, w: any_adapter(config, run_of(w)),
+    "train": lambda config, w: any_adapter(config, run_of(w)),
+    "fetch_comet": lambda config, w: comet(config, downloaded_comets(config)[w["checkpoint"]]),
+    "train_comet": lambda config, w: comet_training(config),
+    "translate": _translate,
+    "shard": _translate,
+    "merge": _translate,
+    "diagnose": lambda config, w: diagnostics(config, run_of(w)),
+    "latency": lambda config, w: latency(config, _timed(w)),
+    "score": lambda config, w: scores(config, set_of(config, w)),
+    "human_pack": lambda config, w: pack(config, w["direction"]),
+    "human_forms": _human,
+    "human_simulated": lambda config, w: _of_pack(config, w["direction"], seed=config.human_evaluation.seed),
+    "human_ratings": lambda config, w: _of_pack(config, w["direction"], annotators=config.human_evaluation.annotators),
+    **dict.fromkeys(REPORTS, lambda config, w: report(config)),
+}

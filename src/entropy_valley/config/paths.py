@@ -7,6 +7,7 @@ import dataclasses
 from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import AdapterSection, Experiment, checkpoints
 from entropy_valley.data.sources.base import Source
+from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.scoring.comet_checkpoint import folder_name
 
 
@@ -41,6 +42,13 @@ def backbone_folder(experiment: Experiment, backbone: str, seed: int | None = No
         own = pretraining_seed(experiment, backbone, seed)
         return f"{experiment.results}/backbones/{checkpoint_of(experiment, backbone)}/seed{own}"
     return section.own_folder or f"{experiment.models}/{checkpoint_of(experiment, backbone)}"
+
+
+def backbone_file(experiment: Experiment, backbone: str, seed: int | None = None) -> str:
+    """The file that says which checkpoint a backbone's run of this seed starts from; variants share it."""
+    if experiment.backbones[backbone].is_pretrained_here:
+        return f"{backbone_folder(experiment, backbone, seed)}/{MANIFEST}"
+    return f"{experiment.results}/backbones/{checkpoint_of(experiment, backbone)}.json"
 
 
 def comet_folder(experiment: Experiment, name: str = "comet") -> str:

@@ -304,7 +304,7 @@ class Decoding(Section):
     shards: PositiveInt | Literal["auto"] = Field(
         "auto",
         description="jobs, each with a model of its own, that share the sentences of a set; auto: on GPUs so many that "
-        "each is expected to end within `max_runtime`",
+        "each is expected to take about two hours",
     )
 
     @property

@@ -1,8 +1,8 @@
 """The state of every job and cell of a config: done, stale or missing, and why.
 
 Beside the first output of a job is its record: the params and the inputs that the output was made from. The audit
-compares records with the inventory of jobs, and with files and each other as tables do. It decides nothing: Snakemake
-alone decides what runs.
+compares records with the jobs that Snakemake lists, and with files and each other as tables do. It decides nothing:
+Snakemake alone decides what runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley.config import Experiment, params
-from entropy_valley.config.matrix import Cell, remembered
+from entropy_valley.config.matrix import Cell, CellSet, remembered, sets_of
 from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
@@ -34,10 +34,11 @@ from entropy_valley.provenance import (
     record_path,
 )
 from entropy_valley.results import System, system_of
-from entropy_valley.runs.inventory import Inventory, Job
+from entropy_valley.runs.jobs import Job, Jobs
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 COPIES = ("human_forms", "document", "pdf")  # rules that leave no record
+UNNEEDED = "missing, but nothing needs it"  # all that was made from it is there
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
 
@@ -79,14 +80,14 @@ class CellState:
 class Audit:
     """The states of a config's jobs and cells, by what is in its folder of results."""
 
-    def __init__(self, inventory: Inventory) -> None:
-        self.inventory, self.experiment = inventory, inventory.experiment
+    def __init__(self, jobs: Jobs) -> None:
+        self.jobs, self.experiment, self.sets = jobs, jobs.experiment, sets_of(jobs.experiment)
         self._states: dict[Job, JobState] = {}
         self._chains: dict[Job, list[Job]] = {}
 
     def cells(self) -> list[CellState]:
         """The state of each cell, in the config's order."""
-        return [self.cell(cell) for cell in self.inventory.sets.home]
+        return [self.cell(cell) for cell in self.sets.home]
 
     def cell(self, cell: Cell) -> CellState:
         """The state of a cell. Of a missing one, the reason is a failure, else the first job that is missing."""
@@ -104,27 +105,38 @@ class Audit:
     def chain(self, cell: Cell) -> list[Job]:
         """The jobs that a cell is made by, each after those that it reads, as far as their state matters: an adapter or
         a corpus that was moved away from finished results is not missed."""
-        scores = self.inventory.at(self.inventory.sets.home[cell].scores(self.inventory.root))
+        scores = self.jobs.by_output[self.sets.home[cell].scores(self.jobs.root)]
         return [job for job in self._behind(scores) if _is_of(job, cell)]
 
     def _behind(self, job: Job) -> list[Job]:
         if job not in self._chains:
             before: dict[Job, None] = {}
-            for read in self._inputs(job):
+            for read in self.jobs.read_by(job):
                 if self.job(read).exists or not self.job(job).exists:
                     before |= dict.fromkeys(self._behind(read))
             self._chains[job] = [*before, job]
         return self._chains[job]
 
-    def _inputs(self, job: Job) -> list[Job]:
-        return list(dict.fromkeys(filter(None, map(self.inventory.at, job.inputs))))
+    def all(self) -> list[JobState]:
+        """The state of each job. Of a missing one, all of whose readers are done, the reason is :data:`UNNEEDED`."""
+        readers: dict[Job, list[Job]] = {}
+        states: dict[Job, JobState] = {}
+        for job in reversed(self.jobs.all):  # those that read a job are before it
+            state, own = self.job(job), readers.get(job, ())
+            unneeded = own and all(_is_done(states[reader]) for reader in own)
+            if state.state == MISSING and unneeded and not any(reason.log for reason in state.reasons):
+                state = dataclasses.replace(state, reasons=(Reason(job, MISSING, UNNEEDED),))
+            states[job] = state
+            for read in self.jobs.read_by(job):
+                readers.setdefault(read, []).append(job)
+        return [states[job] for job in self.jobs.all]
 
     def job(self, job: Job) -> JobState:
         """The state of one job, by its files, its record and its log."""
         if job not in self._states:
             state = self._state(job)
             if state.state != DONE and (error := self._error(job)):
-                failure = Reason(job, state.state, error, log=self.log(job))
+                failure = Reason(job, state.state, error, log=job.log)
                 state = dataclasses.replace(state, reasons=(failure, *state.reasons))
             self._states[job] = state
         return self._states[job]
@@ -139,8 +151,9 @@ class Audit:
         except InputError as error:
             return JobState(job, STALE, (Reason(job, STALE, f"its record {error.place} {error.problem}"),))
         if record is None:
-            reasons = () if job.rule in COPIES else (Reason(job, STALE, "it has no record of its params"),)
-            return JobState(job, STALE if reasons else DONE, reasons)
+            if job.rule in COPIES or not job.spec:
+                return JobState(job, DONE)
+            return JobState(job, STALE, (Reason(job, STALE, "it has no record of its params"),))
         reasons = tuple(self._changes(job, record))
         listed = record.facts.get("cells", [])
         cells = frozenset(System(*(one[name] for name in System._fields)) for one in listed)
@@ -149,7 +162,7 @@ class Audit:
 
     def _changes(self, job: Job, record: Record) -> Iterator[Reason]:
         """What is not as the record says: the job's files, its params, the files that it was made from."""
-        current, inputs = _params(job), self._inputs(job)
+        current, inputs = _params(job), self.jobs.read_by(job)
         changes = _own_changes(record.params, current)
         other_cells = any(change.key == "cells" for change in changes)
         for change in changes:  # what further cells need is told by the cells themselves
@@ -165,18 +178,14 @@ class Audit:
                 yield Reason(job, STALE, f"made from another {name}", change.key, follows=follows)
                 remade |= {read} - {None}
         with contextlib.suppress(InputError):  # a record that cannot be read is told where it is
-            for fault in faults(Path(job.outputs[0]), record, self.inventory.root):
-                if fault.read is None or self.inventory.at(str(fault.read)) not in remade:
+            for fault in faults(Path(job.outputs[0]), record, self.jobs.root):
+                if fault.read is None or self.jobs.by_output.get(str(fault.read)) not in remade:
                     yield Reason(job, STALE, fault.text)
-
-    def log(self, job: Job) -> str:
-        """Where a job's log is."""
-        return f"{self.inventory.root}/logs/{job.name}.log"
 
     def _error(self, job: Job) -> str:
         """Why the last attempt failed, by its log: the first ``error:``, else the last line of a traceback. Empty where
         the outputs are newer."""
-        log = Path(self.log(job))
+        log = Path(job.log)
         newest = max((path.stat().st_mtime for path in map(Path, job.outputs) if path.is_file()), default=0.0)
         if not log.is_file() or log.stat().st_mtime < newest:
             return ""
@@ -195,22 +204,24 @@ def versions(states: Iterable[JobState]) -> Ancestry:
     return Ancestry(codes)
 
 
-def against(before: Inventory, after: Inventory) -> list[CellState]:
+def against(before: Jobs, after: Jobs) -> list[CellState]:
     """What becomes of the cells of a second config: missing where the first one does not have them, stale where params
     along their chain differ, else done. No results are looked at."""
     changes = functools.cache(lambda old, new: _own_changes(_params(old) if old else {}, _params(new)))
-    chains = {one: after.behind([one.scores(after.root)]) for one in after.sets.all}
+    homes, named = sets_of(before.experiment).home, {(job.rule, job.name): job for job in before.all}
+    chains: dict[CellSet, list[Job]] = {}
     states = []
-    for cell, home in after.sets.home.items():
-        if cell not in before.sets.home:
+    for cell, home in sets_of(after.experiment).home.items():
+        if cell not in homes:
             states.append(CellState(cell, MISSING))
             continue
+        if home not in chains:
+            chains[home] = after.behind([after.by_output[home.scores(after.root)]])
         reasons = []
         for job in chains[home]:
-            if _is_of(job, cell):  # a cell may be at home in another set, and results in another folder
-                folder = before.sets.folder(cell)
-                path = f"{folder}/{Path(job.outputs[0]).name}" if job.cells else ""
-                old = before.at(path or before.root + job.outputs[0].removeprefix(after.root))
+            if _is_of(job, cell):  # a cell may be at home in another set
+                wildcards = {**job.wildcards, "set": homes[cell].name} if "set" in job.wildcards else job.wildcards
+                old = named.get((job.rule, dataclasses.replace(job, wildcards=wildcards).name))
                 reasons += (
                     Reason(job, STALE, _text(change), change.key)
                     for change in changes(old, job)
@@ -254,6 +265,10 @@ def _is_of(job: Job, cell: Cell) -> bool:
     return job.wildcards.get("testset", cell.testset) == cell.testset
 
 
+def _is_done(state: JobState) -> bool:
+    return state.state == DONE or any(reason.text == UNNEEDED for reason in state.reasons)
+
+
 def _params(job: Job) -> dict[str, Any]:
     return json.loads(job.spec or "{}")
 
@@ -264,9 +279,13 @@ def _own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Di
 
 
 def _text(change: Difference) -> str:
-    """A change in words; for lists of cells, how many there are more and fewer."""
+    """A change in words: of lists of cells, how many there are more and fewer; of what only one side has, its name."""
     sides = (change.before, change.after)
     if change.key == "cells" and all(isinstance(one, list) for one in sides):
         old, new = ({*map(canonical, one)} for one in sides)
         return f"cells: {len(new - old)} more, {len(old - new)} fewer"
+    if change.key == "digest":  # of tables, see params.report
+        return "another config, or results of other params"
+    if ABSENT in sides:
+        return f"{change.key} {'added' if change.before is ABSENT else 'removed'}"
     return str(change)

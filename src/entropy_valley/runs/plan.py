@@ -7,7 +7,7 @@ run, Snakemake decides.
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,15 +18,14 @@ from entropy_valley import machine
 from entropy_valley.checking import checks, subject
 from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
-from entropy_valley.config.matrix import Run
+from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.schema import checkpoints
-from entropy_valley.results import TRANSLATIONS, system_of
-from entropy_valley.runs import limits
+from entropy_valley.results import system_of
 from entropy_valley.runs.audit import Audit, concerns
-from entropy_valley.runs.inventory import LOCAL, Job
+from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
-from entropy_valley.stats.job_costs import finished_seconds, gpus
+from entropy_valley.stats.job_costs import gpus
 from entropy_valley.training.settings import SAVED
 
 # What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
@@ -50,51 +49,69 @@ FINISHED, CHECKED, ASSUMED, AS_USUAL = "finished", "checked", "assumed", "usual"
 PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
 GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
 
+# --- What jobs request of a cluster beside GPUs.
+
+DEFAULT_MINUTES, DEFAULT_MB = 60, 8_000  # of jobs without a GPU, as in profiles/slurm/config.yaml
+MARGIN, PREPARING = 1.5, 30  # times the planned minutes; minutes to check the GPU, load a model and compile kernels
+# MB of the first attempt. A training loads its backbone once in each process.
+MEMORY = {"train": 200_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
+
+
+def memory(rule: str, attempt: int) -> int:
+    """The MB of memory that a job requests, by its rule if it uses a GPU. The second attempt has twice as much where
+    memory grows with the test sets and the grid; that of a training does not."""
+    return MEMORY.get(rule, DEFAULT_MB) * (1 if rule == "train" else min(attempt, 2))
+
+
 # --- What jobs take.
 
 
-def with_new_cells(audit: Audit, job: Job) -> Job:
-    """A set that has to run, with only the cells that its header does not list or that a change concerns: all others
-    are in the store. A shard has the new cells of its set."""
-    if job.rule == "shard":
-        folder = job.outputs[0].rpartition("/shards/")[0]
-        return dataclasses.replace(
-            job, cells=with_new_cells(audit, audit.inventory.at(f"{folder}/{TRANSLATIONS}")).cells
-        )
-    state, read = audit.job(job), job
-    if job.rule == "score" and (translated := audit.inventory.at(job.inputs[0])):
-        read = with_new_cells(audit, translated)
+def new_cells(audit: Audit, job: Job) -> tuple[Cell, ...]:
+    """Of a set that has to run, the cells that its header does not list or that a change concerns: all others are in
+    the store. A shard has those of its set."""
+    if not job.cells:
+        return ()
+    if "shard" in job.wildcards:
+        merged = next((one for one in audit.jobs.all if _set(one) == _set(job) and one.rule == "merge"), None)
+        return new_cells(audit, merged) if merged else job.cells
+    state, read = audit.job(job), set()
+    if job.rule == "score":
+        read = {cell for one in audit.jobs.read_by(job) for cell in new_cells(audit, one)}
     keys = [reason.key for reason in state.reasons if not reason.log and reason.key != "made_from.translations"]
-    new = {cell for cell in read.cells if read is not job}
-    for cell in job.cells:
-        changed = any(not key or concerns(audit.experiment, key, cell) for key in keys)
-        if changed or system_of(cell) not in (state.cells or ()):
-            new.add(cell)
-    return dataclasses.replace(job, cells=tuple(cell for cell in job.cells if cell in new))
+    return tuple(
+        cell
+        for cell in job.cells
+        if cell in read
+        or system_of(cell) not in (state.cells or ())
+        or any(not key or concerns(audit.experiment, key, cell) for key in keys)
+    )
+
+
+def _set(job: Job) -> tuple[str | None, ...]:
+    return tuple(job.wildcards.get(name) for name in ("direction", "backbone", "seed", "set"))
 
 
 class Plan:
-    """What the jobs ``left`` will take, in the order in which they run; ``done`` are those whose results exist.
-    ``new`` has the parts of sets that are computed, see :func:`with_new_cells`."""
+    """What the jobs ``left`` will take, in the order in which they run. ``new`` has the cells of sets that are computed
+    (:func:`new_cells`); where it does not name a set, all are."""
 
     def __init__(
-        self, experiment: Experiment, left: Sequence[Job], done: Sequence[Job] = (), new: Mapping[Job, Job] = {}
+        self, experiment: Experiment, left: Sequence[Job] = (), new: Mapping[Job, Sequence[Cell]] = {}
     ) -> None:
-        self.experiment, self.left, self.done = experiment, list(left), list(done)
+        self.experiment, self.left = experiment, list(left)
         self.gpus, self._model = gpus(experiment.device, experiment.training.processes), Work(experiment)
-        self._times = finished_seconds(Path(experiment.results, "benchmarks"))
-        parts = {job: new.get(job, job) for job in [*(job for job in done if job.name in self._times), *left]}
-        work = self._model.of(parts.values())
-        self._work = {job: work[part] / max(1, self.held(job)) for job, part in parts.items()}
+        self.new, self.done = new, finished(experiment)
+        work = self._model.of([*self.done, *left], new)
+        self._work = {job: work[job] / max(1, self.held(job)) for job in work}
         self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
         self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
         self.seconds = {job: self._seconds(job) for job in self.left}
 
     @classmethod
-    def of(cls, audit: Audit, left: Sequence[Job], done: Sequence[Job]) -> Plan:
+    def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
         """Of jobs that Snakemake has chosen; of sets only what is new."""
-        return cls(audit.experiment, left, done, {job: with_new_cells(audit, job) for job in left if job.cells})
+        return cls(audit.experiment, left, {job: new_cells(audit, job) for job in left if job.cells})
 
     def held(self, job: Job) -> int:
         """The GPUs of a job."""
@@ -102,9 +119,8 @@ class Plan:
 
     @property
     def allocated(self) -> list[Job]:
-        """The jobs that a cluster runs, one allocation each."""
-        local = LOCAL if params.reads_slowly(self.experiment) else (*LOCAL, "corpus")
-        return [job for job in self.left if job.rule not in local]
+        """The jobs that a cluster runs, one allocation each: their rules have a benchmark."""
+        return [job for job in self.left if job.benchmark]
 
     def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
         """GPU-hours that jobs use, and those that their time limits reserve."""
@@ -121,8 +137,9 @@ class Plan:
         """The time limit that a job requests, for all its cells, whether they are in the store or not. Finished jobs
         may have taken much from it, and seem fast: they only make a limit longer."""
         work, speed = self._model.of([job])[job], min(self.speed(job)[0], self._unfinished(job)[0])
-        minutes = limits.minutes(self.experiment, self._start(job) + work / max(1, self.held(job)) / speed)
-        return minutes if self.held(job) else max(limits.USUAL, minutes)
+        seconds = self._start(job) + work / max(1, self.held(job)) / speed
+        minutes = min(self.experiment.max_runtime, PREPARING + math.ceil(MARGIN * seconds / 60))
+        return minutes if self.held(job) else max(DEFAULT_MINUTES, minutes)
 
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
@@ -152,16 +169,16 @@ class Plan:
     def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
         GPUs 1, which say nothing of the jobs on CPUs."""
-        times, groups = self._times, {}
-        done = [job for job in self.done if job.name in times and self._work[job]]
+        groups: dict[str, list[tuple[float, float]]] = {}
+        done = [job for job in self.done if self._work[job]]
         for job in done:
-            took = times[job.name]
+            took = self.done[job]
             groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
             self.finished[kind_of(job)] += 1
         speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
                   for kind, rows in groups.items()}  # fmt: skip
         usual = sum(map(self._seconds, done))
-        return speeds, sum(times[job.name] for job in done) / usual if usual and not self.gpus else 1.0
+        return speeds, sum(self.done[job] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded."""
@@ -191,9 +208,11 @@ class Plan:
                 sizes["checkpoints of a training"] = max(sizes["checkpoints of a training"], 2 * SAVED * adapter)
             elif job.rule == "corpus":
                 sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
-            elif job.rule == "translate":
-                rows = (params.sentences(config, cell.run.direction, cell.testset) for cell in job.cells)
-                sizes["cells"] += CELL * sum(rows)
+            elif job.rule in ("translate", "merge"):
+                cells = self.new.get(job, job.cells)
+                sizes["cells"] += CELL * sum(
+                    params.sentences(config, cell.run.direction, cell.testset) for cell in cells
+                )
         return +sizes
 
 
@@ -269,7 +288,7 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
     trained = dict.fromkeys(plan.experiment.directions[name].train for name in matrix.directions)
     yield f"Config:    {', '.join(configs)}"
     yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
-    yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done"
+    yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
 
@@ -282,9 +301,10 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
         return [name, str(len(jobs)), str(cells or ""), duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
 
     rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "of", "why"]]
-    for rule in dict.fromkeys(job.rule for job in plan.left):
+    for rule in reversed(dict.fromkeys(job.rule for job in reversed(plan.left))):  # by the last job of each
         jobs = [job for job in plan.left if job.rule == rule]
-        cells = sum(len(job.cells) for job in jobs if rule != "shard")  # those of a shard are counted with its set
+        # Those of a shard are counted with its set.
+        cells = sum(len(plan.new.get(job, job.cells)) for job in jobs if rule != "shard")
         rows.append(row(rule, cells, jobs, where([job.wildcards for job in jobs]), reasons(why[job] for job in jobs)))
     return aligned([*rows, row("all", 0, plan.left, "", "")])
 
@@ -309,7 +329,7 @@ def totals(plan: Plan) -> list[str]:
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
     used, reserved = plan.gpu_hours(on_gpu)
-    cores = sum(plan.seconds[job] * limits.CORES.get(job.rule, 1) for job in plan.allocated) / 3600
+    cores = sum(plan.seconds[job] * job.threads for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
         f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "

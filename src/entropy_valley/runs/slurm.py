@@ -19,11 +19,9 @@ from typing import Any
 import yaml
 
 from entropy_valley.checking.checks import Check, CheckError
-from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
-from entropy_valley.runs import limits
-from entropy_valley.runs.inventory import Inventory
-from entropy_valley.runs.plan import Plan
+from entropy_valley.runs import plan
+from entropy_valley.runs.jobs import Jobs
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
@@ -104,19 +102,18 @@ class Profile:
             remedy = "Name a file like profiles/slurm/partitions.yaml."
             raise InputError(f"{self.path}: slurm-partition-config", f"{error}", remedy) from None
 
-    def requests(self, experiment: Experiment) -> dict[str, list[SlurmRequest]]:
-        """What the jobs of a config request, one attempt after the other, by their rules. Rules that request the same
+    def requests(self, jobs: Jobs) -> dict[str, list[SlurmRequest]]:
+        """What jobs request, one attempt after the other, by their rules. Rules that request the same
         are together; so are all that neither the profile names nor use a GPU."""
-        jobs = Inventory(experiment).all()
-        plan, rules = Plan(experiment, [], jobs), dict[str, tuple[int, int]]()
-        for job in jobs:
+        planned, rules = plan.Plan(jobs.experiment), dict[str, tuple[int, int]]()
+        for job in jobs.all:
             most = rules.get(job.rule, (0, 0))
-            rules[job.rule] = max(most[0], plan.held(job)), max(most[1], plan.minutes(job))
-        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *limits.MEMORY}
-        rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, limits.USUAL)}
+            rules[job.rule] = max(most[0], planned.held(job)), max(most[1], planned.minutes(job))
+        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *plan.MEMORY}
+        rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, plan.DEFAULT_MINUTES)}
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
         for rule, (gpus, minutes) in rules.items():
-            attempts = list(self._attempts(rule, gpus, minutes, experiment.device))
+            attempts = list(self._attempts(rule, gpus, minutes, jobs.experiment.device))
             together.setdefault(repr(attempts), ([], attempts))[0].append(rule)
         return {", ".join(names): attempts for names, attempts in together.values()}
 
@@ -128,8 +125,8 @@ class Profile:
         given |= self.settings.get("default-resources", {})
         own, last = self.settings.get("set-resources", {}).get(rule, {}), None
         for attempt in range(1, 2 + self.settings.get("retries", 0)):
-            memory = limits.memory(rule if device == "cuda" else "", attempt)
-            in_rule = {"runtime": minutes, "mem_mb": memory} if rule in limits.MEMORY else {}
+            memory = plan.memory(rule if device == "cuda" else "", attempt)
+            in_rule = {"runtime": minutes, "mem_mb": memory} if rule in plan.MEMORY else {}
             values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
             for key in ("gpu", "threads", "mem_mb", "runtime"):
                 if not isinstance(values[key], (int, float)):
@@ -161,14 +158,15 @@ def _evaluated(value: Any, attempt: int) -> Any:
         return value
 
 
-def checks(experiment: Experiment, name: str) -> Iterator[tuple[str, Check]]:
-    """The checks of a config and a profile, for :func:`entropy_valley.checking.checks.run`. Raises InputError where no
-    SLURM answers: then the profile is not to blame."""
+def checks(jobs: Jobs, name: str) -> Iterator[tuple[str, Check]]:
+    """The checks of a config's jobs and a profile, for :func:`entropy_valley.checking.checks.run`.
+
+    Raises InputError where no SLURM answers: then the profile is not to blame."""
     profile = Profile(name)
     if (done := _run("scontrol", "show", "config")).returncode:
         raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
     yield "watching jobs", partial(watched, profile, done.stdout)
-    for rules, attempts in profile.requests(experiment).items():
+    for rules, attempts in profile.requests(jobs).items():
         yield rules, partial(granted, attempts, profile)
 
 

@@ -59,9 +59,14 @@ def _handed_down() -> str | None:
     return path if path != _current.get("path") else None
 
 
-def begin(experiment: Experiment, files: Sequence[str]) -> None:
+def begin(experiment: Experiment, config: Mapping[str, Any], files: Sequence[str]) -> None:
     """Remember what this process runs, from which config files, and by which code."""
-    _current.update(experiment=experiment, files=files, code=code())
+    _current.update(experiment=experiment, config=config, files=files, code=code())
+
+
+def offer(results: Sequence[str]) -> None:
+    """Remember what the workflow makes, for a target that is mistyped."""
+    _current.update(results=list(map(str, results)))
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
@@ -82,6 +87,16 @@ def hand_down(results: str, config: Mapping[str, Any]) -> None:
 def current() -> tuple[Experiment | None, list[str]]:
     """The config that this process runs, and its files: for what prints the plan. None before its Snakefile is read."""
     return _current.get("experiment"), _current.get("files", [])
+
+
+def written() -> tuple[Mapping[str, Any], list[str]]:
+    """The same config as it was merged, and its files."""
+    return _current.get("config", {}), _current.get("files", [])
+
+
+def results() -> list[str]:
+    """The files of :func:`offer`."""
+    return _current.get("results", [])
 
 
 def warn_of_changed_code() -> None:

@@ -1,4 +1,5 @@
-"""How much work jobs do: floating-point operations, counted from their params and the lengths of their texts."""
+"""How much work jobs do: floating-point operations, counted from their params and the lengths of their texts; and into
+how many shards the translation of a set is divided."""
 
 from __future__ import annotations
 
@@ -6,30 +7,29 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
 from entropy_valley.config import Experiment, params
-from entropy_valley.config.matrix import DEV, Cell
+from entropy_valley.config.matrix import DEV, Cell, CellSet, remembered
 from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.lengths import find_method
 from entropy_valley.model.prompt import PREFIX, attention_of
+from entropy_valley.runs.jobs import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
-
-if TYPE_CHECKING:
-    from entropy_valley.runs.inventory import Job
 
 LARGE = Size(4096, 12288, 32, 126464, 32, 32)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 # Operations a second on a GPU, where no job of a kind has finished: with this the whole matrix of config.yaml takes the
 # paper's hours. A test computes it again.
 GPU = 4.63e13
+SHARD = 140 * 60  # seconds that a shard takes at this speed, at most
 COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22 and of the toy COMET, before their files exist
 PROBES, BIAS = 6, 12  # lengths that a searching method tries; lengths at which the length statistics probe a pair
 # Bytes of UTF-8 of a token; lines of a file that are measured; tokens of a source of WMT19, WMT22 and the demo.
@@ -38,9 +38,7 @@ TOKEN, READ, TRAIN, TEST, GRAMMAR = 4, 2000, 30.0, 20.0, 10.0
 
 def kind_of(job: Job) -> str:
     """Jobs of a kind do as much work a second: a rule; autoregressive translations are a kind of their own. A shard is
-    translated as a set is, and ``merge`` puts shards together."""
-    if job.rule == "translate" and job.shards > 1:
-        return "merge"
+    translated as a set is."""
     rule = "translate" if job.rule == "shard" else job.rule
     return "generate" if rule == "translate" and job.cells and not job.cells[0].order else rule
 
@@ -79,19 +77,25 @@ class Work:
         self.text = functools.cache(self._text)
         self._counted: set[Any] = set()
 
-    def of(self, jobs: Collection[Job]) -> dict[Job, float]:
+    def of(self, jobs: Collection[Job], new: Mapping[Job, Sequence[Cell]] = {}) -> dict[Job, float]:
         """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
-        runs no model."""
+        runs no model. ``new`` has the cells of a set that are computed; else it is all."""
         self._counted.clear()
+        self._new = new
         kinds = {"pretrain", "train", "translate", "generate", "diagnose", "latency", "score"}
         counted: dict[Any, float] = {}
         for job in jobs:
-            key = job.outputs[0].rpartition("/")[0] if job.rule == "shard" else job  # all shards of a set in one folder
+            shard = job.wildcards.get("shard")
+            key = tuple(sorted({**job.wildcards, "shard": ""}.items())) if shard else job  # the set of a shard
             if key not in counted:
-                work = getattr(self, f"_{kind_of(job)}")(job, json.loads(job.spec)) if kind_of(job) in kinds else 1.0
-                counted[key] = work / job.shards if job.rule == "shard" else work
-            counted[job] = counted[key]
+                counted[key] = (
+                    getattr(self, f"_{kind_of(job)}")(job, json.loads(job.spec)) if kind_of(job) in kinds else 1.0
+                )
+            counted[job] = counted[key] / int(shard.partition("of")[2]) if shard else counted[key]
         return {job: counted[job] for job in jobs}
+
+    def _cells(self, job: Job) -> Sequence[Cell]:
+        return self._new.get(job, job.cells)
 
     def _is_new(self, *key: Any) -> bool:
         new = key not in self._counted or not self.experiment.store
@@ -115,7 +119,7 @@ class Work:
     def _generate(self, job: Job, spec: dict[str, Any]) -> float:
         """Beam search of the autoregressive baseline."""
         beams, size, total = spec["beams"], self.size(job.wildcards["backbone"]), 0.0
-        for text in (self.text(cell.run.direction, cell.testset) for cell in job.cells):
+        for text in (self.text(cell.run.direction, cell.testset) for cell in self._cells(job)):
             total += text.sentences * size.pass_work(text.source + beams * text.target, beams * text.target)
         return total
 
@@ -123,11 +127,11 @@ class Work:
         backbone, total = job.wildcards["backbone"], 0.0
         train = self.text(job.wildcards["direction"], "train")
         for name, fit in spec.get("fits", {}).items():
-            if job.cells and self._is_new(job.cells[0].run, name):
+            if self._cells(job) and self._is_new(job.cells[0].run, name):
                 statistics = name == "length_statistics"
                 pairs = fit["pairs"] + BIAS * fit["bias_pairs"] if statistics else fit["training"]["pairs"]
                 total += pairs * self._probing(backbone, spec, train, 1)
-        for cell in job.cells:
+        for cell in self._cells(job):
             text, settings = self.text(cell.run.direction, cell.testset), spec["methods"][cell.method]
             for method in filter(None, (cell.method, settings.get("of"))):  # a reassignment needs another's canvases
                 if self._is_new(cell.run, cell.testset, method):
@@ -157,7 +161,8 @@ class Work:
 
     def _score(self, job: Job, spec: dict[str, Any]) -> float:
         """COMET reads each translation, with its source and its reference."""
-        texts = [self.text(cell.run.direction, cell.testset) for cell in job.cells if self._is_new("score", cell)]
+        new = (cell for cell in self._cells(job) if self._is_new("score", cell))
+        texts = [self.text(cell.run.direction, cell.testset) for cell in new]
         return 2 * self._comet * sum(text.sentences * (text.source + 2 * text.target) for text in texts)
 
     def _filling(self, cell: Cell, spec: dict[str, Any], text: Text) -> float:
@@ -207,6 +212,24 @@ class Work:
         pairs = self.experiment.corpus_of(direction).train
         sentences = pairs if name == "train" else params.sentences(self.experiment, direction, name)
         return Text(sentences, tokens, ratio * tokens)
+
+
+def shards(experiment: Experiment, one: CellSet) -> int:
+    """Into how many shards the translation of a set is divided. It follows from the config, and from the shape of
+    checkpoints in folders of the user's own, whatever is measured or downloaded by now: with another number, Snakemake
+    repeats what is finished."""
+    if experiment.decoding.shards != "auto":
+        return experiment.decoding.shards
+    if experiment.device != "cuda":
+        return 1
+
+    def compute() -> int:
+        run = one.run
+        wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
+        job = Job(experiment, "translate", wildcards | {"set": one.name})
+        return max(1, math.ceil(Work(experiment, expected=True).of([job])[job] / GPU / SHARD))
+
+    return remembered(experiment, ("shards", one), compute)
 
 
 def _prompted(spec: Mapping[str, Any], passes: float) -> float:

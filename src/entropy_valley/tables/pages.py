@@ -1,13 +1,10 @@
-"""Pages for a browser: the sentences of a test set with all outputs, and the matrix of the audit."""
+"""The sentences of a test set as a page: source, reference, and the outputs of all methods below each other."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from entropy_valley import files, provenance
 from entropy_valley.config import Experiment
@@ -16,17 +13,9 @@ from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import require_sentences
-from entropy_valley.stats.job_costs import finished_seconds
 from entropy_valley.tables import labels, render
 from entropy_valley.tables.base import set_files, shared_params, testset_file
 from entropy_valley.tables.coverage import extractors
-
-if TYPE_CHECKING:
-    from entropy_valley.runs.audit import Audit, CellState
-    from entropy_valley.runs.inventory import Job
-
-# --- The sentences of a test set as a page: source, reference, and the outputs of all methods below each other.
-
 
 PagePlace = tuple[str, str]  # direction and test set
 
@@ -134,48 +123,3 @@ def _curve(canvas: Mapping[str, Any] | None) -> list[list[float]]:
     """Candidates, in ascending order, and their scores; nothing where there are not two."""
     pairs = sorted(zip(canvas["candidates"], canvas["scores"], strict=False)) if canvas else []
     return [list(one) for one in zip(*pairs, strict=True)] if len(pairs) > 1 else []
-
-
-# --- The matrix as a page: the state of every cell as a colour and a sign; on a click why, its logs and its cost.
-
-
-def write_matrix(
-    path: Path, audit: Audit, states: Sequence[CellState], names: Sequence[str], planned: Mapping[Job, float]
-) -> None:
-    """Write the page of these cells; ``names`` are all states in order, ``planned`` seconds of jobs that are left."""
-    root = audit.experiment.results
-    chains = [audit.chain(one.cell) for one in states]
-    shares = Counter(job for chain in chains for job in chain)  # how many cells need a job
-    places = {job: place for place, job in enumerate(shares)}
-    reasons = {
-        reason: place for place, reason in enumerate(dict.fromkeys(why for one in states for why in one.reasons))
-    }
-    methods = {name: labels.method(name) for name in dict.fromkeys(one.cell.method for one in states)}
-    took = finished_seconds(Path(root, "benchmarks"))
-    data = {
-        "made": time.strftime("%Y-%m-%d %H:%M"),
-        "results": root,
-        "way": os.path.relpath(root, path.parent),
-        "states": names,
-        "labels": {
-            "method": {name: method.label for name, method in methods.items()},
-            "short": {name: method.short for name, method in methods.items()},
-            "order": labels.ORDERS,
-        },
-        "cells": [
-            [*_coordinates(one), one.state, [places[job] for job in chain], [reasons[why] for why in one.reasons]]
-            for one, chain in zip(states, chains, strict=True)
-        ],
-        "jobs": [
-            [job.rule, audit.job(job).state, audit.log(job), took.get(job.name), planned.get(job), cells]
-            for job, cells in shares.items()
-        ],
-        "reasons": [[why.state, why.job.rule, why.text, why.log] for why in reasons],
-    }
-    render.write_page(path, "matrix", f"Matrix of {root}", data)
-
-
-def _coordinates(one: CellState) -> list[str | int]:
-    cell, run = one.cell, one.cell.run
-    place = [run.backbone, run.direction, cell.testset, run.name.removeprefix("seed")]
-    return [*place, cell.method, cell.order, cell.steps]

@@ -1,0 +1,194 @@
+"""The jobs of a workflow, as Snakemake tells them.
+
+Which jobs there are, what each reads and writes, and why it runs, Snakemake decides alone: a dry run tells it through
+our logger plugin, by Snakemake's public interface. Here a job gets what the config says of it by its wildcards: the
+params that its numbers depend on, and the cells that it computes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, tables
+from entropy_valley.config import Experiment, params
+from entropy_valley.config.load import load_merged
+from entropy_valley.config.matrix import Cell
+from entropy_valley.errors import InputError
+from entropy_valley.stats.job_costs import finished_seconds
+
+VARIABLE = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file into which a dry run writes its jobs
+# Of a job as Snakemake tells it, what is kept.
+FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "threads", "resources", "reason")
+RESOURCES = ("gpu", "runtime", "mem_mb")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One job. ``rule`` is that of our workflow, also where another one has it under a prefix; ``outputs`` are its
+    files, the first of which has the record beside it. ``log`` and ``benchmark`` are "" for a rule without.
+    ``resources`` are those of a first attempt. ``reason`` is why Snakemake runs it, in its words."""
+
+    experiment: Experiment
+    rule: str
+    wildcards: Mapping[str, str]
+    outputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    log: str = ""
+    benchmark: str = ""
+    threads: int = 1
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    @classmethod
+    def of(cls, experiment: Experiment, told: Mapping[str, Any]) -> Job:
+        """A job from the :data:`FIELDS` that a dry run tells of it."""
+        names = (name for name in params.SPECS if f"_{told['rule_name']}".endswith(f"_{name}"))
+        return cls(
+            experiment,
+            max(names, key=len, default=told["rule_name"]),
+            told["wildcards"],
+            tuple(map(_path, told["output"])),
+            tuple(map(_path, told["input"])),
+            *(_path(next(iter(told[name]), "")) for name in ("log", "benchmark")),
+            told["threads"],
+            told["resources"],
+            told["reason"],
+        )
+
+    @functools.cached_property
+    def spec(self) -> str:
+        """What Snakemake compares; "" for a rule that is not ours."""
+        return params.SPECS[self.rule](self.experiment, self.wildcards) if self.rule in params.SPECS else ""
+
+    @functools.cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those of its set, or the one that it times."""
+        return params.cells_of(self.experiment, self.rule, self.wildcards) if self.rule in params.SPECS else ()
+
+    @property
+    def name(self) -> str:
+        """The rule and its wildcards, as logs and benchmarks are named: ``translate/en-zh.llada-8b.seed1.matrix``."""
+        values = [f"seed{value}" if key == "seed" else value for key, value in self.wildcards.items()]
+        return "/".join(filter(None, [self.rule, ".".join(values)]))
+
+
+def _path(told: str) -> str:
+    """A path without what Snakemake says of it: ``x.csv (send to storage)``."""
+    return re.sub(r" \([a-z, ]+\)$", "", told)
+
+
+def root_of(path: str, results: str) -> str:
+    """The folder of ``results`` as a path in it calls it: a module may have it below a prefix."""
+    return path.rpartition(f"{results}/")[0] + results
+
+
+class Jobs:
+    """Jobs of a config, each after those that it reads; ``by_output`` has each by every file that it writes."""
+
+    def __init__(self, experiment: Experiment, listed: Iterable[Job]) -> None:
+        self.experiment, listed = experiment, list(listed)
+        self.by_output = {path: job for job in listed for path in job.outputs}
+        depths: dict[Job, int] = {}
+        for job in self.behind(listed):
+            depths[job] = 1 + max((depths[read] for read in self.read_by(job)), default=0)
+        self.all = sorted(listed, key=lambda job: (depths[job], job.outputs))
+
+    @functools.cached_property
+    def root(self) -> str:
+        """The folder of results, which is below the prefix of a module."""
+        return root_of(next(iter(self.by_output), ""), self.experiment.results)
+
+    def read_by(self, job: Job) -> list[Job]:
+        """The jobs whose files a job reads."""
+        return list(dict.fromkeys(filter(None, map(self.by_output.get, job.inputs))))
+
+    def behind(self, wanted: Iterable[Job]) -> list[Job]:
+        """These jobs and all whose files they need, each after those that it reads."""
+        placed: dict[Job, None] = {}
+
+        def place(job: Job) -> None:
+            if job not in placed:
+                for read in self.read_by(job):
+                    place(read)
+                placed[job] = None
+
+        for job in wanted:
+            place(job)
+        return list(placed)
+
+
+def listed(
+    experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None, *options: str
+) -> Jobs:
+    """Every job of `rule all`, whether it has to run or not: what a dry run by ``snakemake --forceall`` lists.
+
+    ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
+    another one. Ends this process with Snakemake's words where the dry run fails.
+    """
+    if not snakefile and not any(Path(place).is_file() for place in ("Snakefile", "workflow/Snakefile")):
+        remedy = "Go to the root of the repository, or name the file of a workflow by --snakefile FILE."
+        raise InputError("Snakefile", "not in this folder", remedy)
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock", "--logger", "entropy-valley"]
+    command += ["--snakefile", snakefile] * bool(snakefile)
+    command += ["--configfile", *configfiles] * bool(configfiles)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "jobs.json")
+        variables = {**os.environ, VARIABLE: str(out)}
+        done = subprocess.run([*command, *options], env=variables, capture_output=True, text=True, check=False)
+        if done.returncode or not out.is_file():
+            print(done.stdout, done.stderr, sep="", file=sys.stderr)
+            sys.exit(done.returncode or 1)
+        told = json.loads(out.read_bytes())
+    if experiment is None:
+        experiment = load_merged(told["config"], told["files"], tables.problems)
+    return Jobs(experiment, (Job.of(experiment, one) for one in told["jobs"]))
+
+
+def write(out: Path, told: Iterable[Mapping[str, Any]], config: Mapping[str, Any], paths: Sequence[str]) -> None:
+    """Write what a dry run tells of its jobs, with the config of its workflow, for :func:`listed`."""
+    files.write_json(out, {"config": config, "files": list(paths), "jobs": list(told)})
+
+
+def told_by(record: logging.LogRecord) -> dict[str, Any]:
+    """What a dry run tells of a job, as plain values."""
+    told = {name: getattr(record, name) for name in FIELDS}
+    resources = {name: told["resources"].get(name) for name in RESOURCES}
+    files = {name: list(told[name] or ()) for name in ("input", "output", "log")}
+    benchmark = [told["benchmark"]] if told["benchmark"] else []
+    return told | files | {"benchmark": benchmark, "resources": resources, "wildcards": dict(told["wildcards"])}
+
+
+# --- Finished jobs, by their benchmarks.
+
+_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>[^.]+)\.seed(?P<seed>[^.]+)"
+_BENCHMARKS = (  # of rules that run a model
+    r"(?P<rule>pretrain)/(?P<backbone>[^.]+)\.seed(?P<seed>\d+)",
+    rf"(?P<rule>train|diagnose)/{_RUN}",
+    rf"(?P<rule>translate|score)/{_RUN}\.(?P<set>.+)",
+    rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)",
+    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)-T(?P<steps>\d+)",
+)
+
+
+def finished(experiment: Experiment) -> dict[Job, float]:
+    """The seconds of each finished job that has run a model and that the config still has."""
+    jobs: dict[Job, float] = {}
+    for name, seconds in finished_seconds(Path(experiment.results, "benchmarks")).items():
+        matches = filter(None, (re.fullmatch(pattern, name) for pattern in _BENCHMARKS))
+        for wildcards in (match.groupdict() for match in matches):
+            job = Job(experiment, wildcards.pop("rule"), wildcards)
+            with contextlib.suppress(InputError, LookupError):  # of an earlier config
+                jobs |= {job: seconds} if job.spec and (job.cells or "set" not in wildcards) else {}
+    return jobs
