@@ -6,23 +6,21 @@ import json
 from pathlib import Path
 
 from entropy_valley import files, provenance
-from entropy_valley.config import Experiment
 from entropy_valley.data import build
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.results import system_of
 from entropy_valley.runs.audit import COPIES
-from entropy_valley.runs.inventory import Inventory, Job
+from entropy_valley.runs.jobs import Job, Jobs
 
 SPLITS = {"corpus": ("train", "dev"), "testset": ("test",)}  # that a rule reads from a user's own files
 
 
-def write(experiment: Experiment) -> Inventory:
-    """Write what every job of a config makes; return these jobs."""
-    inventory = Inventory(experiment)
-    for job in inventory.all():
+def write(jobs: Jobs) -> Jobs:
+    """Write what these jobs make; return them."""
+    for job in jobs.all:
         make(job)
-        files.write_text(f"{inventory.root}/logs/{job.name}.log", "100 %\n")
-    return inventory
+        files.write_text(job.log, "100 %\n")
+    return jobs
 
 
 def make(job: Job, content: str = "") -> None:
@@ -32,7 +30,8 @@ def make(job: Job, content: str = "") -> None:
         return _write(outputs, content)
     params = json.loads(job.spec)
     own = build.own_files(params, *SPLITS[job.rule], kinds=SOURCES) if job.rule in SPLITS else []
-    with provenance.made(job.rule, params, [*job.inputs, *own], outputs) as record:
+    inputs = dict.fromkeys([*job.inputs, *own])
+    with provenance.made(job.rule, params, inputs, outputs) as record:
         _write(outputs, content)
         if job.cells:
             record.facts["cells"] = [system_of(cell)._asdict() for cell in job.cells]

@@ -10,7 +10,7 @@
 import functools
 import json
 
-from snakemake.exceptions import WorkflowError
+from snakemake_interface_common.exceptions import WorkflowError
 
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject

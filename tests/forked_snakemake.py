@@ -18,7 +18,8 @@ FORKED.set_forkserver_preload(
         "entropy_valley.checking.subject",
         "entropy_valley.config.params",
         "entropy_valley.tables",
-        "entropy_valley.runs.inventory",
+        "entropy_valley.runs.jobs",
+        "entropy_valley.runs.plan",
     ]
 )
 
