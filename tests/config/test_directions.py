@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from job_lists import jobs_of
 
 from entropy_valley.config import base_files, load_files, matrix, params
 from entropy_valley.config.matrix import CellSet, sets_of
 from entropy_valley.data import sampling
 from entropy_valley.errors import InputError
-from entropy_valley.runs.inventory import Inventory
 
 PAPER = load_files(base_files(Path(__file__).parents[2]))
 POOLED = matrix.Run("de-fr", "llada-8b", 1, "50k")
@@ -68,10 +68,10 @@ def test_a_pool_has_files_and_stores_of_its_own_and_shares_the_corpus():
     assert POOLED.folder("results") == "results/de-fr/llada-8b/seed1-50k"
     assert (cell.key()["seed"], cell.key()["pool"]) == (1, "50k")
     assert "pool" not in matrix.cells(PAPER)[0].key()  # so that tables that are there stay valid
-    inventory = Inventory(PAPER)
-    scores = inventory.at(sets_of(PAPER).home[cell].scores("results"))
+    made = jobs_of({}).by_output
+    scores = made[sets_of(PAPER).home[cell].scores("results")]
     assert scores.wildcards["seed"] == "1-50k" and ".seed1-50k." in scores.name
-    adapters = [inventory.at(f"results/de-fr/llada-8b/seed1-{pool}/adapter/adapter.json") for pool in ("50k", "200k")]
+    adapters = [made[f"results/de-fr/llada-8b/seed1-{pool}/adapter/adapter.json"] for pool in ("50k", "200k")]
     assert adapters[0].spec != adapters[1].spec and adapters[0].inputs == adapters[1].inputs
 
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from workspace import LAST, METHODS, MIXED, ROOT, Workspace, by_rule, on_gpu, sets
+from workspace import METHODS, MIXED, ROOT, Workspace, by_rule, on_gpu, sets
 
 from entropy_valley.config import base_files, load_files, matrix
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.runs.inventory import Inventory
 
-TABLES = {"main", "crossbb", "crossbb_bleu", "full_significance", "dissociation"}
-FIGURES = {"hero", "crossbb", "dissociation"}
-MAIN = {f"table {name}" for name in TABLES} | {f"figure {name}" for name in FIGURES} | {"all"}
-CASES = {"table cases", "figure cases"}  # of one run
-OF_EV = {"table coverage", "table faithfulness_summary", "table failure_buckets"} | CASES  # EV beside Ratio alone
-PAIRS = {"length_ratios en-zh", "length_ratios en-de", "table corpus"}  # by the tokenizers of all backbones
-AGGREGATES = MAIN | OF_EV | {"table ar_reference"}
+REPORTS = ("table", "figure", "comparison")  # rules that take a second: a change of anything that they show repeats all
+PAIRS = {"length_ratios en-zh", "length_ratios en-de"}  # by the tokenizers of all backbones
 RUN = "en-zh.llada-tiny.1"
 RUNS = {
     f"{direction}.{run}" for direction in ("en-zh", "en-de") for run in ("llada-tiny.1", "llada-tiny.2", "dream-7b.1")
@@ -30,8 +24,13 @@ SETS = sets(RUNS) | BASELINE
 def trained(runs):
     """Training, and all that follows it."""
     causal = {run for run in runs if ".llama3-tiny." in run}
-    jobs = {f"train {run}" for run in runs} | {"table hyperparams"}
+    jobs = {f"train {run}" for run in runs}
     return jobs | sets(runs - causal) | sets(causal, "autoregressive")
+
+
+def computed(planned):
+    """The planned jobs without tables and figures."""
+    return {job for job in planned if job.split()[0] not in (*REPORTS, "all")}
 
 
 def of(part):
@@ -52,7 +51,7 @@ def test_the_whole_matrix(paper):
     assert sum(counts.values()) <= 450
     assert counts["train"] == 27 + 9 + 4 + 2  # no study trains anything but one of two pools
     assert counts["translate"] + counts["shard"] + counts["diagnose"] <= 180  # loads of a backbone, beside timings
-    assert counts["score"] == counts["translate"] <= 100
+    assert counts["score"] == counts["translate"] + counts["merge"] <= 100
     assert on_gpu(text).keys() == {"train", "translate", "shard", "diagnose", "latency", "score"}
 
 
@@ -72,7 +71,8 @@ def test_the_matrix_without_studies(paper):
         "translate": runs + autoregressive + instruct,
         "score": runs + autoregressive + instruct,
         "diagnose": runs,
-        "table": 7 + 3 + 2 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
+        "comparison": 1,
+        "table": 8 + 3 + 2 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
         "figure": 5 + 2,  # with those of all-mask canvases
         "all": 1,
     }
@@ -88,13 +88,13 @@ def test_a_table_a_cell_or_shards_alone(paper):
     assert cell.keys() == jobs | {name for name in cell if name.startswith("fetch")}
     over = {"decoding": {"shards": 2}, "device": "cuda"}
     text = paper.dry_run("-p", "results/tables/crossbb.tex", over=over)
-    assert on_gpu(text) == {"train": 27, "shard": 2 * 27, "translate": 27, "score": 27}
-    assert by_rule(paper.jobs(text))["translate"] == 27
+    assert on_gpu(text) == {"train": 27, "shard": 2 * 27, "score": 27}
+    assert by_rule(paper.jobs(text))["merge"] == 27
 
 
 def test_a_set_that_is_none_is_one_clear_error(paper):
     text = paper.run("-n", "results/en-zh/llada-8b/seed1/matrixx/scores.jsonl", fails=True)
-    assert re.search(r"results/en-zh/llada-8b/seed1/matrixx: is no set .* Did you mean matrix", text)
+    assert re.search(r"results/en-zh/llada-8b/seed1/matrixx: is not a set .* Did you mean matrix", text)
 
 
 def test_packs_are_asked_for_and_forms_bring_their_tables(paper):
@@ -121,11 +121,16 @@ def test_how_and_where_jobs_run_repeats_nothing(finished):
         "models": "elsewhere",
         "backbones": {"dream-7b": {"folder": "a/copy"}},
         "training": {"checkpoint_every": 7, "activation_checkpointing": True, "processes": 4},
-        "length_head_training": {"epochs": 2},  # no method uses it
-        "studies": {"mine": {"directions": ["en-zh"], "methods": ["lr_style"]}},  # it is not listed
     }
     assert not finished.planned("--cores", "7", "--set-threads", "train=4", "translate=3", over=over)
-    assert finished.planned(over={"device": "cuda"}, last=True).keys() <= LAST | {"all"}  # the table of GPU-hours
+    assert not finished.planned(over={"device": "cuda"})
+    unused = {
+        "length_head_training": {"epochs": 2},  # no method uses it
+        "studies": {"mine": {"directions": ["en-zh"], "methods": ["lr_style"]}},  # it is not listed
+        "matrix": {**MIXED["matrix"], "methods": METHODS[::-1], "directions": ["en-de", "en-zh"]},  # in another order
+    }
+    planned = finished.planned(over=unused)
+    assert not computed(planned) and {"table main", "figure hero"} <= planned.keys()
 
 
 def test_an_edit_of_a_script_repeats_nothing_in_any_profile(finished):
@@ -149,47 +154,46 @@ SEED3 = {f"{direction}.llada-tiny.3" for direction in ("en-zh", "en-de")}
 CHANGES = {
     "ratios of one direction": (
         {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}},
-        sets(of("en-zh")) | AGGREGATES | {"figure method"},
+        sets(of("en-zh")),
     ),
     "a metric more": (
         {"scoring": {"metrics": {"kiwi": KIWI}}},
-        {name for name in SETS if name.startswith("score")} | {"fetch_comet Unbabel--wmt22-cometkiwi-da"} | AGGREGATES,
+        {name for name in SETS if name.startswith("score")} | {"fetch_comet Unbabel--wmt22-cometkiwi-da"},
     ),
     "all-mask canvases of finished runs": (
         {"valley": {"backbones": ["llada-tiny"]}},
-        {f"diagnose {run}" for run in of(".llada-tiny.1")} | {"figure entropy_valley", "figure selector_checks", "all"},
+        {f"diagnose {run}" for run in of(".llada-tiny.1")},
     ),
-    "statistics that a method uses": ({"length_statistics": {"pairs": 50}}, sets(RUNS) | AGGREGATES),
-    "the learning rate": ({"training": {"learning_rate": 5.0e-4}}, trained(RUNS | AR_RUNS) | AGGREGATES),
-    "a seed more": ({"matrix": {"seeds": [1, 2, 3]}}, trained(SEED3) | AGGREGATES - CASES),
+    "statistics that a method uses": ({"length_statistics": {"pairs": 50}}, sets(RUNS)),
+    "the learning rate": ({"training": {"learning_rate": 5.0e-4}}, trained(RUNS | AR_RUNS)),
+    "a seed more": ({"matrix": {"seeds": [1, 2, 3]}}, trained(SEED3)),
     "a prompt, with backbones pre-trained on it": (
         {"directions": {"en-de": {"prompt": "{src} = "}}},
-        {"pretrain llada-tiny.1", "pretrain llama3-tiny.4", "table prompts"}
+        {"pretrain llada-tiny.1", "pretrain llama3-tiny.4"}
         | PROMPT_TOKENS
         | PAIRS
-        | trained(of("llada-tiny") | of("en-de") | AR_RUNS)
-        | AGGREGATES,
+        | trained(of("llada-tiny") | of("en-de") | AR_RUNS),
     ),
     "a pre-training for each run": (  # that of seed 1 is there, with all that follows
         {"backbones": {"llada-tiny": {"pretraining": {"seed": None}}}},
-        {"pretrain llada-tiny.2"} | trained(of(".llada-tiny.2")) | AGGREGATES - CASES,
+        {"pretrain llada-tiny.2"} | trained(of(".llada-tiny.2")),
     ),
-    "the precision of decoding": ({"decoding": {"precision": "bfloat16"}}, SETS | AGGREGATES),
+    "the precision of decoding": ({"decoding": {"precision": "bfloat16"}}, SETS),
     "a budget and an order more": (  # a repeated set takes what is finished from the store
         {"matrix": {"steps": [32, 16], "orders": ["med", "random"]}},
-        sets(RUNS) | AGGREGATES | {"table matrix"},
+        sets(RUNS),
     ),
     "beams": (
         {"autoregressive": {"max_new_tokens": 9}},
-        BASELINE | {"table ar_reference", "figure hero", "all"},
+        BASELINE,
     ),
     "no autoregressive backbone": (
         {"autoregressive": {"backbones": []}},
-        PAIRS | {"figure hero", "table hyperparams", "table prompts", "all"},
+        PAIRS,
     ),
     "variants of one checkpoint": (  # zero-shot trains nothing; neither reads the checkpoint anew
         {"backbones": {"flat": FLAT, "bare": BARE}, "instruct": INSTRUCT},
-        {"train en-zh.flat.1"} | sets({"en-zh.flat.1", "en-zh.bare.1"}, "instruct") | {"table dream_instruct", "all"},
+        {"train en-zh.flat.1"} | sets({"en-zh.flat.1", "en-zh.bare.1"}, "instruct"),
     ),
 }
 
@@ -197,11 +201,12 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_repeats_what_it_touches(finished, change):
     over, expected = CHANGES[change]
-    assert finished.planned(over=over).keys() == expected
+    assert computed(finished.planned(over=over)) == expected
 
 
 def test_resamples_touch_no_cell(finished):
-    assert finished.planned(over={"analysis": {"resamples": 50}}).keys() <= AGGREGATES
+    planned = finished.planned(over={"analysis": {"resamples": 50}})
+    assert not computed(planned) and "table full_significance" in planned
 
 
 def test_a_reading_of_decoding_shares_the_adapter(finished):
@@ -210,8 +215,7 @@ def test_a_reading_of_decoding_shares_the_adapter(finished):
     floors["decoding"] = {"schedule": "floors"}
     grid = {**MIXED["matrix"], "backbones": ["llada-tiny", "floors"], "seeds_of": {"floors": [1]}}
     planned = finished.planned(over={"backbones": {"floors": floors}, "matrix": grid}).keys()
-    assert sets({"en-zh.floors.1", "en-de.floors.1"}) | {"table hyperparams"} <= planned
-    assert not {job for job in planned if job.startswith(("train ", "pretrain ")) or ".llada-tiny." in job}
+    assert computed(planned) - PAIRS == sets({"en-zh.floors.1", "en-de.floors.1"})
 
 
 def test_an_edited_corpus_file_of_the_users_own_repeats_what_is_made_from_it(tmp_path):
@@ -236,35 +240,34 @@ def study(**keys):
 
 
 MINE = sets([RUN], "mine")
-SHOWN = {"table mine", "all"}
 STUDIES = {
-    "what is at home in the matrix": (study(methods=["ratio", "ev"]), SHOWN),
-    "a figure": (study(figure=True), SHOWN | {"figure mine"}),
+    "what is at home in the matrix": (study(methods=["ratio", "ev"]), set()),
+    "a figure": (study(figure=True), set()),
     "cells that no other set has": (
         study(methods=["ev", "lr_style"], others=[{"method": "ev", "steps": 16}, {"method": "ratio"}]),
-        SHOWN | MINE,
+        MINE,
     ),
     "budgets": (
         study(layout="budgets", methods=["oracle", "ratio", "ev"], steps=[16, 32]),
-        SHOWN | MINE | {"figure mine"},
+        MINE,
     ),
     "a pool of the corpus": (
         study(pools=["2k"]) | {"directions": {"en-zh": {"pools": {"2k": 2000}}}},
-        SHOWN | sets([f"{RUN}-2k"], "mine") | {f"train {RUN}-2k"},
+        sets([f"{RUN}-2k"], "mine") | {f"train {RUN}-2k"},
     ),
     "a column of seconds": (
         study(columns=["comet", "latency"], methods=["ratio", "ev"]),
-        SHOWN | {f"latency {RUN}.grammar.{method}.med.32" for method in ("ratio", "ev")},
+        {f"latency {RUN}.grammar.{method}.med.32" for method in ("ratio", "ev")},
     ),
     "the development pairs": (
         study(testset="dev"),
-        SHOWN | MINE | {"dev_as_testset en-zh", "overlap en-zh.dev"},
+        MINE | {"dev_as_testset en-zh", "overlap en-zh.dev"},
     ),
     "orders": (  # the challenge subset is a test set; its sentences are read with and without their sources
         {"tables": {"studies": ["order_sweep_summary", "negative_order"]}},
         {f"{rule} en-zh.grammar-challenge" for rule in ("testset", "overlap")}
-        | {f"diagnose {RUN}", "figure hero", "all"}
-        | {job for name in ("order_sweep_summary", "negative_order") for job in {f"table {name}", *sets([RUN], name)}},
+        | {f"diagnose {RUN}"}
+        | {job for name in ("order_sweep_summary", "negative_order") for job in sets([RUN], name)},
     ),
 }
 
@@ -272,7 +275,10 @@ STUDIES = {
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_adds_what_is_its_own(finished, name):
     over, expected = STUDIES[name]
-    assert finished.planned(over=over).keys() == expected
+    planned = finished.planned(over=over)
+    assert computed(planned) == expected
+    assert {f"table {name}" for name in over["tables"]["studies"]} <= planned.keys()
+    assert ("figure mine" in planned) == (name in ("a figure", "budgets"))
 
 
 def test_every_cell_is_in_one_set():
@@ -311,38 +317,3 @@ def test_given_adapters_train_nothing(adopted):
     (adopted.folder / "given/adapter_model.safetensors").touch()
     assert by_rule(adopted.planned())["adopt_adapter"] == 2
     (adopted.folder / "given/adapter_model.safetensors").unlink()
-
-
-# --- the inventory, which knows jobs without Snakemake
-
-
-@pytest.fixture
-def authors(tmp_path):
-    """As the paper's authors ran it, with a data set that is downloaded and, for German, files of the user's own."""
-    small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": ["negative_order"]}}
-    own = {"name": "json_lines", "folder": "given", "files": {"de-en": {"train": "train.jsonl", "dev": "dev.jsonl"}}}
-    over = {**small, "sources": {"own": own}, "directions": {"en-de": {"train": "own"}}}
-    return Workspace(tmp_path, "config/authors.yaml", over)
-
-
-@pytest.mark.parametrize("name", ["paper", "finished", "adopted", "authors"])
-def test_the_inventory_has_the_jobs_that_snakemake_plans(request, name, monkeypatch):
-    workspace = request.getfixturevalue(name)
-    monkeypatch.chdir(workspace.folder)
-    planned = dict(with_inputs(workspace.dry_run("--printshellcmds", "--forceall")))
-    inventory = Inventory(load_files(dict.fromkeys([*base_files(), *workspace.config_files()])))
-    jobs = inventory.all()
-    assert len(jobs) == len(planned)
-    for output, (rule, wildcards, inputs) in planned.items():
-        job = inventory.at(output)
-        assert job in jobs and (job.rule, dict(job.wildcards)) == (rule, wildcards), output
-        assert set(job.inputs) <= inputs, output
-
-
-def with_inputs(text):
-    """By first output: rule, wildcards and all inputs of each job, as a dry run prints them."""
-    for rule, body in re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE):
-        fields = dict(re.findall(r"^    (\w+): (.*)$", body, flags=re.MULTILINE))
-        wildcards = dict(pair.split("=") for pair in fields.get("wildcards", "").split(", ") if pair)
-        if "output" in fields:
-            yield fields["output"].split(", ")[0], (rule, wildcards, set(fields.get("input", "").split(", ")))

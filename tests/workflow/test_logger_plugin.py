@@ -12,10 +12,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from workspace import by_rule
 
 import snakemake_logger_plugin_entropy_valley as plugin
-from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
+from entropy_valley.config import base_files, load_files, params
 from entropy_valley.provenance import Record
-from entropy_valley.runs.inventory import Inventory
 from entropy_valley.stats.job_costs import finished_seconds
 
 ROW = re.compile(r"^(\w+) +(\d+)(?=  |$)", re.MULTILINE)
@@ -35,7 +33,7 @@ def rows(text):
 def test_the_papers_dry_run_is_a_screenful(paper):
     text = paper.dry_run()
     assert len(text.splitlines()) <= 40 and max(map(len, text.splitlines())) <= 160
-    counts = {rule: count for rule, count in by_rule(paper.planned(last=True)).items() if rule != "all"}
+    counts = {rule: count for rule, count in by_rule(paper.planned()).items() if rule != "all"}
     assert rows(text) == counts | {"all": sum(counts.values())}
     hours, reserved = re.search(r"^all .* days +(\d+) +(\d+)$", text, re.MULTILINE).groups()
     assert 400 < int(hours) < 440 and int(reserved) > int(hours)
@@ -45,10 +43,11 @@ def test_the_papers_dry_run_is_a_screenful(paper):
 
 def test_a_changed_param_is_named_with_its_values(finished):
     files = [*base_files(finished.folder), *(finished.folder / name for name in finished.config_files())]
-    inventory = Inventory(load_files(files, tables.problems))
-    job = inventory.at("results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl")
-    header = finished.folder / job.outputs[1]
-    record = Record(job.rule, job.outputs[0], json.loads(job.spec), {}, {}, {"cells": []})
+    wildcards = {"direction": "en-zh", "backbone": "llada-tiny", "seed": "1", "set": "matrix"}
+    spec = json.loads(params.SPECS["translate"](load_files(files), wildcards))
+    rows = "results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl"
+    header = (finished.folder / rows).with_suffix(".json")
+    record = Record("translate", rows, spec, {}, {}, {"cells": []})
     before = header.read_bytes()
     try:
         record.write(header)
@@ -132,6 +131,6 @@ def test_a_run_of_a_long_job_gives_a_sign_of_life(monkeypatch):
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
-        snakefile.write("\n\nsnapshot.current = lambda: ('no config', [])\n")
+        snakefile.write("\n\nsnapshot.current = lambda: (0, [])\n")
     text = paper.dry_run("results/corpus/en-de/test/wmt22.jsonl")
-    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "all": 1}
+    assert "No hours and cells: TypeError" in text and rows(text) == {"testset": 1, "all": 1}

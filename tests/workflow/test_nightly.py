@@ -9,11 +9,8 @@ import subprocess
 import sys
 
 import pytest
-import yaml
+from job_lists import jobs_of
 from workspace import ROOT, Workspace
-
-from entropy_valley.config import base_files, load_files
-from entropy_valley.runs.inventory import Inventory
 
 pytestmark = [
     pytest.mark.slow,
@@ -53,10 +50,7 @@ def test_ten_times_the_papers_matrix_is_planned_in_twenty_seconds(paper):
 def test_ten_times_the_papers_matrix_runs_through(paper):
     """Most of an hour on two cores, with jobs that only make files."""
     paper.run("--cores", "4", "--quiet", "all", over=TEN_TIMES)
-    config = paper.folder / "ten.yaml"
-    config.write_text(yaml.safe_dump(TEN_TIMES))
-    experiment = load_files([*base_files(paper.folder), config])
-    outputs = [path for job in Inventory(experiment).all() for path in job.outputs]
+    outputs = jobs_of(TEN_TIMES).by_output
     assert not [path for path in outputs if not (paper.folder / path).is_file()]
     assert "Nothing to be done" in paper.run("-n", over=TEN_TIMES)
 

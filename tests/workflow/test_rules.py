@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from entropy_valley.runs import limits
-from entropy_valley.runs.inventory import LOCAL
+from entropy_valley.config.params import SPECS
+from entropy_valley.runs.plan import DEFAULT_MINUTES, MEMORY, memory
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
 
@@ -24,22 +24,28 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
-    assert gpus("cuda", 8).keys() == ON_GPU == limits.MEMORY.keys()
-    assert SLURM["set-threads"] == limits.CORES and limits.CORES.keys() == ON_GPU
-    assert all(f'mem_mb=memory_of("{rule}")' in RULES[rule] and "runtime=runtime_of(" in RULES[rule] for rule in ON_GPU)
-    assert ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
+    assert gpus("cuda", 8).keys() == ON_GPU == MEMORY.keys() == SLURM["set-threads"].keys()
+    asked = [f'{resource}_of("{rule}")' in RULES[rule] for rule in ON_GPU for resource in ("memory", "runtime")]
+    assert all(asked) and ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
 
 
-def test_rules_that_run_where_snakemake_does_are_those_of_the_inventory():
-    assert sorted(name for name, text in RULES.items() if "localrule: True" in text) == sorted(LOCAL)
-    assert [name for name, text in RULES.items() if "localrule: not" in text] == ["corpus"]
+def test_rules_that_a_cluster_runs_have_a_benchmark():
+    """By it the plan counts allocations."""
+    local = {name for name, text in RULES.items() if "localrule: True" in text}
+    jobs = {name for name, text in RULES.items() if "script:" in text}
+    assert {name for name, text in RULES.items() if "benchmark:" in text} == jobs - local
+
+
+def test_every_spec_is_that_of_a_rule():
+    assert SPECS.keys() == {name for name, text in RULES.items() if "script:" in text}
+    assert [name for name in SPECS if f'spec_of("{name}")' not in RULES[name]] == []
 
 
 def test_jobs_without_a_gpu_request_what_the_checks_expect():
     usual = SLURM["default-resources"]
-    memory = [eval(usual["mem_mb"], {"attempt": attempt}) for attempt in (1, 2, 3)]
-    assert (usual["runtime"], memory) == (limits.USUAL, [limits.memory("", attempt) for attempt in (1, 2, 3)])
-    assert memory[0] < memory[1] == memory[2]
+    amounts = [eval(usual["mem_mb"], {"attempt": attempt}) for attempt in (1, 2, 3)]
+    assert (usual["runtime"], amounts) == (DEFAULT_MINUTES, [memory("", attempt) for attempt in (1, 2, 3)])
+    assert amounts[0] < amounts[1] == amounts[2]
 
 
 @pytest.mark.parametrize("name", ["default", "demo", "local-gpu", "slurm"])

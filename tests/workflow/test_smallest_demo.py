@@ -382,7 +382,7 @@ def test_translate_gives_the_workflows_translations(demo, entropy_valley, monkey
 def test_every_job_has_a_log_and_long_ones_the_time_that_they_took(demo):
     folder = demo.folder / "results/smallest"
     logs = {path.relative_to(folder / "logs").with_suffix("") for path in (folder / "logs").rglob("*.log")}
-    planned = demo.planned("--forceall", "all", DOCUMENT, "pages", last=True)
+    planned = demo.planned("--forceall", "all", DOCUMENT, "pages")
     assert len(logs) == sum(planned.values()) - 2  # `all` and `pages` do nothing
     took = {path.relative_to(folder / "benchmarks").with_suffix("") for path in (folder / "benchmarks").rglob("*.tsv")}
     assert took < logs and {name.parts[0] for name in took} >= {"pretrain", "train", "translate", "score"}

@@ -75,14 +75,14 @@ def done(finished_main, tmp_path):
 
 
 def test_parts_of_the_plan(fresh):
-    everything = fresh.planned(last=True).keys()
+    everything = fresh.planned().keys()
     until = by_rule(fresh.planned("--until", "translate"))
     assert until["translate"] == until["train"] == 4
     assert until.keys() <= {"translate", "train", "corpus", "fetch_backbone", "testset"}
-    without = fresh.planned("--omit-from", "score", last=True).keys()
+    without = fresh.planned("--omit-from", "score").keys()
     assert TRANSLATIONS <= without < everything and not (TABLE | {"all"}) & without
     assert {name for name in everything - without if name.startswith("score")} == SCORES
-    first, second = (fresh.planned("--batch", f"all={number}/3", last=True).keys() for number in (1, 2))
+    first, second = (fresh.planned("--batch", f"all={number}/3").keys() for number in (1, 2))
     assert "all" not in first | second and first | second < everything  # the last batch takes what the others make
     assert first - second and second - first
 

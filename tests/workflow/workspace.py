@@ -64,9 +64,6 @@ with job_of(snakemake) as job:
 )
 
 
-LAST = {"table cost", "comparison paper_comparison"}  # follow all scores, and the tables of the paper's numbers
-
-
 class Workspace:
     """A folder with a copy of the workflow, run with configs laid over each other; ``real`` jobs do their work."""
 
@@ -161,11 +158,9 @@ class Workspace:
         (self.folder / name).write_text(yaml.safe_dump(config))
         return name
 
-    def planned(self, *arguments: str, over: dict[str, Any] | None = None, last: bool = False) -> Counter[str]:
-        """The jobs of a dry run, without those of LAST unless they are alone; ``last``: with them."""
-        jobs = self.jobs(self.dry_run("--printshellcmds", *arguments, over=over))
-        others = Counter({job: count for job, count in jobs.items() if job not in LAST})
-        return jobs if last or others.keys() <= {"all"} else others
+    def planned(self, *arguments: str, over: dict[str, Any] | None = None) -> Counter[str]:
+        """The jobs of a dry run."""
+        return self.jobs(self.dry_run("--printshellcmds", *arguments, over=over))
 
     @staticmethod
     def jobs(text: str) -> Counter[str]:

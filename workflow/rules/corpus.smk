@@ -118,6 +118,8 @@ rule length_ratios:
         f"{CORPUS}/length_ratios.json",
     log:
         f"{R}/logs/length_ratios/{{direction}}.log",
+    benchmark:
+        f"{R}/benchmarks/length_ratios/{{direction}}.tsv"
     conda:
         "../../envs/models.yaml"
     params:

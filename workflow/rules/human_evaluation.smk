@@ -24,6 +24,7 @@ rule human_pack:
         guidelines=expand(f"{HUMAN}/guidelines.{{language}}.md", language=LANGUAGES, allow_missing=True),
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -60,6 +61,7 @@ rule human_simulated:
         f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv",
     log:
         f"{R}/logs/human_simulated/{{direction}}.{{annotator}}.log",
+    localrule: True
     conda:
         "../../envs/workflow.yaml"
     params:

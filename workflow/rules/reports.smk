@@ -19,8 +19,6 @@ rule table:
         in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/table/{{table}}.log",
-    benchmark:
-        f"{R}/benchmarks/table/{{table}}.tsv"
     wildcard_constraints:
         table=one_of(in_folder("tables", "tex", "float.tex", "md", "html", "csv")),
     localrule: True
@@ -43,8 +41,6 @@ rule comparison:
         in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
     log:
         f"{R}/logs/comparison/{{comparison}}.log",
-    benchmark:
-        f"{R}/benchmarks/comparison/{{comparison}}.tsv"
     wildcard_constraints:
         comparison=one_of(in_folder("tables", "html", "md", "csv")),
     localrule: True
@@ -67,8 +63,6 @@ rule figure:
         f"{R}/figures/{{figure}}.csv",
     log:
         f"{R}/logs/figure/{{figure}}.log",
-    benchmark:
-        f"{R}/benchmarks/figure/{{figure}}.tsv"
     wildcard_constraints:
         figure=one_of(in_folder("figures", "pdf", "png", "csv")),
     localrule: True
@@ -92,8 +86,6 @@ rule page:
         PAGE,
     log:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
-    benchmark:
-        f"{R}/benchmarks/page/{{direction}}.{{testset}}.tsv"
     localrule: True
     conda:
         "../../envs/workflow.yaml"

@@ -10,7 +10,6 @@ from entropy_valley.cli import configs
 from entropy_valley.config import paths
 from entropy_valley.runs import slurm
 from entropy_valley.runs.job import passed_check
-from entropy_valley.runs.jobs import listed
 
 
 def add(commands: Any) -> None:
@@ -37,7 +36,7 @@ def _check(arguments: argparse.Namespace) -> None:
         return
     experiment = configs.experiment(arguments.configfile)
     if arguments.profile is not None:
-        checks.report(checks.run(slurm.checks(listed(experiment, arguments.configfile), arguments.profile)))
+        checks.report(checks.run(slurm.checks(experiment, arguments.configfile, arguments.profile)))
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
     whole = {**subject.of(experiment), **given}

@@ -597,7 +597,12 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
 
 REPORTS = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
 # Keys of the config that change no number and no word of them.
-_UNSHOWN = {"results", "models", "device", "confirm", "check", "max_runtime", "store"}
+_UNSHOWN = dict.fromkeys(("results", "models", "device", "confirm", "check", "max_runtime", "store"), True) | {
+    "training": _EXECUTION,
+    "decoding": {"shards"},
+    "latency": {"minutes"},
+    "backbones": {"__all__": {"folder"}},
+}
 
 
 def report(experiment: Experiment) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, tables
+from entropy_valley import tables
 from entropy_valley.config import Experiment, params
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import Cell
@@ -158,7 +158,8 @@ def listed(
 
 def write(out: Path, told: Iterable[Mapping[str, Any]], config: Mapping[str, Any], paths: Sequence[str]) -> None:
     """Write what a dry run tells of its jobs, with the config of its workflow, for :func:`listed`."""
-    files.write_json(out, {"config": config, "files": list(paths), "jobs": list(told)})
+    # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
+    out.write_text(json.dumps({"config": config, "files": list(paths), "jobs": list(told)}), encoding="utf-8")
 
 
 def told_by(record: logging.LogRecord) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from typing import Any
 import yaml
 
 from entropy_valley.checking.checks import Check, CheckError
+from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
 from entropy_valley.runs import plan
-from entropy_valley.runs.jobs import Jobs
+from entropy_valley.runs.jobs import Jobs, listed
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
@@ -158,7 +159,7 @@ def _evaluated(value: Any, attempt: int) -> Any:
         return value
 
 
-def checks(jobs: Jobs, name: str) -> Iterator[tuple[str, Check]]:
+def checks(experiment: Experiment, configfiles: Sequence[str], name: str) -> Iterator[tuple[str, Check]]:
     """The checks of a config's jobs and a profile, for :func:`entropy_valley.checking.checks.run`.
 
     Raises InputError where no SLURM answers: then the profile is not to blame."""
@@ -166,7 +167,7 @@ def checks(jobs: Jobs, name: str) -> Iterator[tuple[str, Check]]:
     if (done := _run("scontrol", "show", "config")).returncode:
         raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
     yield "watching jobs", partial(watched, profile, done.stdout)
-    for rules, attempts in profile.requests(jobs).items():
+    for rules, attempts in profile.requests(listed(experiment, configfiles)).items():
         yield rules, partial(granted, attempts, profile)
 
 
