@@ -14,6 +14,8 @@ from workspace import ROOT, STUB, Workspace, by_rule, sets
 
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import merge
+from entropy_valley.runs.audit import MISSING, Audit
+from entropy_valley.runs.jobs import listed
 
 DIRECTIONS = ("en-zh", "en-de")
 CONFIG = {
@@ -161,7 +163,7 @@ rule mine:
 
 
 @pytest.mark.parametrize("prefix", ["", "sub"])
-def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix):
+def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch):
     workspace = Workspace(tmp_path)
     config = overlay(merge([ROOT / "config/demo.yaml"]), CONFIG)
     (tmp_path / "outer.yaml").write_text(yaml.safe_dump(config))
@@ -175,6 +177,10 @@ def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix):
     assert not workspace.planned(*outer, "mine")
     planned = by_rule(workspace.planned(*outer, f"{root}tables/main.tex"))
     assert planned["ev_translate"] == planned["ev_score"] == 4
+    monkeypatch.chdir(tmp_path)
+    audit = Audit(listed(None, snakefile="outer.smk"))
+    assert f"{audit.jobs.root}/" == root and {one.state for one in audit.cells()} == {MISSING}
+    assert [one.job.name for one in audit.all() if one.exists] == ["corpus/en-zh"]
 
 
 def test_a_rule_of_the_users_loads_no_model_twice(fresh):
