@@ -18,17 +18,52 @@ from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import InputError, question
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
+from entropy_valley.tables import systems
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
+from entropy_valley.tables.categories import Categories
+from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
+from entropy_valley.tables.full_significance import Significance
+from entropy_valley.tables.hero import Hero
+from entropy_valley.tables.order_sweep import Orders
 from entropy_valley.tables.reader import Results, require_alike
-from entropy_valley.tables.regular import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure, Main
+from entropy_valley.tables.regular import (
+    ArReference,
+    Budgets,
+    BudgetsFigure,
+    CrossBackbone,
+    CrossBackboneBleu,
+    CrossBackboneFigure,
+    Main,
+    MatrixTable,
+    Readings,
+    Reproduction,
+    Transfer,
+)
+from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report]] = {
     "tables/main": Main,
     "tables/crossbb": CrossBackbone,
     "tables/crossbb_bleu": CrossBackboneBleu,
+    "tables/matrix": MatrixTable,
+    "tables/full_significance": Significance,
+    "tables/ar_reference": ArReference,
+    "tables/dissociation": Dissociation,
+    "tables/systems": Systems,
+    "tables/transfer": Transfer,
+    "tables/orders": Orders,
+    "tables/categories": Categories,
+    "tables/budgets": Budgets,
+    "tables/readings": Readings,
+    "tables/reproduction": Reproduction,
+    "figures/hero": Hero,
     "figures/crossbb": CrossBackboneFigure,
+    "figures/dissociation": DissociationFigure,
+    "figures/systems": SystemsFigure,
+    "figures/budgets": BudgetsFigure,
 }
+
 # Sections and keys of the config that only say how jobs run and where files are: no table depends on them.
 EXECUTION = {"extends", "results", "models", "device", "confirm", "check", "max_runtime", "store"}
 

@@ -156,7 +156,7 @@ class Report:
         """What its record says of it, for `entropy-valley verify`, which computes its numbers again."""
         cells = [{**cell.key(), "path": sets_of(self.experiment).home[cell].folder(root)} for cell in self.cells]
         return {
-            "cells": cells if self.scored else [],
+            "cells": cells,
             "metrics": [dataclasses.asdict(metric) for metric in self.metrics],
             **dataclasses.asdict(self.statistics),
             **{name: getattr(self, name) for name in self.recorded},
