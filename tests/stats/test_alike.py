@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.signatures import require_alike
 from fake_sets import change_params
 
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import made, record_path
-from entropy_valley.stats.cells import Params
-from entropy_valley.stats.signatures import require_alike
+from entropy_valley.results import made, record_path
 
 GRID = {"ratios": [0.7, 0.8, 0.9]}
 METHODS = {"oracle": {}, "ratio": {}, "ev": GRID}

@@ -10,17 +10,17 @@ import fake_ratings
 import fake_results
 import numpy as np
 import pytest
+from entropy_valley.stats.cells import Params
+from entropy_valley.stats.signatures import require_alike
 from test_notes import MEASURED
 
-from entropy_valley import files, provenance, results, tables
+from entropy_valley import files, results, tables
 from entropy_valley.config import base_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, read_yaml
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.results import system_of, tidy
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.stats.cells import Params
-from entropy_valley.stats.signatures import require_alike
 from entropy_valley.tables.base import OfTables, TableReport
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ class Results:
             if content := getattr(self, job.rule, None):
                 rows, facts = content(job)
                 outputs = job.outputs if job.rule == "corpus" else job.outputs[:1]
-                with provenance.made(job.rule, json.loads(job.spec), [], outputs) as record:
+                with results.made(job.rule, json.loads(job.spec), [], outputs) as record:
                     record.facts.update(facts)
                     write = files.write_jsonl if job.outputs[0].endswith("l") else files.write_json
                     write(job.outputs[0], rows)

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, plugins, provenance, revisions
+from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import InputError, question
+from entropy_valley.results import SHORT, Record, made
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
@@ -86,10 +87,10 @@ def spec(experiment: Experiment) -> str:
 
 def _spec(experiment: Experiment) -> str:
     config = _with_code(experiment.model_dump(mode="json", exclude=EXECUTION, warnings=False))
-    sections = {name: files.digest(value)[: provenance.SHORT] for name, value in config.items()}
+    sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
-    paper = files.file_digest(TRANSCRIPTION)[: provenance.SHORT]
-    return files.canonical({**sections, "revisions": files.digest(numbers)[: provenance.SHORT], "paper": paper})
+    paper = files.file_digest(TRANSCRIPTION)[:SHORT]
+    return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], "paper": paper})
 
 
 def _with_code(value: Any, key: str = "") -> Any:
@@ -117,13 +118,13 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
 
 
 @contextlib.contextmanager
-def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[provenance.Record]:
+def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Record]:
     """Keep the record of what the block makes of results: of all that it reads, and of all that its job declares.
 
-    Raises :class:`InputError` for declared files that do not belong together, see :func:`provenance.faults`.
+    Raises :class:`InputError` for declared files that do not belong together, see :func:`.results.faults`.
     """
     params = json.loads(spec(results.experiment))
-    with provenance.made(rule, params, [], outputs) as record, files.noted(record.inputs):
+    with made(rule, params, [], outputs) as record, files.noted(record.inputs):
         record.facts["made_from"] = results.declared
         yield record
 

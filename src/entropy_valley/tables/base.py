@@ -1,7 +1,7 @@
 """What every table and figure has: its cells, what it reads, how it is made from results, and how it is written.
 
-A report is a class in a file of this folder, made for a config. The workflow asks it for its ``inputs``. Its script then
-makes it from these by ``numbers`` and ``table`` or ``panels``.
+A report is a class in a file of this folder, made for a config. The workflow asks it for its ``inputs``. Its script
+then makes it from these by ``numbers`` and ``table`` or ``panels``.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files, provenance, revisions
+from entropy_valley import files, results, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import prompt
 from entropy_valley.config.paths import adapter_folder
@@ -197,7 +197,7 @@ def trainings(adapters: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         settings |= {key: facts[key] for key in RAN if key in facts}
         if "training" in spec:
             settings |= FIXED | _selection(settings)
-            record = provenance.record_of(adapter["path"])
+            record = results.record_of(adapter["path"])
             settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         told = {key: value for key, value in _flat("", settings) if key in ROWS or value != DEFAULTS.get(key)}
         rows += [{**run, "key": key, "value": value} for key, value in told.items()]

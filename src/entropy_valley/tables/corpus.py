@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files, provenance, revisions
+from entropy_valley import files, results, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import tokenizers
 from entropy_valley.data.filters import REASONS
@@ -131,7 +131,7 @@ def _counts(one: Direction) -> Iterator[tuple[str, str, str, float]]:
 
 def _reasons(one: Direction) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
-    record = provenance.record_of(one["report"])
+    record = results.record_of(one["report"])
     if record is None:
         raise InputError(one["report"], "its record is missing", "Make the corpus again.")
     languages = dict(zip(SIDES, one["direction"].split("-"), strict=True))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from entropy_valley.decoding.prompt_cache import PART
 from entropy_valley.errors import listed
-from entropy_valley.provenance import Ancestry
+from entropy_valley.results import Ancestry
 from entropy_valley.stats import closure
 from entropy_valley.tables import labels
 from entropy_valley.tables.reader import Fact, Results, checkpoints, signatures

@@ -14,15 +14,18 @@ from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import ancestry, differences, read_record, record_path
 from entropy_valley.results import (
     DIAGNOSTICS,
     REMEDY,
     SCORES,
     TRANSLATIONS,
     System,
+    ancestry,
+    differences,
     entries,
     header_path,
+    read_record,
+    record_path,
     rows,
     system_of,
 )
@@ -70,7 +73,7 @@ class Results:
     ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
     Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
     So is a missing file, one that says nothing of a cell, and a row that lacks what is asked for; and declared files
-    that do not belong together, see :func:`.provenance.faults`. ``ancestry`` is what these were made by.
+    that do not belong together, see :func:`.results.faults`. ``ancestry`` is what these were made by.
     """
 
     def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str | Path] | None = None) -> None:
