@@ -23,12 +23,11 @@ from entropy_valley.tables import systems
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.tables.categories import Categories
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
-from entropy_valley.tables.full_significance import Significance
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.order_sweep import Orders
+from entropy_valley.tables.paired_tests import ArReference, Significance
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.regular import (
-    ArReference,
     Budgets,
     BudgetsFigure,
     CrossBackbone,
