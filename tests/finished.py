@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from entropy_valley import files, provenance, tables
 from entropy_valley.config import Experiment, base_files
@@ -31,7 +32,9 @@ from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 from entropy_valley.runs.inventory import Inventory
-from entropy_valley.tables import document, pages
+from entropy_valley.stats.cells import Params
+from entropy_valley.tables import document, pages, style
+from entropy_valley.tables.render import Table
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests/tables/finished"
@@ -64,6 +67,23 @@ class Run:
         how = {"report": report.key, "caption": report.described(self.experiment), "root": root, "here": root}
         tables.write(json.loads(inventory.report(name)), how, list(map(str, outputs.values())))
         return outputs
+
+    def table(self, name: str) -> Table:
+        """A table before it is laid out."""
+        return self._report(name).made(self._params(name))[0]
+
+    def figure(self, name: str) -> Figure:
+        """A figure as it is drawn."""
+        report, params = self._report(name), self._params(name)
+        numbers = report.numbers(params)
+        panels, height = report.panels(params, numbers), report.panel_height(numbers)
+        return style.draw(*panels, width=report.width, height=height)
+
+    def _report(self, name: str) -> Any:
+        return tables.configured(self.experiment)[name]
+
+    def _params(self, name: str) -> Params:
+        return Params(json.loads(Inventory(self.experiment).report(name)))
 
     def text(self, name: str) -> str:
         """A table, as Markdown."""
@@ -130,6 +150,11 @@ class Run:
         rows = self.read(cell, SCORES)
         self.put(cell, SCORES, [row | {METRIC: scores[at % len(scores)]} for at, row in enumerate(rows)], **entry)
 
+    def replace(self, path: Path, content: Any) -> None:
+        """Write another result in the place of one, a list as JSON Lines; its record fits."""
+        (files.write_jsonl if isinstance(content, list) else files.write_json)(path, content)
+        self._record(path, {})
+
     def change_params(self, path: Path, **settings: Any) -> None:
         """Overwrite params in the record of a file."""
         place = provenance.record_path(path)
@@ -138,10 +163,16 @@ class Run:
 
     def _record(self, path: Path, facts: Mapping[str, Any]) -> None:
         """Write the record of a file again: of what it was made is no longer told."""
-        place = provenance.record_path(path)
+        place = next(place for place in _records(path) if path.name in provenance.read_record(place).outputs)
         record = provenance.read_record(place)
-        outputs = {path.name: record.outputs[path.name] | {"digest": files.file_digest(path)}}
+        outputs = record.outputs | {path.name: record.outputs[path.name] | {"digest": files.file_digest(path)}}
         dataclasses.replace(record, inputs={}, outputs=outputs, facts=record.facts | facts).write(place)
+
+
+def _records(path: Path) -> list[Path]:
+    """The records in the folder of a file, its own first."""
+    own = provenance.record_path(path)
+    return [*[own] * own.is_file(), *sorted(path.parent.glob(f"*{provenance.ENDING}"))]
 
 
 def _read(path: Path) -> dict[System, tuple[list[dict[str, Any]], dict[str, Any]]]:
@@ -195,17 +226,19 @@ def run_workflow(work: Path) -> Path:
 
 
 def keep(results: Path) -> None:
-    """Copy what the reports of a run have read, with the records beside it. Weights and training pairs are left out,
-    of the records too."""
+    """Copy what the reports of a run have read, with the records beside it. Weights, training pairs and what is not a
+    result are left out, of the records too."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     for path in sorted(set(_have_read(results))):
         place = RESULTS / path.relative_to(results)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    for place in RESULTS.rglob(f"*{provenance.ENDING}"):
+    headers = (place for name in (TRANSLATIONS, SCORES) for place in RESULTS.rglob(header_path(name).name))
+    for place in (*RESULTS.rglob(f"*{provenance.ENDING}"), *headers):
         record = provenance.read_record(place)
         outputs = {name: output for name, output in record.outputs.items() if (place.parent / name).is_file()}
-        dataclasses.replace(record, outputs=outputs).write(place)
+        inputs = {name: digest for name, digest in record.inputs.items() if not Path(name).is_absolute()}
+        dataclasses.replace(record, outputs=outputs, inputs=inputs).write(place)
 
 
 def _have_read(results: Path) -> Iterator[Path]:
