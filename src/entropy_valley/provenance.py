@@ -36,7 +36,7 @@ CARD = "README.md"  # in a whole folder: for people, who may edit it
 @dataclass(frozen=True)
 class Record:
     """``path`` is the first output as its job called it: of a set it names direction, backbone, seed and set.
-    ``inputs`` has digests by path; ``outputs`` has ``digest`` and ``bytes`` by file name; ``facts`` is whatever else a
+    ``inputs`` has digests by path; ``outputs`` has the ``digest`` by file name; ``facts`` is whatever else a
     job says about its result. In its file it has its own ``digest``, too: that of all else."""
 
     rule: str
@@ -242,8 +242,7 @@ def made(
         paths = (path for path in sorted(place.parent.rglob("*")) if path.is_file() and path.name[0] != ".")
         written = [path for path in paths if not path.name.endswith((ENDING, CARD))]
     for path in written:
-        content = {"digest": files.file_digest(path), "bytes": path.stat().st_size}
-        record.outputs[str(path.relative_to(place.parent))] = content
+        record.outputs[str(path.relative_to(place.parent))] = {"digest": files.file_digest(path)}
     record.write(place)
 
 

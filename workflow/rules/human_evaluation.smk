@@ -22,7 +22,6 @@ rule human_pack:
         "../../envs/workflow.yaml"
     params:
         spec=spec_of(f"{HUMAN}/pack.json"),
-        how=lambda w, output: dict(root=R, here=root_of(f"{HUMAN}/pack.json".format(direction=w.direction), output)),
     script:
         "../scripts/human_pack.py"
 

@@ -1,11 +1,26 @@
 # Tables and figures: what each is made of and how, its class says (src/entropy_valley/tables). They take seconds, so on a
-# cluster they run where Snakemake runs.
+# cluster they run where Snakemake runs. They share one coarse spec: a change of the config makes all of them again.
+
+from snakemake.exceptions import WorkflowError
+
+
+def captioned(folder):
+    """The caption of a table or figure, for Snakemake's report."""
+    return lambda wildcards, output: dict(caption=REPORTS[f"{folder}/{next(iter(wildcards))}"].text)
+
+
+def page_inputs(wildcards):
+    """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
+    try:
+        return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
 
 
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
-        inputs_of(f"{R}/tables/{{table}}.csv"),
+        lambda w: REPORTS[f"tables/{w.table}"].inputs(),
     output:
         f"{R}/tables/{{table}}.tex",
         f"{R}/tables/{{table}}.float.tex",
@@ -22,8 +37,8 @@ rule table:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/tables/{{table}}.csv"),
-        how=made_as("tables"),
+        spec=tables.spec(EXPERIMENT),
+        how=captioned("tables"),
     script:
         "../scripts/report.py"
 
@@ -31,7 +46,7 @@ rule table:
 rule comparison:
     """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
     input:
-        inputs_of(f"{R}/tables/{{comparison}}.csv"),
+        lambda w: REPORTS[f"tables/{w.comparison}"].inputs(),
     output:
         in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         f"{R}/tables/{{comparison}}.md",
@@ -46,8 +61,8 @@ rule comparison:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/tables/{{comparison}}.csv"),
-        how=made_as("tables"),
+        spec=tables.spec(EXPERIMENT),
+        how=captioned("tables"),
     script:
         "../scripts/report.py"
 
@@ -55,7 +70,7 @@ rule comparison:
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:
-        inputs_of(f"{R}/figures/{{figure}}.csv"),
+        lambda w: REPORTS[f"figures/{w.figure}"].inputs(),
     output:
         f"{R}/figures/{{figure}}.pdf",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
@@ -70,8 +85,8 @@ rule figure:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/figures/{{figure}}.csv"),
-        how=made_as("figures"),
+        spec=tables.spec(EXPERIMENT),
+        how=captioned("figures"),
     script:
         "../scripts/report.py"
 
@@ -82,7 +97,7 @@ PAGE = f"{R}/pages/{{direction}}.{{testset}}.html"
 rule page:
     """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
     input:
-        inputs_of(PAGE),
+        page_inputs,
     output:
         PAGE,
     log:
@@ -93,8 +108,7 @@ rule page:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(PAGE),
-        how=lambda w, output: dict(root=R, here=root_of(PAGE.format(**dict(w.items())), output)),
+        spec=tables.spec(EXPERIMENT),
     script:
         "../scripts/report.py"
 
@@ -120,7 +134,7 @@ rule document:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/report.tex"),
+        spec=tables.spec(EXPERIMENT),
     script:
         "../scripts/report.py"
 
@@ -143,6 +157,6 @@ rule pdf:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(f"{R}/report.tex"),
+        spec=tables.spec(EXPERIMENT),
     script:
         "../scripts/report.py"

@@ -63,7 +63,7 @@ class Inventory:
     def all(self) -> list[Job]:
         """Every job that `rule all` may need, each after those that it reads."""
         scored = (one.scores(self.root) for one in self.sets.all)
-        shown = (f"{self.root}/{path}.csv" for path, report in self.reports.items() if report.ready(self.experiment))
+        shown = (f"{self.root}/{path}.csv" for path, report in self.reports.items() if report.ready)
         return self.behind([*scored, *shown])
 
     def behind(self, wanted: Iterable[str]) -> list[Job]:
@@ -100,11 +100,6 @@ class Inventory:
         jobs = {path: self.at(path) for path in dict.fromkeys(read)}
         return {path: params.digest(job.spec) for path, job in jobs.items() if job and job.spec}
 
-    def report(self, name: str) -> str:
-        """The params of a table or figure: its own, and what its inputs are made from."""
-        report = self.reports[name]
-        return self._with_ancestry(report.params(self.experiment), report.inputs(self.experiment))
-
     def _made(self, parts: tuple[str, ...]) -> Job | None:
         match parts:
             case ["corpus", direction, *rest]:
@@ -116,7 +111,7 @@ class Inventory:
             case ["pages", name]:
                 direction, _, testset = name.removesuffix(".html").partition(".")
                 read = pages.inputs(self.experiment, (direction, testset))
-                spec = self._with_ancestry(pages.params(self.experiment, (direction, testset)), read)
+                spec = tables.spec(self.experiment)
                 return Job(
                     "page", {"direction": direction, "testset": testset}, (self._path(*parts),), spec, tuple(read)
                 )
@@ -194,15 +189,13 @@ class Inventory:
             return None
         report = self.reports[name]
         outputs = tuple(self._path(f"{name}.{ending}") for ending in sorted(report.endings, key="csv".__ne__))
-        read = tuple(report.inputs(self.experiment))
-        return Job(report.rule, {report.rule: name.partition("/")[2]}, outputs, self.report(name), read)
+        read, spec = tuple(report.inputs()), tables.spec(self.experiment)
+        return Job(report.rule, {report.rule: name.partition("/")[2]}, outputs, spec, read)
 
     def _document(self, name: str) -> Job:
         """All tables and figures that wait for nobody as LaTeX, or as PDF."""
-        ready = {path: report for path, report in self.reports.items() if report.ready(self.experiment)}
-        items, read = document.items(self.experiment, ready), tuple(map(self._path, document.read(ready)))
-        specs = {one.path: params.digest(self.report(one.path)) for one in items}
-        spec = files.canonical({"items": items, "about": document.about(self.experiment), "made_from": specs})
+        ready = {path: report for path, report in self.reports.items() if report.ready}
+        read, spec = tuple(map(self._path, document.read(ready))), tables.spec(self.experiment)
         rule, read = ("document", read) if name.endswith(".tex") else ("pdf", (self._path("report.tex"), *read))
         return Job(rule, {}, (self._path(name),), spec, read)
 

@@ -21,15 +21,14 @@ from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.model.families import find_family
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import require_sentences, sentences
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport, testset_file, tokens_file
+from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.lookup import best
+from entropy_valley.tables.pivot import best
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper

@@ -74,16 +74,17 @@ def read(configured: Mapping[str, Report]) -> list[str]:
     return [f"{path}.{endings[path]}" for path, report in configured.items() if endings[path] in report.endings]
 
 
-def items(experiment: Experiment, configured: Mapping[str, Report]) -> list[Item]:
+def items(configured: Mapping[str, Report]) -> list[Item]:
     """The tables and figures of a config, those of the paper first and in its order."""
     paths = [file.split(".")[0] for file in read(configured)]
     ordered = [path for path in PAPER if path in paths] + [path for path in paths if path not in PAPER]
-    return [Item(path, configured[path].described(experiment)) for path in ordered]
+    return [Item(path, configured[path].text) for path in ordered]
 
 
-def write(listed: Sequence[Item], facts: Sequence[Sequence[str]], out: Path) -> None:
-    """Write the document, which names its files from its own folder, the results; ``facts`` as of :func:`about`."""
-    files.write_text(out, to_latex(listed, facts, out.parent))
+def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -> None:
+    """Write the document of all reports that wait for nobody; it names its files from its own folder, the results."""
+    ready = {path: report for path, report in configured.items() if report.ready}
+    files.write_text(out, to_latex(items(ready), about(experiment), out.parent))
 
 
 def to_latex(listed: Sequence[Item], facts: Sequence[Sequence[str]], folder: Path) -> str:
