@@ -15,7 +15,7 @@ from entropy_valley.checking import checks
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
-from entropy_valley.provenance import Record, record_path
+from entropy_valley.results import Record, record_path
 from entropy_valley.runs import plan
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.inventory import Inventory

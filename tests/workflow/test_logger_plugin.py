@@ -14,7 +14,7 @@ from workspace import by_rule
 import snakemake_logger_plugin_entropy_valley as plugin
 from entropy_valley import tables
 from entropy_valley.config import base_files, load_files
-from entropy_valley.provenance import Record
+from entropy_valley.results import Record
 from entropy_valley.runs.inventory import Inventory
 from entropy_valley.stats.job_costs import finished_seconds
 

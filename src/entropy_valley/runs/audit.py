@@ -22,18 +22,19 @@ from entropy_valley.config.matrix import Cell, remembered
 from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
-from entropy_valley.provenance import (
+from entropy_valley.results import (
     ABSENT,
     REPORTS,
     Ancestry,
     Difference,
     Record,
+    System,
     differences,
     faults,
     read_record,
     record_path,
+    system_of,
 )
-from entropy_valley.results import System, system_of
 from entropy_valley.runs.inventory import Inventory, Job
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,19 +114,21 @@ SETTING = ("backbone", "direction", "testset", "order", "steps")
 
 def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
     """The system scores of cells over seeds, the main metric first, see :func:`aggregate`."""
-    return aggregate(collect(results, cells, metrics), metrics, doubtful_runs(results, cells, metrics[0]))
+    gaps = doubtful_gaps(results, cells, metrics[0])
+    doubtful = {(name, *attrgetter(*RUN)(oracle)) for (name, oracle), is_chance in gaps.items() if is_chance}
+    return aggregate(collect(results, cells, metrics), metrics, doubtful)
 
 
-def doubtful_runs(results: Results, cells: Iterable[Cell], metric: Metric) -> set[tuple[object, ...]]:
-    """The baselines, each with the values of RUN, over which Oracle's lead in the main metric :func:`is_doubtful`."""
+def doubtful_gaps(results: Results, cells: Iterable[Cell], metric: Metric) -> dict[tuple[str, Cell], bool]:
+    """By each baseline of a run and Oracle's cell in it: whether its lead in the main metric :func:`is_doubtful`."""
     runs: dict[tuple[object, ...], dict[str, Cell]] = {}
     for cell in cells:
-        runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})[cell.method] = cell
+        runs.setdefault((*attrgetter(*RUN)(cell), cell.pool), {})[cell.method] = cell
     return {
-        (baseline, *run)
-        for run, methods in runs.items()
+        (baseline, methods["oracle"]): is_doubtful(results, methods["oracle"], methods[baseline], metric)
+        for methods in runs.values()
         for baseline in BASELINES
-        if {"oracle", baseline} <= methods.keys() and is_doubtful(results, methods["oracle"], methods[baseline], metric)
+        if {"oracle", baseline} <= methods.keys()
     }
 
 
@@ -137,7 +140,7 @@ def aggregate(
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
     then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close, and are not ``doubtful``, see
-    :func:`doubtful_runs`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
+    :func:`doubtful_gaps`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}

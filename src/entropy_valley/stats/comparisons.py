@@ -16,7 +16,7 @@ import pandas as pd
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import RUN, gap_closures, is_doubtful, require_sentences
+from entropy_valley.stats.closure import RUN, gap_closures, require_sentences
 from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
 
 if TYPE_CHECKING:
@@ -96,16 +96,6 @@ def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric, like: C
     for cell, values in zip(cells, scores, strict=True):
         require_sentences(results.place(cell, SCORES), values.index, results.place(like, SCORES), ids)
     return sum(values.loc[ids] for values in scores) / len(cells)
-
-
-def doubtful_gaps(results: Results, cells: Iterable[Cell], baseline: str, metric: Metric) -> dict[Cell, bool]:
-    """By Oracle's cell in each run that has ``baseline``, too: whether its lead may be chance, see
-    :func:`is_doubtful`."""
-    return {
-        methods["oracle"]: is_doubtful(results, methods["oracle"], methods[baseline], metric)
-        for methods in by_run(cells, (*RUN, "pool")).values()
-        if {"oracle", baseline} <= methods.keys()
-    }
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:

@@ -11,24 +11,88 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, plugins, provenance, revisions
+from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import InputError, question
+from entropy_valley.results import SHORT, Record, made
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
+from entropy_valley.tables import systems
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
+from entropy_valley.tables.cases import Cases, CasesFigure
+from entropy_valley.tables.categories import Categories
+from entropy_valley.tables.cost import Cost
+from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
+from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
+from entropy_valley.tables.dream_instruct import DreamInstruct
+from entropy_valley.tables.full_significance import Significance
+from entropy_valley.tables.hero import Hero
+from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
+from entropy_valley.tables.method import MethodFigure
+from entropy_valley.tables.order_sweep import Orders
+from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.reader import Results, require_alike
-from entropy_valley.tables.regular import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure, Main
+from entropy_valley.tables.regular import (
+    ArReference,
+    Budgets,
+    BudgetsFigure,
+    CrossBackbone,
+    CrossBackboneBleu,
+    CrossBackboneFigure,
+    Main,
+    MatrixTable,
+    Readings,
+    Reproduction,
+    Transfer,
+)
+from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
+from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
+from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
+from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report]] = {
     "tables/main": Main,
     "tables/crossbb": CrossBackbone,
     "tables/crossbb_bleu": CrossBackboneBleu,
+    "tables/matrix": MatrixTable,
+    "tables/full_significance": Significance,
+    "tables/ar_reference": ArReference,
+    "tables/dream_instruct": DreamInstruct,
+    "tables/dissociation": Dissociation,
+    "tables/cases": Cases,
+    "tables/systems": Systems,
+    "tables/transfer": Transfer,
+    "tables/orders": Orders,
+    "tables/categories": Categories,
+    "tables/budgets": Budgets,
+    "tables/checks": Checks,
+    "tables/readings": Readings,
+    "tables/reproduction": Reproduction,
+    "tables/coverage": CoverageTable,
+    "tables/faithfulness_summary": FaithfulnessSummary,
+    "tables/failure_buckets": FailureBuckets,
+    "tables/hyperparams": HyperparamsTable,
+    "tables/prompts": PromptsTable,
+    "tables/cost": Cost,
+    "tables/paper_comparison": PaperComparisonTable,
+    "tables/corpus": CorpusTable,
+    "tables/human_eval": HumanEval,
+    "tables/human_eval_details": HumanEvalDetails,
+    "figures/human_eval": HumanEvalFigure,
+    "figures/hero": Hero,
+    "figures/method": MethodFigure,
     "figures/crossbb": CrossBackboneFigure,
+    "figures/entropy_valley": EntropyValleyFigure,
+    "figures/dissociation": DissociationFigure,
+    "figures/cases": CasesFigure,
+    "figures/selector_checks": SelectorChecksFigure,
+    "figures/systems": SystemsFigure,
+    "figures/budgets": BudgetsFigure,
 }
+
 # Sections and keys of the config that only say how jobs run and where files are: no table depends on them.
 EXECUTION = {"extends", "results", "models", "device", "confirm", "check", "max_runtime", "store"}
 
@@ -51,10 +115,10 @@ def spec(experiment: Experiment) -> str:
 
 def _spec(experiment: Experiment) -> str:
     config = _with_code(experiment.model_dump(mode="json", exclude=EXECUTION, warnings=False))
-    sections = {name: files.digest(value)[: provenance.SHORT] for name, value in config.items()}
+    sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
-    paper = files.file_digest(TRANSCRIPTION)[: provenance.SHORT]
-    return files.canonical({**sections, "revisions": files.digest(numbers)[: provenance.SHORT], "paper": paper})
+    paper = files.file_digest(TRANSCRIPTION)[:SHORT]
+    return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], "paper": paper})
 
 
 def _with_code(value: Any, key: str = "") -> Any:
@@ -82,13 +146,13 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
 
 
 @contextlib.contextmanager
-def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[provenance.Record]:
+def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Record]:
     """Keep the record of what the block makes of results: of all that it reads, and of all that its job declares.
 
-    Raises :class:`InputError` for declared files that do not belong together, see :func:`provenance.faults`.
+    Raises :class:`InputError` for declared files that do not belong together, see :func:`.results.faults`.
     """
     params = json.loads(spec(results.experiment))
-    with provenance.made(rule, params, [], outputs) as record, files.noted(record.inputs):
+    with made(rule, params, [], outputs) as record, files.noted(record.inputs):
         record.facts["made_from"] = results.declared
         yield record
 

@@ -1,7 +1,7 @@
 """What every table and figure has: its cells, what it reads, how it is made from results, and how it is written.
 
-A report is a class in a file of this folder, made for a config. The workflow asks it for its ``inputs``. Its script then
-makes it from these by ``numbers`` and ``table`` or ``panels``.
+A report is a class in a file of this folder, made for a config. The workflow asks it for its ``inputs``. Its script
+then makes it from these by ``numbers`` and ``table`` or ``panels``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, sets_of, study_cells
-from entropy_valley.config.methods import base_method, method_settings, order_settings
+from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells
+from entropy_valley.config.methods import method_settings, order_settings
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.significance import Statistics
-from entropy_valley.tables import labels, latex, notes, render, style
+from entropy_valley.tables import labels, notes, render, style
 from entropy_valley.tables.labels import MethodNames
 from entropy_valley.tables.reader import Results, overlap_file, set_files
 from entropy_valley.tables.render import Table
@@ -73,7 +73,7 @@ class Report:
     @functools.cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """All that its cells were scored by, the main one first."""
-        return metrics_of(self.experiment.scoring)
+        return remembered(self.experiment, "metrics", lambda: metrics_of(self.experiment.scoring))
 
     @property
     def metric(self) -> Metric:
@@ -126,20 +126,28 @@ class Report:
 
     def method(self, name: str) -> MethodNames:
         """The printed names of a method, which the config may give."""
-        label = getattr(dict(self.experiment.length_methods).get(name), "label", None)
+        label = getattr(self._methods.get(name), "label", None)
         return MethodNames(label, label, labels.method(name).upper_bound) if label else labels.method(name)
 
     def method_in(self, name: str, direction: str) -> str:
         """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
-        if getattr(dict(self.experiment.length_methods).get(name), "label", None) or not self.is_ratio(name):
+        if getattr(self._methods.get(name), "label", None) or not self.is_ratio(name):
             return self.method(name).label
-        ratio = method_settings(self.experiment, name, direction)["ratios"]
         what, plus, slot = (labels.method(name).label if name in labels.METHODS else "Fixed").partition(" + ")
-        return f"{what} {ratio:g}{plus}{slot}"
+        return f"{what} {self._ratio(name, direction):g}{plus}{slot}"
 
     def is_ratio(self, name: str) -> bool:
         """Whether a method is a fixed ratio, with a slot for the EOS or without."""
-        return name in dict(self.experiment.length_methods) and base_method(self.experiment, name) == "ratio"
+        return name in self._methods and (self._methods[name].method or name) == "ratio"
+
+    @functools.cached_property
+    def _methods(self) -> dict[str, Any]:
+        """The blocks of the config's length methods."""
+        return dict(self.experiment.length_methods)
+
+    def _ratio(self, name: str, direction: str) -> float:
+        key = ("ratio", name, direction)
+        return remembered(self.experiment, key, lambda: method_settings(self.experiment, name, direction)["ratios"])
 
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
@@ -156,7 +164,7 @@ class Report:
         """What its record says of it, for `entropy-valley verify`, which computes its numbers again."""
         cells = [{**cell.key(), "path": sets_of(self.experiment).home[cell].folder(root)} for cell in self.cells]
         return {
-            "cells": cells if self.scored else [],
+            "cells": cells,
             "metrics": [dataclasses.asdict(metric) for metric in self.metrics],
             **dataclasses.asdict(self.statistics),
             **{name: getattr(self, name) for name in self.recorded},
@@ -204,8 +212,8 @@ class TableReport(Report):
 
     def make(self, results: Results, **paths: Path) -> None:
         table, numbers = self.made(results)
-        files.write_text(paths["tex"], latex.to_latex(table))
-        files.write_text(paths["float.tex"], latex.to_latex(table, self.text, f"tab:{self.name}"))
+        files.write_text(paths["tex"], render.to_latex(table))
+        files.write_text(paths["float.tex"], render.to_latex(table, self.text, f"tab:{self.name}"))
         files.write_text(paths["md"], render.to_markdown(table))
         files.write_text(paths["html"], render.page(render.title(self.name), table, self.text))
         render.write_csv(paths["csv"], numbers)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.stats.cells import Params
+from entropy_valley.config.matrix import Cell, table_cells
+from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.comparisons import compare
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 LEVEL = 0.001  # of a p below which a test holds, as in the paper's sentence on all backbones
@@ -28,25 +29,28 @@ class Significance(TableReport):
         "d. Seeds are never pooled. Below, in how many runs each test holds."
     )
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.table_cells(experiment)
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return table_cells(self.experiment)
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return {"shown": [experiment.scoring.comet.key]}
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return [self.metric]
 
-    def described(self, experiment: Experiment) -> str:
-        return super().described(experiment).replace("{zeros}", ZEROS[experiment.analysis.wilcoxon_zeros])
+    @property
+    def text(self) -> str:
+        return super().text.replace("{zeros}", ZEROS[self.statistics.wilcoxon_zeros])
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return printed(compare(params.cells, **params.test))
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return printed(compare(results, self.cells, **self.test))
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, COLUMNS))
         sections = tuple(
-            TableSection(_runs(params, rows), params.label("backbones", str(backbone)))
+            TableSection(_runs(self, rows), self.backbone(str(backbone)))
             for backbone, rows in numbers.groupby("backbone", sort=False)
         )
-        return Table(columns, sections, (*_notes(params), *_held(params, numbers)))
+        return Table(columns, sections, (*_notes(self), *_held(self, numbers)))
 
 
 def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -65,18 +69,18 @@ def holds(tests: pd.DataFrame) -> pd.Series:
     return (tests["ci_low"] > 0) & (tests["p_two_sided"] < LEVEL)
 
 
-def _runs(params: Params, tests: pd.DataFrame) -> tuple[Group, ...]:
+def _runs(report: Significance, tests: pd.DataFrame) -> tuple[Group, ...]:
     runs = tests.groupby(["direction", "testset", "seed"], sort=False)
     return tuple(
-        Group(f"{params.place(direction, testset)}, seed {seed}", tuple(_row(params, row) for row in rows.itertuples()))
+        Group(f"{report.place(direction, testset)}, seed {seed}", tuple(_row(report, row) for row in rows.itertuples()))
         for (direction, testset, seed), rows in runs
     )
 
 
-def _row(params: Params, test: Any) -> TableRow:
+def _row(report: Significance, test: Any) -> TableRow:
     texts = (
         _comparison(test.first, test.second),
-        formats.interval(test.delta, test.ci_low, test.ci_high, params.metric.decimals),
+        formats.interval(test.delta, test.ci_low, test.ci_high, report.metric.decimals),
         test.p_two_sided_printed,
         formats.small_p(test.wilcoxon_p),
         formats.signed(test.cohens_d, 2),
@@ -88,11 +92,11 @@ def _comparison(first: str, second: str) -> str:
     return f"{method(first).short} − {method(second).short}"
 
 
-def _notes(params: Params) -> tuple[Note, ...]:
+def _notes(report: Significance) -> tuple[Note, ...]:
     """What is in the columns."""
-    how = params.how
+    how = report.statistics
     return (
-        Note(f"{params.metric.label} of each sentence, in each run (training seed) by itself."),
+        Note(f"{report.metric.label} of each sentence, in each run (training seed) by itself."),
         Note(
             f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: "
             "twice the smaller share of resamples on either side of 0. Those of the paper's table are one-sided, as "
@@ -102,13 +106,13 @@ def _notes(params: Params) -> tuple[Note, ...]:
     )
 
 
-def _held(params: Params, tests: pd.DataFrame) -> list[Note]:
+def _held(report: Significance, tests: pd.DataFrame) -> list[Note]:
     """In how many runs each comparison holds, in all and for each backbone."""
     lines = [Note(f"A test holds if its interval lies above 0 and its p below {LEVEL:g}. In how many runs:")]
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
         parts = [
-            f"{params.label('backbones', str(backbone))} {_counted(of_one)}"
+            f"{report.backbone(str(backbone))} {_counted(of_one)}"
             for backbone, of_one in rows.groupby("backbone", sort=False)
         ]
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""

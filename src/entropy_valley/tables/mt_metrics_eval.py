@@ -15,8 +15,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import ancestry
-from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, entries, header_path, system_of
+from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, ancestry, entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.scoring.sets import Outputs, read_outputs
 from entropy_valley.tables.reader import Results

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.decoding.prompt_cache import PART
 from entropy_valley.errors import listed
-from entropy_valley.provenance import Ancestry
-from entropy_valley.stats import comparisons
-from entropy_valley.stats.closure import BASELINES
+from entropy_valley.results import Ancestry
+from entropy_valley.stats import closure
 from entropy_valley.tables import labels
 from entropy_valley.tables.reader import Fact, Results, checkpoints, signatures
 from entropy_valley.tables.render import Note
@@ -52,13 +51,15 @@ def reading(report: Report, results: Results, summary: pd.DataFrame) -> tuple[No
     )
 
 
-def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = BASELINES) -> Iterator[Note]:
+def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = closure.BASELINES) -> Iterator[Note]:
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
+    gaps = closure.doubtful_gaps(results, report.cells, report.metric)
     for baseline in baselines:
         counts: dict[str, list[bool]] = {}
-        for cell, doubtful in comparisons.doubtful_gaps(results, report.cells, baseline, report.metric).items():
-            place = f"{report.backbone(cell.backbone)} {report.place(cell.direction, cell.testset)}"
-            counts.setdefault(place, []).append(doubtful)
+        for (name, oracle), doubtful in gaps.items():
+            if name == baseline:
+                place = f"{report.backbone(oracle.backbone)} {report.place(oracle.direction, oracle.testset)}"
+                counts.setdefault(place, []).append(doubtful)
         listed = ", ".join(f"{place} ({sum(runs)} of {len(runs)} runs)" for place, runs in counts.items() if any(runs))
         if listed:
             title, where = labels.closure_title(baseline), f"Oracle's lead in {report.metric.label}"
@@ -125,7 +126,7 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
         return ()
     facts = signatures(results, report.cells, report.shown_metrics)
     signed = (Note(f"{fact.subject}{_scope(report, fact)}:", fact.signature) for fact in facts)
-    approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
+    approximate = dict.fromkeys(_approximation(fact.signature) for fact in facts if fact.subject == "decoder")
     lines = (
         *pretrainings(report, results),
         *overlaps(report, results),
@@ -134,6 +135,16 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
     )
     seal = [Note("seal:", results.ancestry.seal)] if results.ancestry.contents else []
     return (sentences(report, results), *lines, *signed, *seal)
+
+
+def _approximation(decoder: str) -> str | None:
+    """What a decoder of that name in a signature approximates; None for an exact one."""
+    for part in decoder.split("|"):
+        if part.startswith(PART):
+            every = part.removeprefix(PART).strip()
+            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
+            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
+    return None
 
 
 def pretrainings(report: Report, results: Results) -> Iterator[Note]:

@@ -38,15 +38,14 @@ def placed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(place=list(zip(frame["direction"], frame["testset"], strict=True)))
 
 
-def parts(frame: pd.DataFrame, keys: Sequence[str], at: At | None = None) -> Iterator[tuple[At, pd.DataFrame]]:
-    """The part of a frame for each combination of keys that it has, in the frame's order; methods in the paper's."""
+def parts(frame: pd.DataFrame, keys: Sequence[str], at: At) -> Iterator[tuple[At, pd.DataFrame]]:
+    """The part of a frame for each combination of keys that it has, in its order; methods in the paper's."""
     if not keys:
-        yield at or {}, frame
+        yield at, frame
         return
     key, *others = keys
     for value in ordered(frame[key]) if key == "method" else dict.fromkeys(frame[key]):
-        same = frame[[one == value for one in frame[key]]]
-        yield from parts(same, others, {**(at or {}), key: value})
+        yield from parts(frame[[one == value for one in frame[key]]], others, {**at, key: value})
 
 
 def pivot(
@@ -54,6 +53,7 @@ def pivot(
     keys: tuple[Sequence[str], str, Sequence[str]],
     entries: Sequence[Entry],
     label: Callable[[str, At], TableCell],
+    shaded: Callable[[At], bool] = lambda at: False,
 ) -> tuple[TableSection, ...]:
     """The sections of a table. ``keys`` are those of sections, the one of groups, and those of rows.
 
@@ -61,7 +61,7 @@ def pivot(
     """
     by_section, by_group, by_row = keys
     sections = []
-    for section, of_section in parts(frame, by_section):
+    for section, of_section in parts(frame, by_section, {}):
         groups = []
         for group, of_group in parts(of_section, [by_group], section):
             rows, above = [], {}
@@ -69,7 +69,7 @@ def pivot(
                 shared = [key for key in by_row[:-1] if above.get(key) == at[key]]
                 heads = [TableCell("") if key in shared else label(key, at) for key in by_row]
                 cells = (*heads, *(entry.cell(at) for entry in entries))
-                rows.append(TableRow(cells, shaded=at.get("method") == "ev"))
+                rows.append(TableRow(cells, shaded(at)))
                 above = at
             groups.append(Group(label(by_group, group).text, tuple(rows)))
         sections.append(TableSection(tuple(groups), ", ".join(label(key, section).text for key in by_section)))
@@ -212,5 +212,5 @@ class Regular(TableReport):
         if "metric" in by_section:
             frame = frame[frame["metric"].isin([metric.name for metric in self.shown_metrics])]
         columns = (*(self.titles[key] for key in (by_group, *by_row)), *(entry.column for entry in entries))
-        sections = pivot(frame, self.keys, entries, self.label)
+        sections = pivot(frame, self.keys, entries, self.label, lambda at: at.get("method") == "ev")
         return Table(columns, sections, tuple(self.notes(results, numbers, summary)))

@@ -14,19 +14,24 @@ from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import ancestry, differences, read_record, record_path
 from entropy_valley.results import (
     DIAGNOSTICS,
     REMEDY,
     SCORES,
     TRANSLATIONS,
     System,
+    ancestry,
+    differences,
     entries,
     header_path,
+    read_record,
+    record_path,
     rows,
     system_of,
 )
 from entropy_valley.scoring.metrics import Metric
+
+Settings = Mapping[str, Any]
 
 # --- Where each file is, below a folder of results.
 
@@ -68,7 +73,7 @@ class Results:
     ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
     Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
     So is a missing file, one that says nothing of a cell, and a row that lacks what is asked for; and declared files
-    that do not belong together, see :func:`.provenance.faults`. ``ancestry`` is what these were made by.
+    that do not belong together, see :func:`.results.faults`. ``ancestry`` is what these were made by.
     """
 
     def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str | Path] | None = None) -> None:
@@ -78,6 +83,7 @@ class Results:
         self._folders: dict[Cell, str] = {}  # of their sets
         self._headers: dict[str, dict[System, dict[str, Any]]] = {}  # by the file of rows
         self._sentences: dict[tuple[Cell, str], pd.Series] = {}
+        self._params: dict[str, Settings] = {}
 
     def file(self, path: str) -> str:
         """A path that may be read."""
@@ -93,6 +99,15 @@ class Results:
     def json(self, *parts: str) -> Any:
         """The value of a JSON file, by the parts of its path below the folder of results."""
         return files.read_json(self.at(*parts))
+
+    def params(self, path: str) -> Settings:
+        """The params that a file was made by."""
+        if path not in self._params:
+            record = read_record(record_path(path))
+            if record is None:
+                raise files.not_there(record_path(path))
+            self._params[path] = record.params
+        return self._params[path]
 
     # Of a cell.
 
@@ -347,7 +362,6 @@ def _value(results: Results, cell: Cell, key: str) -> str:
     return signature[key] if isinstance(signature[key], str) else files.canonical(signature[key])
 
 
-Settings = Mapping[str, Any]
 EVERYWHERE = ("revision", "precision", "head_precision", "batch_invariant", "compile_layers", "merge_adapter")
 # Of a set's params: what is compared cell by cell, or differs from run to run.
 APART = ("cells", "methods", "orders", "fits", "made_from")
@@ -372,11 +386,13 @@ def require_alike(results: Results, cells: Iterable[Cell]) -> dict[str, dict[str
     for cell in cells:
         for one in _shared(results, cell):
             other = first.setdefault(one.scope, one)
-            for key, theirs, ours in differences(other.settings, one.settings):
+            for key, theirs, ours in differences(other.settings, one.settings) if other != one else ():
                 raise InputError(one.path, f"its {key} is {ours}, but that of {other.path} is {theirs}", UNLIKE)
         if not cell.autoregressive:
             of_method = methods.setdefault(cell.direction, {}).setdefault(cell.method, [])
-            if (settings := _params(results.of_set(cell, TRANSLATIONS))["methods"].get(cell.method)) not in of_method:
+            if (
+                settings := results.params(results.of_set(cell, TRANSLATIONS))["methods"].get(cell.method)
+            ) not in of_method:
                 of_method.append(settings)
     return methods
 
@@ -384,7 +400,7 @@ def require_alike(results: Results, cells: Iterable[Cell]) -> dict[str, dict[str
 def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
     """What a cell shares, and with which others. A backbone may have readings and products of its own."""
     path, run = results.of_set(cell, TRANSLATIONS), (cell.backbone, cell.direction)
-    made, kind = _params(path), "autoregressive" if cell.autoregressive else "denoised"
+    made, kind = results.params(path), "autoregressive" if cell.autoregressive else "denoised"
     yield Shared((kind,), path, {key: made[key] for key in EVERYWHERE if key in made})
     yield Shared((kind, *run), path, _without(made, *APART))
     if not cell.autoregressive:
@@ -394,22 +410,14 @@ def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
         yield Shared(("method", *run, cell.method), path, {"methods": {cell.method: method}})
         yield Shared(("order", cell.order), path, {"orders": {cell.order: order}})
     scores = results.of_set(cell, SCORES)
-    scored = _params(scores)
+    scored = results.params(scores)
     yield Shared(("scores", cell.direction), scores, _without(scored, "made_from", "bleu"))
     yield Shared(("scores", *run), scores, {"bleu": scored.get("bleu")})
     adapter = f"{cell.run.folder(results.root)}/adapter/adapter.json"
     if record_path(adapter).is_file():  # a backbone may have none, or decode with that of another
         # The loss is that of the backbone's family.
-        training = _without(_params(adapter).get("training", {}), "loss")
+        training = _without(results.params(adapter).get("training", {}), "loss")
         yield Shared(("training", *run, cell.pool), adapter, training)
-
-
-def _params(path: str) -> Settings:
-    """The params that a file was made by."""
-    record = read_record(record_path(path))
-    if record is None:
-        raise files.not_there(record_path(path))
-    return record.params
 
 
 def _without(settings: Settings, *keys: str) -> Settings:

@@ -5,22 +5,33 @@ The main table, all backbones, the whole matrix, and those of studies: step budg
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
+from entropy_valley.checking import subject
+from entropy_valley.config import matrix
 from entropy_valley.config.matrix import Cell, table_cells
+from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.tables import formats
-from entropy_valley.tables.base import FigureReport, Report
-from entropy_valley.tables.labels import closure_title, method
-from entropy_valley.tables.pivot import Entry, Regular, Summary, placed
+from entropy_valley.stats.closure import SETTING, summarise, with_costs
+from entropy_valley.stats.comparisons import compare_autoregressive, mean_differences, of_shared_seeds
+from entropy_valley.stats.paper_numbers import deviation, find
+from entropy_valley.tables import formats, notes, systems
+from entropy_valley.tables.base import FigureReport, OfStudy, Report, TableReport
+from entropy_valley.tables.full_significance import ZEROS, printed
+from entropy_valley.tables.labels import RISING, closure_title, method, ordered
+from entropy_valley.tables.labels import direction as direction_label
+from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, TableCell
-from entropy_valley.tables.style import INK, SERIES_COLOURS, Panel
+from entropy_valley.tables.render import Column, Note, Table, TableCell, TableSection
+from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
+from entropy_valley.tables.systems import Systems
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,3 +165,509 @@ def _bars(axes: Axes, bars: Mapping[float, Any], width: float, **look: str) -> N
         text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
         height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
         axes.annotate(text, (position, height), (0, 2.5), textcoords="offset points", ha="center", fontsize=7)
+
+
+# --- A matrix of several reveal orders or step budgets: each length method under each of them.
+
+WITHIN = Note("Gap closure and bold compare the methods of one reveal order and one T.")
+
+
+class MatrixTable(Main):
+    """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
+
+    caption = (
+        "The whole matrix: {metrics} of every length method under every reveal order and step budget T, mean and "
+        "sample standard deviation over training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio) under the "
+        "same order and T."
+    )
+    keys = (("backbone", "order"), "place", ("steps", "method"))
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        """None where the main tables show the only order and step budget."""
+        several = len(self.experiment.matrix.orders) > 1 or len(self.experiment.matrix.steps) > 1
+        return matrix.cells(self.experiment) if several else []
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        backbones, orders = map(self.backbone, summary.values("backbone")), map(self.order, summary.values("order"))
+        setting = f"Backbones: {', '.join(backbones)}. Reveal orders: {'; '.join(orders)}. "
+        setting += f"T = {', '.join(map(str, summary.values('steps')))}."
+        return (Note(setting), WITHIN, *notes.reading(self, results, numbers))
+
+
+# --- A study of step budgets: Oracle, EV and Ratio at each T, and how much of the gap EV closes there.
+
+COMPARED = ("oracle", "ev", "ratio")
+BUDGETS = (
+    Note("Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+    Note("Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it."),
+    Note("L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are."),
+)
+
+
+class OfBudgets(OfStudy):
+    """What table and figure share: the scores of a study at each step budget, with their costs."""
+
+    caption = (
+        "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. More steps than slots leave "
+        "a canvas as it is; the table gives the share of such canvases."
+    )
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return with_costs(super().numbers(results), results, self.cells)
+
+    def summary(self, numbers: pd.DataFrame) -> Summary:
+        return Summary(numbers.sort_values("steps", kind="stable"))
+
+
+class Budgets(OfBudgets, Regular):
+    """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
+
+    keys = ((), "place", ("steps",))
+
+    def problems(self) -> Iterator[str]:
+        yield from self.of_one_backbone("the layout budgets")
+        if len(orders := {cell.order for cell in self.cells}) > 1:
+            yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
+        systems = {(cell.run, cell.steps, cell.method) for cell in self.cells}
+        for name in matrix.COMPARED:
+            if any((cell.run, cell.steps, name) not in systems for cell in self.cells):
+                yield f"the layout budgets needs the method {name} at every T; add it"
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        metric = self.metric
+
+        def score(at, name):
+            return dataclasses.replace(summary.score(metric, at | {"method": name}, shaded=name == "ev"), bold=False)
+
+        def closure(at):
+            oracle, ev = (summary.row(metric, at, method=name) for name in ("oracle", "ev"))
+            text = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
+            return TableCell(text, bold=ev.gap_closure_runs > 0 and best(metric)((ev.mean, oracle.mean)) == ev.mean)
+
+        def within(at):
+            return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
+
+        scores = [(method(name).short, functools.partial(score, name=name)) for name in COMPARED]
+        columns = [*scores, ("Gap closure", closure), ("L ≤ T", within)]
+        return [Entry(Column(title, align="r"), cell) for title, cell in columns]
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        backbones = ", ".join(map(self.backbone, summary.values("backbone")))
+        setting = f"{self.metric.label} at each step budget T; {backbones}, reveal order {summary.order}."
+        return (Note(setting), *notes.spread(numbers), *BUDGETS, *notes.doubtful_gaps(self, results, ["ratio"]))
+
+
+class BudgetsFigure(OfBudgets, FigureReport):
+    """A panel for each direction: lines of means with deviations over runs, T on a logarithmic axis."""
+
+    width, height = 2.1, 2.2
+
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+        summary = self.summary(numbers)
+        return [_budgets(self, summary, place, not number) for number, place in enumerate(summary.values("place"))]
+
+
+def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], first: bool) -> Panel:
+    budgets, metric = summary.values("steps"), report.metric
+
+    def panel(axes: Axes) -> None:
+        for name in RISING:
+            rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
+            look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
+            deviations = [row.std for row in rows] if any(row.runs > 1 for row in rows) else None
+            axes.errorbar(budgets, [row.mean for row in rows], yerr=deviations, markersize=4, **look)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
+        axes.minorticks_off()
+        axes.set_xlabel("Denoising steps T")
+        axes.set_title(report.place(*place))
+        if first:
+            axes.set_ylabel(metric.label)
+            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.22)}  # within a panel it would lie over a line
+            axes.legend(ncols=len(RISING), fontsize=7, handlelength=1.2, columnspacing=1, **below)
+
+    return panel
+
+
+# --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
+
+SYSTEM = ("direction", "testset", "method", "order", "steps", "seed")
+
+
+class Readings(OfStudy, Regular):
+    """A section for each direction, a row for each backbone, the methods beside each other."""
+
+    caption = (
+        "One system under several readings of the paper: {metric} of each length method, and BLEU, gap closures and "
+        "changed sentences of one of them. Oracle uses the reference's length and is an upper bound; the CSV has all "
+        "numbers of all methods."
+    )
+    keys = (("place",), "backbone", ())
+    titles: ClassVar = {"backbone": Column("Readings", align="l")}
+    recorded = ("origins",)
+
+    @functools.cached_property
+    def origins(self) -> dict[str, str]:
+        """The backbone that each one is a variant of."""
+        return {name: checkpoint_of(self.experiment, name) for name in {cell.backbone: None for cell in self.cells}}
+
+    def problems(self) -> Iterator[str]:
+        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
+            yield "the layout readings is of one reveal order and one T; name one of each"
+        if lacking := {"oracle", "ratio", self.study.against} - {cell.method for cell in self.cells}:
+            yield f"the layout readings needs the methods {', '.join(sorted(lacking))}; add them"
+        all_cells = set(self.cells)
+        for cell in self.cells:
+            run, origin = cell.run, self.origins[cell.backbone]
+            if dataclasses.replace(cell, run=dataclasses.replace(run, backbone=origin)) not in all_cells:
+                yield f"{run.backbone!r} is compared with {origin!r}, which has no seed {run.seed} here; add it"
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
+        not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the
+        origins, and for other metrics."""
+        by_system = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in self.cells}
+        shares: dict[tuple[object, ...], list[float]] = {}
+        for cell in self.cells:
+            if (origin := self.origins[cell.backbone]) != cell.backbone:
+                place = (*attrgetter(*SETTING, "method")(cell), self.metric.name)
+                systems = (cell, by_system[origin, *attrgetter(*SYSTEM)(cell)])
+                scores, others = (results.sentences(one, self.metric) for one in systems)
+                shares.setdefault(place, []).append(float((scores != others.reindex(scores.index)).mean()))
+        summary = super().numbers(results)
+        places = summary[[*SETTING, "method", "metric"]].itertuples(index=False, name=None)
+        means = {place: sum(values) / len(values) for place, values in shares.items()}
+        return summary.assign(changed=[means.get(place, float("nan")) for place in places])
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        against, (metric, *others) = self.study.against, self.shown_metrics
+
+        def plain(lookup, metric, name, **other):
+            return lambda at: TableCell(lookup(metric, at | {"method": name}, **other).text)
+
+        def changed(at):
+            share = summary.row(metric, at, method=against).changed
+            return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
+
+        short = self.method(against).short
+        return [
+            *(
+                Entry(Column(self.method(name).short, metric.label), plain(summary.score, metric, name))
+                for name in summary.methods
+            ),
+            *(Entry(Column(short, other.label), plain(summary.score, other, against)) for other in others),
+            *(
+                Entry(Column(closure_title(name)), plain(summary.closure, metric, against, baseline=name))
+                for name in summary.baselines
+            ),
+            Entry(Column("Changed", align="r"), changed),
+        ]
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        against = self.method(self.study.against).short
+        lines = (
+            f"Reveal order {summary.order}, T = {summary.steps}. Closures and changes: of {against}.",
+            f"Changed: sentences with another {self.metric.label} than under the readings of the first row of the "
+            "backbone, mean over runs.",
+            *(systems.NOTES[name] for name, _ in zip(systems.CLOSURES, summary.baselines, strict=False)),
+        )
+        return (*map(Note, lines), *notes.spread(numbers), *notes.doubtful_gaps(self, results))
+
+
+# --- A study's systems beside what the paper prints for LLaDA-8B-Base: the check of a reproduction.
+
+PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
+PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
+REPRODUCTION = (
+    Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
+    Note("Difference: here minus the paper's mean."),
+)
+
+
+class Reproduction(OfStudy, Regular):
+    """A group for each direction, a row for each method, ours and the paper's number side by side."""
+
+    caption = (
+        "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle uses the reference's "
+        "length and is an upper bound."
+    )
+
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return main_metrics(self)
+
+    def problems(self) -> Iterator[str]:
+        yield from self.of_one_backbone("the layout reproduction")
+        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
+            yield "the layout reproduction is of one reveal order and one T; name one of each"
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
+        paper's), ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
+        summary = super().numbers(results)
+        keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
+        summary[PRINTED] = [published(*key) for key in keys]
+        summary["difference"] = summary["mean"] - summary["paper_mean"]
+        return summary
+
+    def label(self, key: str, at: At) -> TableCell:
+        return dataclasses.replace(super().label(key, at), bold=False)
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        def paper(at, metric):
+            row = summary.row(metric, at)
+            return formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)
+
+        def difference(at, metric):
+            return formats.signed(summary.row(metric, at).difference, metric.decimals)
+
+        def closure(at, metric):
+            row = summary.row(metric, at)
+            return formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)
+
+        def printed(text, metric):
+            """The text of a number that the paper has, or a dash."""
+
+            def cell(at):
+                shown = text(at, metric)
+                return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
+
+            return cell
+
+        entries = []
+        for metric in self.shown_metrics:
+            cells = {
+                "Here": functools.partial(summary.score, metric),
+                "Paper": printed(paper, metric),
+                "Difference": printed(difference, metric),
+                "Closure here": functools.partial(summary.closure, metric),
+                "Closure in the paper": printed(closure, metric),
+            }
+            entries += [Entry(Column(title, metric.label), cell) for title, cell in cells.items()]
+        return entries
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        return (notes.setting(self, summary), *REPRODUCTION, *notes.reading(self, results, numbers))
+
+
+def published(metric: str, direction: str, method: str) -> list[float]:
+    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
+    values = []
+    for name in ("", "_closure"):
+        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
+        std = deviation(mean) if mean else None
+        values += [number.value / number.scale if number else float("nan") for number in (mean, std)]
+    return values
+
+
+# --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.
+
+
+class Transfer(Systems):
+    """A section for each backbone and direction, a group for each test set, a row for each pool and seed. Its numbers
+    are those of :mod:`systems`."""
+
+    caption = (
+        "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
+        "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle uses the "
+        "reference's length and is an upper bound."
+    )
+
+    def problems(self) -> Iterator[str]:
+        missing = ", ".join(sorted({"ratio", self.study.against} - {cell.method for cell in self.cells}))
+        if missing:
+            yield f"the layout {self.study.layout} compares {self.study.against} with ratio; add {missing}"
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        runs = numbers[numbers["statistic"] == "run"]
+        runs = runs.fillna({"pool": ""}) if "pool" in runs else runs.assign(pool="")
+        columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
+        entries = self.entries(runs)
+        keys = (("backbone", "direction"), "testset", ("pool", "seed"))
+        sections = pivot(runs, keys, entries, self.label)
+        lines = (*_transfer_notes(self), *notes.doubtful_gaps(self, results, ["ratio"]))
+        return Table((*columns, *(entry.column for entry in entries)), sections, lines)
+
+    def entries(self, runs: pd.DataFrame) -> list[Entry]:
+        """Scores by method, the best that could be deployed bold; and the lead over Fixed Ratio with its tests."""
+        metric, places = self.metric, ("backbone", "direction", "testset", "pool", "seed")
+        rows = {tuple(row[key] for key in (*places, "method")): row for row in runs.to_dict("records")}
+        methods = ordered(runs["method"])
+        deployable = [name for name in methods if not method(name).upper_bound]
+
+        def row(at, name):
+            return rows[(*(at[key] for key in places), name)]
+
+        def score(at, name):
+            values = {other: row(at, other)[systems.MAIN] for other in methods}
+            is_best = name in deployable and values[name] == best(metric)(values[other] for other in deployable)
+            return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
+
+        def tested(at, text):
+            return TableCell(text(row(at, "ratio")))
+
+        tests = {
+            f"{method(self.against[0]).short} − {method('ratio').short} [95 % CI]": lambda test: formats.interval(
+                test["lead"], test["ci_low"], test["ci_high"], metric.decimals
+            ),
+            "p": lambda test: formats.p_value(test["p_two_sided"], self.statistics.resamples),
+            "Wilcoxon's p": lambda test: formats.small_p(test["wilcoxon_p"]),
+        }
+        return [
+            *(Entry(Column(method(name).short, metric.label), functools.partial(score, name=name)) for name in methods),
+            *(Entry(Column(title), functools.partial(tested, text=text)) for title, text in tests.items()),
+        ]
+
+    def label(self, key: str, at: At) -> TableCell:
+        texts = {
+            "backbone": self.backbone,
+            "direction": direction_label,
+            "pool": lambda pool: pool or formats.NONE,
+            "seed": lambda seed: f"{seed:.0f}",
+        }
+        return TableCell(texts.get(key, str)(at[key]))
+
+
+def _transfer_notes(report: Transfer) -> tuple[Note, ...]:
+    _, order, steps = report.against
+    return (
+        Note(f"Reveal order {order}, T = {steps}; a row is one run. Bold: the best but for upper bounds."),
+        Note(
+            "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
+            f"{ZEROS[report.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures."
+        ),
+    )
+
+
+# --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
+
+READING = (
+    Note(
+        "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have."
+    ),
+    Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
+    Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
+    Note("A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
+    Note("The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences."),
+)
+KEY = (*SETTING, "method", "against", "metric", "seed")
+P_VALUES = ("p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed")
+NUMBERS = ("mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed")
+
+
+class ArReference(TableReport):
+    """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
+
+    caption = (
+        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that "
+        "was fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, "
+        "Entropy-Valley minus the autoregressive backbone, run by run; seeds are never pooled."
+    )
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        autoregressive = matrix.autoregressive_cells(self.experiment)
+        main = table_cells(self.experiment, self.experiment.tables.backbone)
+        return main + autoregressive if autoregressive else []
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
+        tests = compare_autoregressive(results, self.cells, **self.test)
+        names = {"first": "method", "second_backbone": "against", "delta": "mean"}
+        frames = (
+            summarise(results, of_shared_seeds(self.cells), self.metrics),
+            mean_differences(tests).rename(columns=names),
+            printed(tests).assign(runs=1).rename(columns=names),
+        )
+        return pd.concat(frames).reindex(columns=[*KEY, *NUMBERS])
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        means, leads = numbers[numbers["against"].isna()], numbers[numbers["against"].notna()]
+        beam = means["steps"] == 0
+        diffusion, beams = Summary(means[~beam]), Summary(means[beam])
+        kinds = {"masked diffusion": diffusion, "autoregressive, same training pairs": beams}
+        columns = [
+            Column("System", align="l"),
+            Column("Size", align="r"),
+            Column("Setting", align="l"),
+            *(Column(self.place(*place), f"{self.metric.label} × 100") for place in diffusion.values("place")),
+        ]
+        sections = (*self._scores(kinds, diffusion.values("place")), *self._leads(leads, diffusion.values("place")))
+        return Table(tuple(columns), sections, (notes.setting(self, diffusion), *notes.spread(means), *READING))
+
+    @property
+    def decimals(self) -> int:
+        """Of scores × 100."""
+        return max(0, self.metric.decimals - 2)
+
+    def label(self, key: str, at: At) -> TableCell:
+        """What a section or a group says of one of its keys."""
+        texts = {"backbone": self.backbone, "system": lambda name: method(name).label, "against": self._rival}
+        return TableCell(texts.get(key, str)(at[key]))
+
+    def _rival(self, backbone: str) -> str:
+        return f"{method('ev').label} − {self.backbone(backbone)}"
+
+    def _scores(self, kinds: Mapping[str, Summary], places: Sequence[tuple[str, str]]) -> tuple[TableSection, ...]:
+        """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
+        metric = self.metric
+        frame = pd.concat([summary.frame.assign(kind=kind) for kind, summary in kinds.items()])
+        frame = frame[(frame["metric"] == metric.name) & (frame["method"].isin(RISING) | (frame["steps"] == 0))]
+        ranks = {name: rank for rank, name in enumerate(RISING)}
+        frame = frame.assign(system=frame["method"]).sort_values(
+            "method", key=lambda names: names.map(ranks), kind="stable"
+        )
+        systems_shown = frame.drop_duplicates(["kind", "backbone", "method"])
+
+        def deployable(place):
+            rows = (kinds[one.kind].row(metric, _system(one, place)) for one in systems_shown.itertuples())
+            return [row.mean for row in rows if not method(row.method).upper_bound]
+
+        best_means = {place: best(metric)(deployable(place)) for place in places}
+
+        def score(at, place):
+            row = kinds[at["kind"]].row(metric, {**at, "method": at["system"], "place": place})
+            text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
+            return TableCell(text, bold=not method(row.method).upper_bound and row.mean == best_means[place])
+
+        entries = [
+            Entry(Column("Size"), lambda at: TableCell(self._size(at["backbone"]))),
+            Entry(Column("Setting"), lambda at: TableCell(self._setting(at["backbone"]))),
+            *(Entry(Column(self.place(*place)), functools.partial(score, place=place)) for place in places),
+        ]
+        keys = (("backbone", "kind"), "system", ())
+        return pivot(frame, keys, entries, self.label, lambda at: at["system"] == "ev")
+
+    def _leads(self, leads: pd.DataFrame, places: Sequence[tuple[str, str]]) -> tuple[TableSection, ...]:
+        """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
+        several = leads.groupby("against")["seed"].transform("nunique") > 1
+        order = {name: rank for rank, name in enumerate(dict.fromkeys(leads["against"]))}
+        shown = placed(leads[several | leads["seed"].notna()]).assign(rank=lambda rows: rows["against"].map(order))
+        shown = shown.sort_values(["rank", "seed"], na_position="first", kind="stable")
+        shown = shown.assign(line=["Mean over runs" if pd.isna(seed) else f"Seed {seed:.0f}" for seed in shown["seed"]])
+        texts = {(row.against, row.line, row.place): self._lead(row) for row in shown.itertuples()}
+
+        def lead(at, place):
+            return TableCell(texts.get((at["against"], at["line"], place), formats.NOT_AVAILABLE))
+
+        blanks = [Entry(Column(""), lambda at: TableCell(""))] * 2
+        entries = [*blanks, *(Entry(Column(""), functools.partial(lead, place=place)) for place in places)]
+        return pivot(shown, (("against",), "line", ()), entries, self.label)
+
+    def _lead(self, row: Any) -> str:
+        if pd.isna(row.seed):
+            return formats.signed(100 * row.mean, self.decimals)
+        return formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, self.decimals)
+
+    def _size(self, backbone: str) -> str:
+        """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
+        shape = subject.backbone(self.experiment, checkpoint_of(self.experiment, backbone))["arguments"]
+        return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
+
+    def _setting(self, backbone: str) -> str:
+        return "zero-shot" if self.experiment.backbones[backbone].zero_shot else "LoRA-SFT"
+
+
+def _system(row: Any, place: tuple[str, str]) -> At:
+    return {"backbone": row.backbone, "method": row.method, "place": place}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files, provenance
+from entropy_valley import files
 from entropy_valley.config import matrix
 from entropy_valley.config.params import prompt, tokenizers
 from entropy_valley.config.paths import adapter_folder
@@ -16,6 +16,7 @@ from entropy_valley.data.filters import REASONS
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
 from entropy_valley.model.prompt import PERCENTILES
+from entropy_valley.results import record_of
 from entropy_valley.stats.paper_numbers import find, means
 from entropy_valley.tables import formats, labels
 from entropy_valley.tables.base import TableReport
@@ -142,7 +143,7 @@ class HyperparamsTable(OfRuns):
             settings |= {key: facts[key] for key in RAN if key in facts}
             if "training" in spec:
                 settings |= FIXED | _selection(settings)
-                record = provenance.record_of(path)
+                record = record_of(path)
                 settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
             told = {key: value for key, value in _flat("", settings) if key in ROWS or value != DEFAULTS.get(key)}
             of_run = {key: getattr(run, key) for key in FIELDS[:3]}
@@ -331,7 +332,7 @@ class CorpusTable(Unscored):
 def _reasons(results: Results, direction: str) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
     path = results.at("corpus", direction, "corpus.json")
-    record = provenance.record_of(path)
+    record = record_of(path)
     if record is None:
         raise InputError(path, "its record is missing", "Make the corpus again.")
     languages = dict(zip(SIDES, direction.split("-"), strict=True))
