@@ -21,11 +21,18 @@ from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
+from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.categories import Categories
+from entropy_valley.tables.cost import Cost
+from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
+from entropy_valley.tables.dream_instruct import DreamInstruct
 from entropy_valley.tables.hero import Hero
+from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
+from entropy_valley.tables.method import MethodFigure
 from entropy_valley.tables.order_sweep import Orders
 from entropy_valley.tables.paired_tests import ArReference, Significance
+from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.regular import (
     Budgets,
@@ -39,7 +46,10 @@ from entropy_valley.tables.regular import (
     Reproduction,
     Transfer,
 )
+from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
 from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
+from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
+from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report]] = {
@@ -49,17 +59,35 @@ REPORTS: dict[str, type[Report]] = {
     "tables/matrix": MatrixTable,
     "tables/full_significance": Significance,
     "tables/ar_reference": ArReference,
+    "tables/dream_instruct": DreamInstruct,
     "tables/dissociation": Dissociation,
+    "tables/cases": Cases,
     "tables/systems": Systems,
     "tables/transfer": Transfer,
     "tables/orders": Orders,
     "tables/categories": Categories,
     "tables/budgets": Budgets,
+    "tables/checks": Checks,
     "tables/readings": Readings,
     "tables/reproduction": Reproduction,
+    "tables/coverage": CoverageTable,
+    "tables/faithfulness_summary": FaithfulnessSummary,
+    "tables/failure_buckets": FailureBuckets,
+    "tables/hyperparams": HyperparamsTable,
+    "tables/prompts": PromptsTable,
+    "tables/cost": Cost,
+    "tables/paper_comparison": PaperComparisonTable,
+    "tables/corpus": CorpusTable,
+    "tables/human_eval": HumanEval,
+    "tables/human_eval_details": HumanEvalDetails,
+    "figures/human_eval": HumanEvalFigure,
     "figures/hero": Hero,
+    "figures/method": MethodFigure,
     "figures/crossbb": CrossBackboneFigure,
+    "figures/entropy_valley": EntropyValleyFigure,
     "figures/dissociation": DissociationFigure,
+    "figures/cases": CasesFigure,
+    "figures/selector_checks": SelectorChecksFigure,
     "figures/systems": SystemsFigure,
     "figures/budgets": BudgetsFigure,
 }

@@ -52,10 +52,9 @@ class Significance(TableReport):
         return printed(compare(results, self.cells, **self.test))
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        seeds, decimals = numbers["seed"], self.metric.decimals
-        runs = [
-            f"{self.place(*place)}, seed {seed}" for place, seed in zip(placed(numbers)["place"], seeds, strict=True)
-        ]
+        decimals = self.metric.decimals
+        places = zip(placed(numbers)["place"], numbers["seed"], strict=True)
+        runs = [f"{self.place(*place)}, seed {seed}" for place, seed in places]
         names = [_comparison(*pair) for pair in zip(numbers["first"], numbers["second"], strict=True)]
         tests = numbers.assign(backbone=numbers["backbone"].map(self.backbone), run=runs, comparison=names)
         rows = {(row.backbone, row.run, row.comparison): row for row in tests.itertuples()}
@@ -65,10 +64,11 @@ class Significance(TableReport):
             "Wilcoxon's p": lambda test: formats.small_p(test.wilcoxon_p),
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
-        entries = [
-            Entry(Column(title), lambda at, text=text: TableCell(text(rows[tuple(at.values())])))
-            for title, text in texts.items()
-        ]
+
+        def cell(at, text):
+            return TableCell(text(rows[tuple(at.values())]))
+
+        entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]
         columns = (Column("Run", align="l"), Column("Comparison", align="l"), *(entry.column for entry in entries))
         sections = pivot(tests, (("backbone",), "run", ("comparison",)), entries, lambda key, at: TableCell(at[key]))
         return Table(columns, sections, (*_notes(self), *_held(self, numbers)))

@@ -1,3 +1,5 @@
+"""Losses of a training, and outputs that are empty: what the table of the instruction-tuned backbone says."""
+
 from __future__ import annotations
 
 import math
@@ -7,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
-from entropy_valley.tables.dream_instruct import LossSummary, read_losses, summarise_losses, uniform_cross_entropy
+from entropy_valley.tables.dream_instruct import (
+    LossSummary,
+    empty_rate,
+    mean_characters,
+    read_losses,
+    summarise_losses,
+    uniform_cross_entropy,
+)
 
 
 def test_last_ten_steps_and_first_minimum():
@@ -64,3 +73,16 @@ def test_a_broken_file_is_named(tmp_path, text, problem):
     (tmp_path / "losses.csv").write_text(text)
     with pytest.raises(InputError, match=problem):
         read_losses(tmp_path / "losses.csv", ("loss",))
+
+
+def test_outputs_worked_by_hand():
+    texts = ["", "....", " \n", "词语", "ab c"]
+    assert empty_rate(texts) == 2 / 5
+    assert mean_characters(texts) == (0 + 4 + 2 + 2 + 4) / 5
+
+
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=20), st.integers(1, 20))
+def test_another_empty_output_moves_both(texts, more):
+    emptier = texts + [""] * more
+    assert empty_rate(emptier) >= empty_rate(texts)
+    assert mean_characters(emptier) <= mean_characters(texts)
