@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from entropy_valley import files, provenance
+from entropy_valley import files, results
 from entropy_valley.data import build
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.results import system_of
@@ -25,13 +25,12 @@ def write(jobs: Jobs) -> Jobs:
 
 def make(job: Job, content: str = "") -> None:
     """Write what one job makes, with its record."""
-    outputs = [path for path in job.outputs if path != str(provenance.record_path(job.outputs[0]))]
+    outputs = [path for path in job.outputs if path != str(results.record_path(job.outputs[0]))]
     if job.rule in COPIES:
         return _write(outputs, content)
     params = json.loads(job.spec)
     own = build.own_files(params, *SPLITS[job.rule], kinds=SOURCES) if job.rule in SPLITS else []
-    inputs = dict.fromkeys([*job.inputs, *own])
-    with provenance.made(job.rule, params, inputs, outputs) as record:
+    with results.made(job.rule, params, dict.fromkeys([*job.inputs, *own]), outputs) as record:
         _write(outputs, content)
         if job.cells:
             record.facts["cells"] = [system_of(cell)._asdict() for cell in job.cells]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from entropy_valley import files, provenance
+from entropy_valley import files, results
 
 FILTERS = {"en": {"words": [5, 200]}, "zh": {"characters": [2, 600]}}
 DROPPED = {"en": {"short": 1200, "long": 30}, "zh": {"blank": 4, "short": 66}}  # 1300
@@ -25,7 +25,7 @@ def write(root: Path) -> dict:
         folder = root / "corpus" / name
         counts = {"read": 1_000_000, "filtered": 1300, "train": 20_000, "dev": 300}
         spec = {"direction": name}
-        with provenance.made("corpus", spec, [], [folder / "train.jsonl", folder / "corpus.json"]) as record:
+        with results.made("corpus", spec, [], [folder / "train.jsonl", folder / "corpus.json"]) as record:
             files.write_jsonl(folder / "train.jsonl", [])
             files.write_json(
                 folder / "corpus.json",

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from entropy_valley import files, provenance
-from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 from entropy_valley.stats.cells import ScoredCell
+
+from entropy_valley import files, results
+from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 
 Row = Mapping[str, Any]
 Cell = ScoredCell | Mapping[str, Any]
@@ -43,7 +43,7 @@ def put(cell: Cell, file: str, rows: Sequence[Row] | None = None, **entry: Any) 
         entry = {METRIC: float(np.mean([row[METRIC] for row in rows])), **entry}
     changed = {key: value for key, value in (known | entry).items() if value is not None and key not in System._fields}
     systems[system] = (before if rows is None else list(rows), changed)
-    with provenance.made(RULES[file], _params(cell, file, list(systems)), [], [path]) as record:
+    with results.made(RULES[file], _params(cell, file, list(systems)), [], [path]) as record:
         files.write_jsonl(path, tidy({system: rows for system, (rows, _) in systems.items()}))
         record.facts["cells"] = [{**system._asdict(), **one} for system, (_, one) in systems.items()]
 
@@ -65,8 +65,8 @@ def diagnose(cell: Cell, kind: str, content: Any) -> None:
 
 def change_params(path: str | Path, **settings: Any) -> None:
     """Overwrite params in the record of a file."""
-    place = provenance.record_path(path)
-    record = provenance.read_record(place)
+    place = results.record_path(path)
+    record = results.read_record(place)
     dataclasses.replace(record, params=record.params | settings).write(place)
 
 

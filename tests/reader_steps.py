@@ -58,7 +58,8 @@ def steps(task: Callable[[], object]) -> Steps:
 
 
 def _is_ours(frame) -> bool:
-    return frame.f_code.co_filename.startswith(PACKAGE) and frame.f_code.co_name != "<module>"
+    name = frame.f_code.co_filename  # that of a template ends otherwise: it has no functions
+    return name.startswith(PACKAGE) and name.endswith(".py") and frame.f_code.co_name != "<module>"
 
 
 def of_translation(folder: Path) -> Steps:

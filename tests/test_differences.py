@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from entropy_valley.provenance import ABSENT, differences
+from entropy_valley.results import ABSENT, differences
 
 
 def test_keys_are_paths_and_lists_are_compared_whole():

@@ -9,7 +9,7 @@ import pytest
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import code_digest, made, record_of, record_path
+from entropy_valley.results import code_digest, made, record_of, record_path
 
 SPEC = {"method": {"ratios": [0.7, 0.8]}, "revision": 4}
 
@@ -38,7 +38,7 @@ def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
         "path": str(canvas),
         "params": SPEC,
         "inputs": {str(source): files.file_digest(source), "models/llada": "a" * 32},
-        "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas), "bytes": 4}},
+        "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas)}},
         "facts": {"codes": [code_digest()], "machine": machine.description()},
     }
 

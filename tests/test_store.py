@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from entropy_valley.provenance import code_digest
+from entropy_valley.results import code_digest
 from entropy_valley.store import Store
 
 

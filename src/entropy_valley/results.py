@@ -1,19 +1,32 @@
-"""The files of a set of cells: its translations and its scores, each a row for each sentence of each cell.
+"""The results of jobs: the files of a set of cells, and the record of what each result was made from.
 
-``translations.jsonl`` and ``scores.jsonl`` are tidy data: a row says its cell (test set, length method, reveal order,
-step budget) and its sentence. The header beside each (``translations.json``, ``scores.json``) is the record of what it
-was made from, see :mod:`entropy_valley.provenance`; its ``cells`` have what there is to say of each cell as a whole.
+The files of a set, ``translations.jsonl`` and ``scores.jsonl``, are tidy data, a row for each sentence of each cell: a
+row says its cell (test set, length method, reveal order, step budget) and its sentence. The header beside each
+(``translations.json``, ``scores.json``) is its record; the ``cells`` in it have what there is to say of each as a whole.
+
+Every result has a record, which its job writes last: that of ``train.jsonl`` is ``train.made.json``. It has the rule
+and its params, the path of the result, the digest of every input and every output, and a digest of all this.
+:func:`faults` compares records with files and with each other: it tells what was edited, what is a copy of another
+result, and what was made from files that are others by now; the audit and all tables ask it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
+import itertools
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from entropy_valley import files
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
+
+# --- The rows of a set of cells, and its headers.
 
 TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
 DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
@@ -115,3 +128,273 @@ def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
         return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
     except (LookupError, TypeError):
         raise InputError(path, "is no header of translations or scores", REMEDY) from None
+
+
+# --- The record of a result.
+
+ENDING = ".made.json"
+CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
+HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
+REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
+COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training")  # its folders that make numbers
+SHORT = 12  # hex digits of a digest in print
+_AGAIN = "Remove the result beside it and run again."
+CARD = "README.md"  # in a whole folder: for people, who may edit it
+
+
+@dataclass(frozen=True)
+class Record:
+    """``path`` is the first output as its job called it: of a set it names direction, backbone, seed and set.
+    ``inputs`` has digests by path; ``outputs`` has the ``digest`` by file name; ``facts`` is whatever else a
+    job says about its result. In its file it has its own ``digest``, too: that of all else."""
+
+    rule: str
+    path: str
+    params: Any
+    inputs: dict[str, str]
+    outputs: dict[str, dict[str, Any]]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def matches(self, params: Any) -> bool:
+        """Whether it was made by these params, given as values or as JSON text."""
+        return self.params == (json.loads(params) if isinstance(params, str) else params)
+
+    def write(self, place: Path) -> None:
+        content = json.loads(files.canonical(dataclasses.asdict(self)))  # as it is read: its keys are texts
+        files.write_json(place, content | {"digest": files.digest(content)})
+
+    @property
+    def text(self) -> str:
+        """The params as the JSON text that a rule has."""
+        return files.canonical(self.params)
+
+
+def record_path(path: str | Path) -> Path:
+    """Where the record of a job is whose first output is ``path``; that of a set is its header."""
+    return Path(path).with_suffix(".json" if Path(path).name in (TRANSLATIONS, SCORES) else ENDING)
+
+
+def read_record(place: Path) -> Record | None:
+    """The record in a file, read once while it stays; None without one. Raises InputError for anything else, and for
+    one that was edited."""
+    return _record(place, files.version(place)) if place.is_file() else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _record(place: Path, version: files.Version) -> Record:
+    try:
+        content = json.loads(place.read_bytes())
+        written, record = content.pop("digest"), Record(**content)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # no JSON, or not these keys
+        raise InputError(place, "is no record of a result", _AGAIN) from None
+    if written != (digest := files.digest(content)):
+        raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written!s:.{SHORT}} was written", _AGAIN)
+    return record
+
+
+def record_of(path: str | Path) -> Record | None:
+    """The record that describes a file: the one named after it, or after the first output of the same job, which may
+    be in the folder above."""
+    described = _described(Path(path))
+    return described[1] if described else None
+
+
+def _described(path: Path) -> tuple[Path, Record] | None:
+    """The first output of the job that wrote a file, and the record beside it."""
+    others = (place for folder in list(path.parents)[:2] for place in sorted(folder.glob(f"*{ENDING}")))
+    for place in itertools.chain([record_path(path)], others):
+        record = read_record(place)
+        if record and str(path.relative_to(place.parent)) in record.outputs:
+            return place.parent / Path(record.path).name, record
+    return None
+
+
+# --- Whether results belong together, by their records alone.
+
+
+class Fault(NamedTuple):
+    """What is wrong with a result. ``read``: the file that it was made from, where that is what has changed."""
+
+    text: str
+    read: Path | None = None
+
+
+def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
+    """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is one of its outputs.
+
+    It may be a copy from another place. Its files may have been edited. It may have been made from files that were made
+    again since, or edited if they are a user's own. Inputs that were moved away are not missed.
+    """
+    if not f"/{record_path(record.path)}".endswith(f"/{record_path(first).relative_to(root)}"):
+        yield Fault(f"is a copy of {record.path}")
+        return
+    for output, written in record.outputs.items():
+        path = first.parent / output
+        if not path.is_file():
+            yield Fault(f"has no {output} any more")
+        elif (digest := _digest(path, files.version(path))) != written["digest"]:
+            yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
+    for path, digest, is_result in _inputs(record, first, root):
+        if not is_result:
+            if path.is_file() and _digest(path, files.version(path)) != digest:
+                yield Fault(f"{path} was edited after it", path)
+        elif described := _described(path):
+            current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
+            if current != digest:
+                yield Fault(f"{path.name} was made again after it", path)
+
+
+@functools.cache
+def _digest(path: Path, version: files.Version) -> str:
+    """The digest of a file, read once while it stays."""
+    return files.kept_digest(path)
+
+
+def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
+    """Where each input is now, its digest, and whether it is a result: the folder of results may have been moved."""
+    former = str(record_path(record.path)).removesuffix(str(record_path(first).relative_to(root)))
+    for path, digest in record.inputs.items():
+        is_result = path.startswith(former)
+        yield Path(root, path.removeprefix(former)) if is_result else Path(path), digest, is_result
+
+
+@dataclass(frozen=True)
+class Ancestry:
+    """What results were made by. ``codes``: by rule, how many results each version of the code has made. ``bare``: the
+    results that have no record, so that nothing tells what they were made from. ``contents``: the digests of all
+    others, by path in the folder of results."""
+
+    codes: Mapping[str, Counter[str]] = field(default_factory=dict)
+    bare: Sequence[str] = ()
+    contents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seal(self) -> str:
+        """One digest of all contents and their paths: two folders that have the same one come to the same table."""
+        return files.digest(self.contents)
+
+
+def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
+    """The ancestry of some results, of all that they were made from in turn, as far as it is there.
+
+    Raises InputError for the first one with a fault, see :func:`faults`.
+    """
+    codes: dict[str, Counter[str]] = {}
+    contents: dict[str, str] = {}
+    bare, queue, seen = [], [*map(Path, paths)], set[Path]()
+    for path in queue:  # it grows
+        if path in seen or path.name in HEADERS or not path.is_file():
+            continue
+        described = _described(path)
+        if described is None:
+            bare.append(str(path.relative_to(root)))
+            seen.add(path)
+            continue
+        first, record = described
+        if first in seen:
+            continue
+        seen |= {first, path}
+        for fault in faults(first, record, root):
+            remedy = "`entropy-valley audit` lists what to make again; remove what was edited or copied, and run again."
+            raise InputError(path, fault.text, remedy)
+        if record.rule not in REPORTS:
+            codes.setdefault(record.rule, Counter()).update(record.facts.get("codes", ()))
+            folder = first.parent.relative_to(root)
+            contents |= {(folder / name).as_posix(): written["digest"] for name, written in record.outputs.items()}
+            queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
+    return Ancestry(codes, bare, contents)
+
+
+def code() -> dict[str, str]:
+    """The digest of each file of the package."""
+    package = Path(__file__).parent
+    paths = (path for path in sorted(package.rglob("*")) if path.suffix in CODE)
+    return {str(path.relative_to(package)): files.file_digest(path) for path in paths}
+
+
+@functools.cache
+def code_digest() -> str:
+    """That of the code that makes numbers: an edit of a table's layout makes no other version of it."""
+    return files.digest({name: digest for name, digest in code().items() if name.split("/")[0] in COMPUTING})
+
+
+@contextlib.contextmanager
+def made(
+    rule: str,
+    params: Any,
+    inputs: Iterable[str | Path],
+    outputs: Sequence[str | Path],
+    *,
+    digests: Mapping[str | Path, str | None] | None = None,
+    whole_folder: bool = False,
+) -> Iterator[Record]:
+    """Keep the record of what the block makes, beside the first of the ``outputs``.
+
+    Raises InputError if one of the ``inputs`` is missing. ``digests`` has those of others by path, such as that of
+    a checkpoint's folder. The block may add inputs and facts to the record that it gets. The fact ``codes`` has the
+    digest of this code, and of any that has computed stored values; ``machine`` is :func:`.machine.description`. With
+    ``whole_folder`` every file in the folder of the first output is an output.
+
+    The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
+    some are new already, nobody reads these before the job is repeated.
+    """
+    read = {str(path): digest for path, digest in (digests or {}).items() if digest}
+    for path in inputs:
+        if not Path(path).is_file():
+            raise files.not_there(path)
+        read[str(path)] = files.kept_digest(path)
+    facts = {"codes": [code_digest()], "machine": machine.description()}
+    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)
+    yield record
+    written = list(map(Path, outputs))
+    if whole_folder:  # without hidden files, which killed writers leave
+        paths = (path for path in sorted(place.parent.rglob("*")) if path.is_file() and path.name[0] != ".")
+        written = [path for path in paths if not path.name.endswith((ENDING, CARD))]
+    for path in written:
+        record.outputs[str(path.relative_to(place.parent))] = {"digest": files.file_digest(path)}
+    record.write(place)
+
+
+# --- In which keys the params of two jobs, or two configs, differ.
+
+LONGEST = 60  # characters of a value in print
+SHARED = 12  # of them, before the first that differs
+
+
+class Absent:
+    """The value of a key that one side does not have."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = Absent()
+
+
+class Difference(NamedTuple):
+    """A key by its path, such as ``length_methods.ev.ratios``, and its value on either side, or ABSENT."""
+
+    key: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
+        texts = [repr(one) if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
+        start = 0
+        if max(map(len, texts)) > LONGEST:
+            differ = (at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
+            start = max(0, next(differ, 0) - SHARED)
+        parts = [text[start:] for text in texts]
+        cut = [part if len(part) <= LONGEST else f"{part[:LONGEST]}…" for part in parts]
+        return f"{self.key}: {' → '.join('…' * (start > 0) + part for part in cut)}"
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
+    """Every difference of two values as JSON has them; lists are compared whole. The key of the whole is ""."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            deeper = f"{path}.{key}".lstrip(".")
+            yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), deeper)
+    elif before != after:
+        yield Difference(path, before, after)

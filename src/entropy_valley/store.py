@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from entropy_valley import files, machine
-from entropy_valley.provenance import code_digest
+from entropy_valley.results import code_digest
 
 _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
 _SUM = b',"sum":"'  # what stands before its sum

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import fake_chain
 import pytest
+from entropy_valley.stats.cells import Params
 
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import read_record, record_path
+from entropy_valley.results import read_record, record_path
 from entropy_valley.runs.audit import STALE, Audit, versions
-from entropy_valley.stats.cells import Params
 from entropy_valley.tables import notes
 
 ROOT = Path("results/demo")

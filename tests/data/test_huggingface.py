@@ -12,7 +12,7 @@ import pytest
 from fake_hub import serve
 from run_rule import run_here
 
-from entropy_valley import files, provenance
+from entropy_valley import files, results
 from entropy_valley.data import build, sources
 from entropy_valley.errors import InputError
 
@@ -90,7 +90,7 @@ def test_what_is_downloaded_is_read_without_a_hub_and_the_results_say_which_comm
     hub.gated = True
     made = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
     run_here("corpus", SPEC, {"own": [], "dataset": [out]}, made, {"folder": folder, "rows": 2100})
-    assert list(provenance.record_of(tmp_path / "train.jsonl").inputs) == [str(out)]
+    assert list(results.record_of(tmp_path / "train.jsonl").inputs) == [str(out)]
     assert files.read_jsonl(made["train"]) == build.corpus(SPEC | {"source": local})[0]
 
 

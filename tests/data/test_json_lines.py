@@ -8,7 +8,7 @@ import pytest
 from fake_hub import serve
 from run_rule import run_here
 
-from entropy_valley import files, provenance
+from entropy_valley import files, results
 from entropy_valley.data import build, dataset, sources
 from entropy_valley.errors import InputError
 
@@ -142,7 +142,7 @@ class TestFromAHub:
         assert files.read_jsonl(tmp_path / "train.jsonl") == build.corpus(spec(source))[0]
         assert files.read_jsonl(tmp_path / "test.jsonl") == build.testset(spec(source, limit=None))
         for made in ("train.jsonl", "test.jsonl"):  # the record says which commit was read
-            assert str(tmp_path / "datasets" / "set.json") in provenance.record_of(tmp_path / made).inputs
+            assert str(tmp_path / "datasets" / "set.json") in results.record_of(tmp_path / made).inputs
         with serve({NEW: RELEASED, OLD: RELEASED}) as server:
             run(server)
             assert not server.served

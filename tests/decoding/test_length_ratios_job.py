@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_rule import run_here
 
-from entropy_valley import files, provenance
+from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import length_ratios, moments
@@ -55,4 +55,4 @@ def test_the_script_measures_each_tokenizer(checkpoints, tmp_path):
         tokenizer = load_tokenizer(checkpoints / family, FAMILIES[family])
         counts = [[len(tokenizer(pair[side])["input_ids"]) for side in ("source", "target")] for pair in PAIRS]
         assert result[name] == {**moments([target / source for source, target in counts])}
-    assert provenance.record_of(out).inputs.keys() == {str(pairs), *map(str, how.values())}
+    assert results.record_of(out).inputs.keys() == {str(pairs), *map(str, how.values())}

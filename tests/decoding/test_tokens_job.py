@@ -5,7 +5,7 @@ from __future__ import annotations
 from run_rule import run_here
 
 from entropy_valley import files
-from entropy_valley.provenance import record_of
+from entropy_valley.results import record_of
 
 
 def test_tokens_of_both_sides_without_special_ones(tmp_path, checkpoints, testset, llada):

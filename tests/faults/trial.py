@@ -12,7 +12,7 @@ import children
 from chain import Chain, results
 from children import Outcome
 
-from entropy_valley.provenance import CARD, ENDING
+from entropy_valley.results import CARD, ENDING
 
 TRIALS = int(os.environ.get("ENTROPY_VALLEY_FAULT_TRIALS", "60"))
 

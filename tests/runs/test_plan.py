@@ -14,7 +14,7 @@ from job_lists import jobs_of
 from entropy_valley import files, results
 from entropy_valley.checking import checks
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.provenance import Record, record_path
+from entropy_valley.results import Record, record_path
 from entropy_valley.runs import plan
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.plan import CHECKED, FINISHED, Plan

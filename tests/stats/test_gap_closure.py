@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import math
 
-import fake_results
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.stats.cells import Params
-from entropy_valley.stats.closure import gap_closure, gap_closures, sample_std, summarise
-from entropy_valley.tables.systems import study
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.closure import aggregate, gap_closure, gap_closures, sample_std
 
 
 def test_the_share_of_each_run_then_mean_and_sample_deviation():
@@ -38,18 +37,14 @@ def test_runs_without_a_gap_are_left_out_and_counted():
     assert closure["gap_closure_runs"] == 1
 
 
-@pytest.mark.parametrize(("ahead", "counted"), [(0.05, 2), (0.001, 0), (-0.05, 0)])
-def test_a_gap_within_its_noise_is_not_available_in_any_metric(tmp_path, ahead, counted):
-    """Of all tables of means, and of studies; 0.001 is about a third of a standard error over these sentences."""
-    comet = {"oracle": 0.85 + ahead, "ratio": 0.85, "ev": 0.85}
-    params = fake_results.write(tmp_path, directions=("en-zh",), backbones={"llada-tiny": (1, 2)}, comet=comet)
-    ratio = [cell for cell in Params(params).cells if cell.method == "ratio"]
-    closures = summarise(Params(params).cells, fake_results.METRICS[:2])
-    assert set(closures["gap_closure_runs"]) == {counted}
-    assert all(math.isnan(mean) != bool(counted) for mean in closures["gap_closure_mean"])
-    runs = study(Params(params | {"columns": ["closure"], "against": ["ev", "med", 8]}))
-    runs = runs[runs["statistic"] == "run"]
-    assert set(runs["closure"].isna()) == {not counted} and len(runs) == 3 * len(ratio)
+def test_lower_scores_close_the_gap_where_lower_is_better():
+    metric = Metric("ter", "TER", 1, higher_is_better=False)
+    run = dict.fromkeys(("backbone", "direction", "testset", "order", "steps"), "x") | {"metric": "ter"}
+    scores = {"oracle": 10.0, "ev": 25.0, "ratio": 30.0}
+    rows = [{**run, "seed": seed, "method": name, "value": value} for seed in (1, 2) for name, value in scores.items()]
+    summary = aggregate(pd.DataFrame(rows), [metric], set()).set_index("method")
+    assert summary.gap_closure_mean.to_dict() == {"oracle": 1, "ev": 0.25, "ratio": 0}
+    assert summary.delta_ratio["ev"] == -5 and set(summary["runs"]) == {2}
 
 
 def test_one_run_has_no_deviation():

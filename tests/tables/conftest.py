@@ -3,17 +3,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-import fake_results
+import finished
 import pytest
-from fake_results import matched, params  # noqa: F401 - fixtures
 
 from entropy_valley.tables import latex
 
 
 @pytest.fixture
-def instruct(tmp_path):
-    """The params of six variants of an instruction-tuned backbone, two of them not trained."""
-    return fake_results.write_instruct(tmp_path)
+def run(tmp_path):
+    """A finished run, whose results a test may change."""
+    return finished.Run(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from entropy_valley.tables.config_tables import PromptsTable, trainings
 from making import made
 
-from entropy_valley import files, provenance, tables
+from entropy_valley import files, results, tables
 from entropy_valley.config import base_files, load_files
-from entropy_valley.tables.config_tables import PromptsTable, trainings
 
 
 def write_adapters(root):
@@ -21,7 +21,7 @@ def write_adapters(root):
         path = root / f"{direction}.{backbone}.json"
         training = {"betas": [0.9, 0.95], "learning_rate": rate, "epochs": None, "lora": {"rank": 8}}
         spec = {"training": training, "precision": "float32"} if rate else {}
-        with provenance.made("train", {}, [], [path]) as record:
+        with results.made("train", {}, [], [path]) as record:
             files.write_json(path, {"spec": spec, "steps": 60, "trainable_parameters": 61440})
             record.facts.update({"device": "NVIDIA H20"} if direction == "en-zh" else {})
         runs.append({"path": str(path), "backbone": backbone, "direction": direction, "seed": seed})

@@ -2,115 +2,102 @@ from __future__ import annotations
 
 import itertools
 
-import fake_orders
-import fake_results
+import finished
 import numpy as np
 import pytest
-from fake_sets import put, rows
-from making import drawn, made, one_backbone
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from entropy_valley.results import SCORES
-from entropy_valley.tables import formats, style
-from entropy_valley.tables.ar_reference import ArReference
-from entropy_valley.tables.crossbb import CrossBackboneFigure
-from entropy_valley.tables.hero import Hero
-from entropy_valley.tables.method import MethodFigure, snapshots
-from entropy_valley.tables.selector_checks import SelectorChecksFigure
-from entropy_valley.tables.valley_figure import EntropyValleyFigure
+from entropy_valley import tables
+from entropy_valley.tables import style
+from entropy_valley.tables.method import snapshots
+from entropy_valley.tables.systems import spread
 
 
-def points(axes):
-    """The lines of points, without those of error bars."""
-    return [line for line in axes.lines if not line.get_label().startswith("_")]
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory):
+    return finished.Run(tmp_path_factory.mktemp("finished"))
 
 
 def texts(axes):
     return [text.get_text() for text in axes.texts]
 
 
-def test_hero_and_the_table_give_the_same_differences(matched):
-    for cell in matched["cells"]:  # as a scorer writes it: a system's score is the mean of its sentences'
-        scores = rows(cell, SCORES)
-        put(cell, SCORES, comet22=sum(row["comet22"] for row in scores) / len(scores))
-    shown = texts(drawn(Hero, matched)[0].axes[1])
-    table, _ = made(ArReference, matched)
-    leads = [cell.text for cell in table.sections[2].groups[0].rows[0].cells[2:]]  # × 100
-    assert leads == [formats.signed(100 * float(text.replace("−", "-")), 2) for text in shown]
-
-
-def test_the_span_of_lengths_is_that_of_the_mean_over_runs_and_of_the_run_of_the_orders(tmp_path):
-    """The paper's span of lengths is that of three runs, its span of orders that of one."""
-    scores = {("oracle", "med"): 0.86, ("ratio", "med"): 0.83, ("ev", "med"): 0.85, ("oracle", "sig_first"): 0.87}
-    orders = fake_orders.write(tmp_path / "orders", {system: [score] * 5 for system, score in scores.items()})
-    params = fake_results.write(tmp_path, directions=("en-zh",)) | {"sweep": orders}
-    figure, numbers = drawn(Hero, params)
-    spans = numbers[numbers["metric"] == "length_span"].set_index("runs")["mean"]
-    means = numbers[numbers["panel"] == "A"].set_index("method")["mean"]
-    assert spans.to_dict() == pytest.approx({3: means["oracle"] - means["ratio"], 1: 0.03})
-    names = [label.get_text() for label in figure.axes[1].get_xticklabels()]
-    assert names == ["Length\n3 runs", "Length\nseed 1", "Order\nseed 1"]
-    single = fake_results.write(tmp_path / "single", backbones={"llada-tiny": (1,)}, directions=("en-zh",))
-    assert len(drawn(Hero, single | {"sweep": orders})[0].axes[1].get_xticks()) == 2
+@pytest.mark.parametrize("key", [key for key in tables.REPORTS if key.startswith("figures/")])
+def test_a_figure_fits_on_a_page_with_letters_of_seven_points(unchanged, key):
+    name = next(name for name, report in tables.configured(unchanged.experiment).items() if report.key == key)
+    figure = unchanged.figure(name)
+    assert figure.get_size_inches()[0] < style.PAGE + 0.001
+    figure.draw_without_rendering()
+    printed = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    assert printed and min(text.get_fontsize() for text in printed) >= 7
 
 
 def test_a_single_run_has_no_error_bar(tmp_path):
-    params = fake_results.write(tmp_path, backbones={"llada-tiny": (1, 2)}, autoregressive={"llama3-tiny": (1,)})
-    first, second = drawn(Hero, params)[0].axes
-    assert (len(first.containers), len(second.containers)) == (3, 0)
-    assert {type(handle).__name__ for handle in first.get_legend().legend_handles[:3]} == {"Line2D"}
+    figure = finished.Run(tmp_path, matrix={"seeds": [1]}).figure("figures/hero")
+    assert not [bars for axes in figure.axes for bars in axes.containers]
 
 
-def test_no_text_lies_over_a_point(matched):
-    figure, _ = drawn(Hero, matched)
+def test_no_text_lies_over_a_point(unchanged):
+    figure = unchanged.figure("figures/hero")
     figure.draw_without_rendering()
     for axes in figure.axes:
+        lines = [line for line in axes.lines if not line.get_label().startswith("_")]  # not those of error bars
         for text in axes.texts:
             box, names = text.get_window_extent(), axes.get_legend().get_window_extent()
             assert not box.overlaps(names)
-            for line in points(axes):
+            for line in lines:
                 centres = axes.transData.transform(line.get_xydata())
                 reach = line.get_markersize() / 2 * figure.dpi / 72
                 clear = (centres < np.array(box.min) - reach) | (centres > np.array(box.max) + reach)
                 assert clear.any(axis=1).all()
 
 
-def test_crossbb_says_where_there_is_no_gap(params):
-    for cell in params["cells"]:
-        if (cell["backbone"], cell["direction"], cell["method"]) == ("dream-tiny", "en-de", "oracle"):
-            put(cell, SCORES, comet22=0.1)
-    (axes,) = drawn(CrossBackboneFigure, params)[0].axes
-    assert texts(axes).count("n/a") == 1
-    assert len(texts(axes)) == 6
+def test_crossbb_says_where_there_is_no_gap(run):
+    for cell in run.cells("figures/crossbb"):
+        if (cell.run.direction, cell.method) == ("zh-en", "oracle"):
+            run.score(cell, 0.1)
+    (axes,) = run.figure("figures/crossbb").axes
+    assert texts(axes).count("n/a") >= 2 and len(texts(axes)) == 4
 
 
-@pytest.mark.parametrize("directions", [("en-zh",), ("en-zh", "zh-en", "en-de")])
-@pytest.mark.parametrize("kind", [EntropyValleyFigure, SelectorChecksFigure])
-def test_names_around_valleys_are_whole_and_apart(tmp_path, kind, directions):
-    params = fake_results.write_selector_checks(tmp_path)
-    params["cells"] = [cell for cell in params["cells"] if cell["direction"] in directions]
-    figure, _ = drawn(kind, params)
+@pytest.mark.parametrize("name", ["figures/entropy_valley", "figures/selector_checks"])
+def test_names_around_valleys_are_whole_and_apart(unchanged, name):
+    figure = unchanged.figure(name)
     figure.draw_without_rendering()
     names = [text for axes in figure.axes for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
-    around = [name for name in names if name.get_text()] + figure.texts + figure.legends
+    around = [one for one in names if one.get_text()] + figure.texts + figure.legends
     boxes = [one.get_window_extent() for one in (*around, *figure.axes)]
     for box in boxes:
         assert (np.array(box.min) >= 0).all() and (np.array(box.max) <= figure.bbox.size + 1).all()
     assert not any(Bbox.intersection(*pair) for pair in itertools.combinations(boxes, 2))
 
 
-def test_files_are_the_same_each_time(params, tmp_path):
-    for name in "ab":
-        figure, _ = drawn(Hero, one_backbone(params))
-        style.save(figure, pdf=tmp_path / f"{name}.pdf", png=tmp_path / f"{name}.png")
-    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-    assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
+def test_names_of_systems_stand_in_the_order_of_the_scores_and_apart(unchanged):
+    figure, plotted = unchanged.figure("figures/lengths"), unchanged.numbers("figures/lengths")
+    rows, axes = plotted.sort_values("mean"), figure.axes[0]
+    assert len(axes.texts) == len(rows) and texts(axes)[list(rows.method).index("ev")] == "EV"
+    figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line to the point
+    assert all(above.y0 > below.y1 for below, above in itertools.pairwise(boxes))
 
 
-def test_the_method_of_one_candidate_chooses_it():
-    params = {"ratios": [0.8], "steps": 8, "schedule": "llada"}
-    assert drawn(MethodFigure, params)[1]["chosen"].tolist() == [True]
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),
+        ([0.1, 0.1, 0.15], [0.1, 0.2, 0.3]),
+        ([0.9, 0.95, 1.0], [0.8, 0.9, 1.0]),
+    ],
+)
+def test_spread(wanted, expected):
+    assert np.allclose(spread(wanted, 0.1), expected)
+
+
+def test_files_are_the_same_each_time(unchanged):
+    first = {ending: path.read_bytes() for ending, path in unchanged.make("figures/hero").items()}
+    assert {ending: path.read_bytes() for ending, path in unchanged.make("figures/hero").items()} == first
+    assert b"CreationDate" not in first["pdf"]
 
 
 def test_the_method_is_denoised_by_the_schedule_that_runs():

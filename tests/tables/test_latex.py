@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 
+import finished
 import pytest
+from entropy_valley.tables.latex import to_latex
 from hypothesis import example, given
 from hypothesis import strategies as st
-from making import made
 from test_hostile_reports import MARKUP
-from test_reporting_scripts import MADE_UP
 
 from entropy_valley import tables
 from entropy_valley.tables import latex
-from entropy_valley.tables.latex import to_latex
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection, to_markdown
 
-KEYS = [key for key, kind in tables.REPORTS.items() if "float.tex" in kind.endings]
 NASTY = (
     r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж β₁ ⌈Ω⌉ ≠∞∈←↔√"""
 )
@@ -55,33 +53,35 @@ def test_no_special_character_is_left_bare(text):
     assert not re.search(r"[\\{}$&#%_^|<>*[\x00-\x1f\x7f]", bare)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def every_table(tmp_path_factory):
-    """Each table of made-up results, and whether it has scored cells."""
-    params = {key: MADE_UP[key](tmp_path_factory.mktemp("made_up")) for key in KEYS}
-    return {key: (made(tables.find(key), params[key])[0], bool(params[key].get("cells"))) for key in KEYS}
+    """Each table of the finished run, by its report."""
+    run = finished.Run(tmp_path_factory.mktemp("finished"))
+    reports = tables.configured(run.experiment)
+    return {report: run.table(name) for name, report in reports.items() if "float.tex" in report.endings}
 
 
 def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
     body = "\\clearpage\n".join(
         part
-        for key, (table, _) in every_table.items()
-        for part in (rf"\typeout{{table {key}}}", to_latex(table), to_latex(table, NASTY, "tab:a_b"))
+        for report, table in every_table.items()
+        for part in (rf"\typeout{{table {report.key}}}", to_latex(table), to_latex(table, NASTY, "tab:a_b"))
     )
     log = pdflatex(body)
     assert not re.search(r"Overfull.*|Float too large.*", log)
 
 
 def test_every_table_names_the_number_of_its_sentences(every_table):
-    for key, (table, is_scored) in every_table.items():
+    for report, table in every_table.items():
         named = [note.text for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note.text)]
-        assert len(named) == is_scored, key
+        assert len(named) == report.scored, report.key
 
 
 def test_the_fonts_have_every_character_and_scores_have_one_scale(every_table):
-    for key, (table, _) in every_table.items():
-        assert r"\texttt{U+" not in to_latex(table, tables.find(key).caption, "tab:it"), key
-        assert bool(re.search("× ?100", to_markdown(table))) == (key == "tables/ar_reference"), key  # as in the paper
+    for report, table in every_table.items():
+        assert r"\texttt{U+" not in to_latex(table, report.caption, "tab:it"), report.key
+        of_paper = report.key == "tables/ar_reference"  # as in the paper
+        assert bool(re.search("× ?100", to_markdown(table))) == of_paper, report.key
 
 
 def test_every_feature_of_a_table_compiles(pdflatex):

@@ -20,8 +20,7 @@ from run_rule import run_here
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import record_of
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS, record_of
 from entropy_valley.stats import our_numbers, paper_numbers
 from entropy_valley.tables import render, style
 from entropy_valley.tables.base import TableReport

@@ -12,8 +12,7 @@ from run_rule import run_here
 
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import record_of
-from entropy_valley.results import SCORES
+from entropy_valley.results import SCORES, record_of
 from entropy_valley.tables import pages
 
 PAIRS = [("Take 5, Anna.", "拿五个。"), ("</script>{{ title }}#NAME#", "")]

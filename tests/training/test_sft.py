@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import get_cosine_schedule_with_warmup
 
-from entropy_valley import files, machine, provenance
+from entropy_valley import files, machine, results
 from entropy_valley.errors import InputError
 from entropy_valley.training import adapter, deepspeed, lora, sft
 from entropy_valley.training.loss import Passes, cross_entropies
@@ -177,7 +177,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     facts = files.read_json(out)
     assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)
     assert facts["float32_products"] == "float32"
-    assert re.fullmatch(r"cpu, \d+ threads", provenance.record_of(out).facts["device"])
+    assert re.fullmatch(r"cpu, \d+ threads", results.record_of(out).facts["device"])
     # Of another number of processes it is as good; Snakemake has removed its output, and nothing is trained.
     written = out.read_bytes()
     out.unlink()
@@ -185,7 +185,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
         patch.setattr(sft, "finetune", lambda job: pytest.fail("it was trained again"))
         run_here("train", job | {"made_from": {"corpus": "another"}}, {"corpus": corpus}, out, two | RUN)
     assert out.read_bytes() == written
-    assert provenance.record_of(out).params["made_from"] == {"corpus": "another"}
+    assert results.record_of(out).params["made_from"] == {"corpus": "another"}
     with Reduced() as reduced:
         alone = finetune(job, micro_tokens=1)
     assert reduced.dtypes == {torch.float32}

@@ -48,7 +48,7 @@ RUN = {
     "comet": ("scoring", "demo"),  # and the demo's pre-training
     "workflow": (
         *("stats", "human_evaluation", "tables", "config", "data", "demo"),
-        *("hub.py", "files.py", "provenance.py"),
+        *("hub.py", "files.py", "results.py"),
     ),
 }
 SCRIPTS: dict[str, set[str]] = {}

@@ -13,7 +13,7 @@ from workspace import by_rule
 
 import snakemake_logger_plugin_entropy_valley as plugin
 from entropy_valley.config import base_files, load_files, params
-from entropy_valley.provenance import Record
+from entropy_valley.results import Record
 from entropy_valley.stats.job_costs import finished_seconds
 
 ROW = re.compile(r"^(\w+) +(\d+)(?=  |$)", re.MULTILINE)

@@ -20,8 +20,7 @@ from entropy_valley import cli, files, results, verification
 from entropy_valley.config import base_files, load_files
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import ENDING
-from entropy_valley.results import System
+from entropy_valley.results import ENDING, System
 from entropy_valley.verification import again
 
 pytestmark = pytest.mark.slow

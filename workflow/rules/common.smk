@@ -28,7 +28,7 @@ CHECK = (
 # The folder of a run, and that of one of its sets of cells.
 RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
 SET = f"{RUN}/{{set}}"
-READY = {path: made for path, made in REPORTS.items() if made.ready(EXPERIMENT)}  # those that wait for nobody
+READY = {path: made for path, made in REPORTS.items() if made.ready}  # those that wait for nobody
 
 
 def one_of(names):
@@ -247,13 +247,3 @@ def in_report(path, kind, shown="page"):
         subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
         labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
     )
-
-
-def made_as(kind):
-    """Which class makes it, its caption, and where the results are."""
-
-    def how(wildcards, output):
-        made = REPORTS[f"{kind}/{next(iter(wildcards))}"]
-        return dict(report=made.key, caption=made.described(EXPERIMENT), root=R, here=root_of(output))
-
-    return how

@@ -29,7 +29,6 @@ rule human_pack:
         "../../envs/workflow.yaml"
     params:
         spec=spec_of("human_pack"),
-        how=lambda w, output: dict(root=R, here=root_of(output)),
     script:
         "../scripts/human_pack.py"
 

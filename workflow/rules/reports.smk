@@ -1,16 +1,24 @@
 # Tables and figures: what each is made of and how, its class says (src/entropy_valley/tables). They take seconds, so on a
-# cluster they run where Snakemake runs.
+# cluster they run where Snakemake runs. They share one coarse spec: a change of the config makes all of them again.
 
 
-def inputs_of(kind):
-    """The files that a table or figure reads."""
-    return lambda wildcards: REPORTS[f"{kind}/{next(iter(wildcards))}"].inputs(EXPERIMENT)
+def captioned(folder):
+    """The caption of a table or figure, for Snakemake's report."""
+    return lambda wildcards, output: dict(caption=REPORTS[f"{folder}/{next(iter(wildcards))}"].text)
+
+
+def page_inputs(wildcards):
+    """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
+    try:
+        return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
 
 
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
-        inputs_of("tables"),
+        lambda w: REPORTS[f"tables/{w.table}"].inputs(),
     output:
         f"{R}/tables/{{table}}.tex",
         f"{R}/tables/{{table}}.float.tex",
@@ -25,8 +33,8 @@ rule table:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("table"),
-        how=made_as("tables"),
+        spec=tables.spec(EXPERIMENT),
+        how=captioned("tables"),
     script:
         "../scripts/report.py"
 
@@ -34,7 +42,7 @@ rule table:
 rule comparison:
     """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
     input:
-        inputs_of("tables"),
+        lambda w: REPORTS[f"tables/{w.comparison}"].inputs(),
     output:
         in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         f"{R}/tables/{{comparison}}.md",
@@ -47,8 +55,8 @@ rule comparison:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("comparison"),
-        how=made_as("tables"),
+        spec=tables.spec(EXPERIMENT),
+        how=captioned("tables"),
     script:
         "../scripts/report.py"
 
@@ -56,7 +64,7 @@ rule comparison:
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:
-        inputs_of("figures"),
+        lambda w: REPORTS[f"figures/{w.figure}"].inputs(),
     output:
         f"{R}/figures/{{figure}}.pdf",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
@@ -69,8 +77,8 @@ rule figure:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("figure"),
-        how=made_as("figures"),
+        spec=tables.spec(EXPERIMENT),
+        how=captioned("figures"),
     script:
         "../scripts/report.py"
 
@@ -81,7 +89,7 @@ PAGE = f"{R}/pages/{{direction}}.{{testset}}.html"
 rule page:
     """Every sentence of a test set with the outputs of all methods, as a page for a browser."""
     input:
-        lambda w: pages.inputs(EXPERIMENT, (w.direction, w.testset)),
+        page_inputs,
     output:
         PAGE,
     log:
@@ -90,8 +98,7 @@ rule page:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("page"),
-        how=lambda w, output: dict(root=R, here=root_of(output)),
+        spec=tables.spec(EXPERIMENT),
     script:
         "../scripts/report.py"
 
@@ -117,7 +124,7 @@ rule document:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("document"),
+        spec=tables.spec(EXPERIMENT),
     script:
         "../scripts/report.py"
 
@@ -140,6 +147,6 @@ rule pdf:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("pdf"),
+        spec=tables.spec(EXPERIMENT),
     script:
         "../scripts/report.py"

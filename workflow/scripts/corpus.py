@@ -9,14 +9,14 @@ with job_of(snakemake) as job:  # noqa: F821
     import shutil
     import sys
 
-    from entropy_valley import files, provenance
+    from entropy_valley import files, results
     from entropy_valley.data import build
     from entropy_valley.data.build import overlap
     from entropy_valley.demo.source import SOURCES
 
     def write_corpus(how, out):
         inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
-        with provenance.made("corpus", job.params, inputs, out) as record:
+        with results.made("corpus", job.params, inputs, out) as record:
             train, dev, report, facts = build.corpus(job.spec, SOURCES, how["folder"], how["rows"])
             record.facts.update(facts)
             files.write_jsonl(out.train, train)
@@ -25,16 +25,16 @@ with job_of(snakemake) as job:  # noqa: F821
 
     def write_testset(how, out):
         inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
-        with provenance.made("testset", job.params, inputs, [out]) as record:
+        with results.made("testset", job.params, inputs, [out]) as record:
             files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
             record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))
 
     def copy(read, out):
-        with provenance.made("dev_as_testset", job.params, [read], [out]):
+        with results.made("dev_as_testset", job.params, [read], [out]):
             shutil.copyfile(read, out)
 
     def write_overlap(read, out):
-        with provenance.made("overlap", job.params, read, [out]):
+        with results.made("overlap", job.params, read, [out]):
             test, *train = (files.read_jsonl(path, ("source", "target")) for path in read)
             counts = overlap(test, *train)
             files.write_json(out, counts)

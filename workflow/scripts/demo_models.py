@@ -8,12 +8,12 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
-    from entropy_valley import files, provenance
+    from entropy_valley import files, results
     from entropy_valley.training import processes
 
     (out,) = map(Path, job.output)
     rule, how = snakemake.rule, job.how  # noqa: F821
-    record = provenance.made(rule, job.params, job.input, [out], whole_folder=True)
+    record = results.made(rule, job.params, job.input, [out], whole_folder=True)
     with files.locked(out.parent), record:  # of two runs one works, and the other finds its work
         if rule == "pretrain":
             from entropy_valley.demo import pretraining

@@ -8,7 +8,7 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
-    from entropy_valley import files, provenance
+    from entropy_valley import files, results
 
     (out,), how, rule, known = job.output, job.how, snakemake.rule, {}  # noqa: F821
     folder = Path(how["folder"])
@@ -25,5 +25,5 @@ with job_of(snakemake) as job:  # noqa: F821
         from entropy_valley.data import dataset
 
         facts = dataset.fetched(dataset.HubFiles(**job.spec), folder, how["confirm"])
-    with provenance.made(rule, job.params, [], [out], digests=known):
+    with results.made(rule, job.params, [], [out], digests=known):
         files.write_json(out, facts)

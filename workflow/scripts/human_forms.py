@@ -5,7 +5,7 @@ Rules: human_forms, human_simulated.
 
 from pathlib import Path
 
-from entropy_valley import provenance
+from entropy_valley import results
 from entropy_valley.demo import annotators
 from entropy_valley.human_evaluation import forms, page
 from entropy_valley.human_evaluation.pack import Pack
@@ -14,7 +14,7 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     pack, annotator = Pack.read(job.input[0]), snakemake.wildcards.annotator  # noqa: F821
     if snakemake.rule == "human_simulated":  # noqa: F821
-        with provenance.made("human_simulated", job.params, job.input, job.output):
+        with results.made("human_simulated", job.params, job.input, job.output):
             filled = annotators.ratings(pack, annotator, job.spec["seed"])
             forms.write_csv(Path(job.output[0]), pack, filled)
     else:  # people get these files: there is no record beside them

@@ -6,17 +6,20 @@ Rules: table, comparison, figure, page, document, pdf.
 from pathlib import Path
 
 from entropy_valley import tables
+from entropy_valley.config import load_merged
 from entropy_valley.runs.job import job_of
 from entropy_valley.tables import document, pages
 
 with job_of(snakemake) as job:  # noqa: F821
-    rule = snakemake.rule  # noqa: F821
-    if rule == "page":
-        pages.make_sentences(job.params, job.how, job.output[0])
-    elif rule == "document":
-        items = [document.Item(*item) for item in job.spec["items"]]
-        document.write(items, job.spec["about"], Path(job.output[0]))
-    elif rule == "pdf":
+    experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
+    rule, wildcards = snakemake.rule, snakemake.wildcards  # noqa: F821
+    if rule.endswith("page"):
+        pages.write(experiment, (wildcards.direction, wildcards.testset), job.output[0], job.input)
+    elif rule.endswith("document"):
+        document.write(experiment, tables.configured(experiment), Path(job.output[0]))
+    elif rule.endswith("pdf"):
         document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:
-        tables.write(job.params, job.how, job.output)
+        folder, file = Path(job.output[0]).parts[-2:]
+        report = tables.configured(experiment)[f"{folder}/{file.partition('.')[0]}"]
+        tables.write(report, job.output, job.input)

@@ -9,7 +9,7 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
-    from entropy_valley import files, provenance
+    from entropy_valley import files, results
     from entropy_valley.decoding.inputs import read_tokenizer
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
@@ -19,7 +19,7 @@ with job_of(snakemake) as job:  # noqa: F821
     (out,), folders = job.output, {name: Path(folder) for name, folder in job.how.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}
     if snakemake.rule == "length_ratios":  # noqa: F821
-        with provenance.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):
+        with results.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):
             pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
             ratios = {}
             for name, family in job.spec["tokenizers"].items():
@@ -28,7 +28,7 @@ with job_of(snakemake) as job:  # noqa: F821
             files.write_json(out, ratios)
     else:
         testset = job.input.testset
-        with provenance.made("tokens", job.params, [testset], [out], digests=known):
+        with results.made("tokens", job.params, [testset], [out], digests=known):
             tokenizer = read_tokenizer(folders["backbone"], find_family(job.spec["family"]))
             tokens = Prompt(PLACE, tokenizer).tokens
             rows = [

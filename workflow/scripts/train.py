@@ -8,7 +8,7 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
-    from entropy_valley import files, provenance
+    from entropy_valley import files, results
     from entropy_valley.model.adapters import write_card
     from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
     from entropy_valley.training import adapter, sft
@@ -19,7 +19,7 @@ with job_of(snakemake) as job:  # noqa: F821
     if rule == "adopt_adapter":
         folder = how["folder"] and Path(how["folder"])
         adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, how["confirm"])
-        with provenance.made(rule, job.params, job.input, [out], digests=known, whole_folder=True):
+        with results.made(rule, job.params, job.input, [out], digests=known, whole_folder=True):
             adapter.adopt(adopted)
     else:
         how.pop("check", None)
@@ -28,7 +28,7 @@ with job_of(snakemake) as job:  # noqa: F821
         corpus = Path(job.input.corpus)
         trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **how)
         inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
-        with provenance.made(rule, job.params, inputs, [out], digests=known, whole_folder=True) as record:
+        with results.made(rule, job.params, inputs, [out], digests=known, whole_folder=True) as record:
             sft.run(trained, job.threads)
             if (run := logs / "run.json").is_file():
                 record.facts["device"] = files.read_json(run)["device"]

@@ -10,7 +10,7 @@ from entropy_valley import tables
 from entropy_valley.config import Experiment, base_files, load_files
 from entropy_valley.config.load import INSTALLED, merge
 from entropy_valley.errors import InputError, listed
-from entropy_valley.provenance import differences
+from entropy_valley.results import differences
 
 HELP = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 KEYS = 30  # most keys of a config that are listed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self, TypeVar
 from weakref import finalize
 
@@ -83,6 +84,27 @@ class Cell:
     def system(self) -> str:
         """How the run is decoded, as its path says it."""
         return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
+
+    @cached_property
+    def backbone(self) -> str:
+        return self.run.backbone
+
+    @cached_property
+    def direction(self) -> str:
+        return self.run.direction
+
+    @cached_property
+    def seed(self) -> int:
+        return self.run.seed
+
+    @cached_property
+    def pool(self) -> str:
+        return self.run.pool
+
+    @cached_property
+    def autoregressive(self) -> bool:
+        """Whether it is written from left to right, not denoised."""
+        return not self.order
 
     @property
     def name(self) -> str:

@@ -36,7 +36,6 @@ from entropy_valley.config.paths import (
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
 from entropy_valley.demo import shipped
 from entropy_valley.files import canonical, text_digest
-from entropy_valley.files import digest as files_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.training.settings import Lora, Loss
@@ -593,31 +592,6 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
     return sorted(str(path) for path in files if path.suffix.lower() in (".csv", ".xlsx"))
 
 
-# --- Tables, figures and pages.
-
-REPORTS = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
-# Keys of the config that change no number and no word of them.
-_UNSHOWN = dict.fromkeys(("results", "models", "device", "confirm", "check", "max_runtime", "store"), True) | {
-    "training": _EXECUTION,
-    "decoding": {"shards"},
-    "latency": {"minutes"},
-    "backbones": {"__all__": {"folder"}},
-}
-
-
-def report(experiment: Experiment) -> str:
-    """For every table, figure and page: one digest of all that may change any of them. A table takes a second, so one
-    that is made again for nothing costs nothing."""
-
-    def compute() -> str:
-        config = experiment.model_dump(mode="json", exclude=_UNSHOWN, warnings=False)
-        versions = {name: value for name, value in vars(revisions).items() if name.isupper()}
-        scored = [scores(experiment, one) for one in sets_of(experiment).all]  # with the code of the user's own classes
-        return _slice(revision=revisions.REPORTING, digest=files_digest([config, versions, scored]))
-
-    return remembered(experiment, "report", compute)
-
-
 # --- By rule and wildcards, as the rules of the workflow and the audit ask for them.
 
 Wildcards = Mapping[str, str]
@@ -679,5 +653,4 @@ SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
     "human_forms": _human,
     "human_simulated": lambda config, w: _of_pack(config, w["direction"], seed=config.human_evaluation.seed),
     "human_ratings": lambda config, w: _of_pack(config, w["direction"], annotators=config.human_evaluation.annotators),
-    **dict.fromkeys(REPORTS, lambda config, w: report(config)),
 }

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley import files, provenance
+from entropy_valley import files, results
 from entropy_valley.decoding.inputs import Identity, Inputs, Texts, read_identity
 from entropy_valley.decoding.orders import reveals_masks
 from entropy_valley.decoding.requests import Ledger, Memo, Probe, Reading, Runner, gains
@@ -28,7 +28,7 @@ from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.progress import progress
-from entropy_valley.provenance import Record
+from entropy_valley.results import Record
 from entropy_valley.store import Store
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class ModelJob:
             folders[self.how.adapter] = self.identity.adapter_digest
             described.append(self.how.adapter / FACTS)
         inputs = [*read, *filter(Path.is_file, described)]
-        with provenance.made(rule, params, inputs, written, digests=folders) as record:
+        with results.made(rule, params, inputs, written, digests=folders) as record:
             yield record
             record.facts["codes"] = sorted({*record.facts["codes"], *self.store.codes})
 

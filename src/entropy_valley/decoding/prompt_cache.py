@@ -104,13 +104,3 @@ class CachePolicy:
 
 
 NO_CACHE = CachePolicy()
-
-
-def footnote(decoder: str) -> str | None:
-    """What a decoder of that name in a signature approximates; None for an exact one."""
-    for part in decoder.split("|"):
-        if part.startswith(PART):
-            every = part.removeprefix(PART).strip()
-            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
-            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
-    return None

@@ -30,8 +30,7 @@ from entropy_valley.lengths import find_method
 from entropy_valley.lengths.select import reassigned_rows, to_choose
 from entropy_valley.lengths.training_pairs import PAIRS, Fits
 from entropy_valley.model.prompt import PREFIX
-from entropy_valley.provenance import differences, read_record, record_path
-from entropy_valley.results import REMEDY, System
+from entropy_valley.results import REMEDY, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:

@@ -13,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.results import TRANSLATIONS
+from entropy_valley.scoring.metrics import Metric
 from entropy_valley.scoring.sets import read_outputs
-from entropy_valley.stats.cells import Params
-from entropy_valley.stats.closure import sentences
+
+if TYPE_CHECKING:
+    from entropy_valley.config.matrix import Cell
+    from entropy_valley.config.schema import HumanEvaluation
+    from entropy_valley.tables.reader import Results
 
 BUCKETS = ("first_best", "second_best", "tied", "random")
 SYSTEMS = ("first", "second")
@@ -82,23 +87,27 @@ class Unblinded:
 
 
 def write_pack(
-    params: Mapping[str, Any], how: Mapping[str, Any], testset: str, pack_file: str, mapping_file: str
+    results: Results,
+    cells: Sequence[Cell],
+    metric: Metric,
+    settings: HumanEvaluation,
+    pack_file: str,
+    mapping_file: str,
 ) -> Pack:
     """Choose the sentences of a pack; write it, and in a mapping which system is which.
 
-    ``params`` are those of the rule, ``testset`` is the file of the test set. ``how`` says where the results are:
-    ``root`` as the params have it, ``here`` for this process.
+    ``cells`` are those of the first and the second system, ``metric`` is the one by which sentences are chosen.
     """
-    parsed = Params.of(params, how)
+    testset = results.testset_path(cells[0])
     first, second = (
-        read_outputs(testset, cell.translations(), cell.within(cell.translations_file)) for cell in parsed.cells
+        read_outputs(testset, results.translations(cell), results.place(cell, TRANSLATIONS)) for cell in cells
     )
-    differences = sentences(parsed.cells[0], parsed.metric) - sentences(parsed.cells[1], parsed.metric)
+    differences = results.sentences(cells[0], metric) - results.sentences(cells[1], metric)
     columns = (first.ids, first.sources, first.references, first.hypotheses, second.hypotheses)
     rows = [PackSentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]
-    pack, behind = make(rows, parsed.cells[0].direction, params["sentences"], params["pack_seed"])
+    pack, behind = make(rows, cells[0].direction, settings.sentences.model_dump(), settings.seed)
     pack.write(pack_file)
-    write_mapping(mapping_file, pack, parsed.metric.name, behind)
+    write_mapping(mapping_file, pack, metric.name, behind)
     return pack
 
 

@@ -21,7 +21,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.families.base import Family
 from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, Attention, attention_of
-from entropy_valley.provenance import CARD
+from entropy_valley.results import CARD
 from entropy_valley.settings import Direction, Foreign, read_object
 
 if TYPE_CHECKING:

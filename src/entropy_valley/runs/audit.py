@@ -22,19 +22,20 @@ from entropy_valley.config.matrix import Cell, CellSet, remembered, sets_of
 from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
-from entropy_valley.provenance import (
+from entropy_valley.results import (
     ABSENT,
     REPORTS,
     Ancestry,
     Difference,
     Record,
+    System,
     differences,
     faults,
     read_record,
     record_path,
+    system_of,
 )
-from entropy_valley.results import System, system_of
-from entropy_valley.runs.jobs import Job, Jobs
+from entropy_valley.runs.jobs import SHOWING, Job, Jobs
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 COPIES = ("human_forms", "document", "pdf")  # rules that leave no record
@@ -167,7 +168,7 @@ class Audit:
         other_cells = any(change.key == "cells" for change in changes)
         for change in changes:  # what further cells need is told by the cells themselves
             follows = other_cells and ABSENT in (change.before, change.after)
-            yield Reason(job, STALE, _text(change), change.key, follows=follows)
+            yield Reason(job, STALE, _text(job, change), change.key, follows=follows)
         # What is only in one of the two follows from params of its own.
         ancestry = [{"made_from": side.get("made_from", {})} for side in (record.params, current)]
         remade, by_digest = set(), {params.digest(read.spec): read for read in inputs}
@@ -223,7 +224,7 @@ def against(before: Jobs, after: Jobs) -> list[CellState]:
                 wildcards = {**job.wildcards, "set": homes[cell].name} if "set" in job.wildcards else job.wildcards
                 old = named.get((job.rule, dataclasses.replace(job, wildcards=wildcards).name))
                 reasons += (
-                    Reason(job, STALE, _text(change), change.key)
+                    Reason(job, STALE, _text(job, change), change.key)
                     for change in changes(old, job)
                     if concerns(after.experiment, change.key, cell)
                 )
@@ -278,14 +279,14 @@ def _own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Di
     return [one for one in differences(before, after) if one.key.partition(".")[0] != "made_from"]
 
 
-def _text(change: Difference) -> str:
+def _text(job: Job, change: Difference) -> str:
     """A change in words: of lists of cells, how many there are more and fewer; of what only one side has, its name."""
     sides = (change.before, change.after)
     if change.key == "cells" and all(isinstance(one, list) for one in sides):
         old, new = ({*map(canonical, one)} for one in sides)
         return f"cells: {len(new - old)} more, {len(old - new)} fewer"
-    if change.key == "digest":  # of tables, see params.report
-        return "another config, or results of other params"
+    if job.rule in SHOWING:  # of sections of the config, their spec has digests
+        return f"{change.key} changed"
     if ABSENT in sides:
         return f"{change.key} {'added' if change.before is ABSENT else 'removed'}"
     return str(change)

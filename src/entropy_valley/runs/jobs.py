@@ -30,7 +30,9 @@ from entropy_valley.stats.job_costs import finished_seconds
 
 VARIABLE = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file into which a dry run writes its jobs
 # Of a job as Snakemake tells it, what is kept.
+SHOWING = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
 FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "threads", "resources", "reason")
+RULES = (*params.SPECS, *SHOWING)
 RESOURCES = ("gpu", "runtime", "mem_mb")
 
 
@@ -54,7 +56,7 @@ class Job:
     @classmethod
     def of(cls, experiment: Experiment, told: Mapping[str, Any]) -> Job:
         """A job from the :data:`FIELDS` that a dry run tells of it."""
-        names = (name for name in params.SPECS if f"_{told['rule_name']}".endswith(f"_{name}"))
+        names = (name for name in RULES if f"_{told['rule_name']}".endswith(f"_{name}"))
         return cls(
             experiment,
             max(names, key=len, default=told["rule_name"]),
@@ -70,18 +72,23 @@ class Job:
     @functools.cached_property
     def spec(self) -> str:
         """What Snakemake compares; "" for a rule that is not ours."""
-        return params.SPECS[self.rule](self.experiment, self.wildcards) if self.rule in params.SPECS else ""
+        return spec_of(self.experiment, self.rule, self.wildcards) if self.rule in RULES else ""
 
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Those of its set, or the one that it times."""
-        return params.cells_of(self.experiment, self.rule, self.wildcards) if self.rule in params.SPECS else ()
+        return params.cells_of(self.experiment, self.rule, self.wildcards) if self.rule in RULES else ()
 
     @property
     def name(self) -> str:
         """The rule and its wildcards, as logs and benchmarks are named: ``translate/en-zh.llada-8b.seed1.matrix``."""
         values = [f"seed{value}" if key == "seed" else value for key, value in self.wildcards.items()]
         return "/".join(filter(None, [self.rule, ".".join(values)]))
+
+
+def spec_of(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> str:
+    """What the numbers of a job depend on, as Snakemake compares it."""
+    return tables.spec(experiment) if rule in SHOWING else params.SPECS[rule](experiment, wildcards)
 
 
 def _path(told: str) -> str:

@@ -18,7 +18,7 @@ from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import extends, merge, near, read_files
 from entropy_valley.errors import InputError, listed
-from entropy_valley.provenance import code
+from entropy_valley.results import code
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")

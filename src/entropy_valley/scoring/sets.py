@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files, provenance, results
+from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.results import System
 from entropy_valley.scoring import metrics
@@ -95,7 +95,7 @@ def write(
     scorers = metrics.from_params(params)
     main = next(iter(scorers))
     checkpoints = {main if name == MAIN else name: path for name, path in how["checkpoints"].items()}
-    with provenance.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:
+    with results.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:
         scores: dict[str, dict[System, Scores]] = {}
         for name in list(scorers):  # what one has loaded is let go before the next
             job = ScoringJob(params["target_language"], checkpoints.get(name), how["device"], threads, store)

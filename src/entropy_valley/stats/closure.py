@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.results import REMEDY, header_path
+from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, header_path
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.cells import ScoredCell
+
+if TYPE_CHECKING:
+    from entropy_valley.config.matrix import Cell
+    from entropy_valley.tables.reader import Results
 
 # The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
 # paper; with EV's it is the fair baseline.
@@ -46,16 +51,14 @@ def gap_closure(
     return {f"{prefix}_{name}": value for name, value in aggregated.items()}
 
 
-def is_doubtful(oracle: ScoredCell, baseline: ScoredCell, metric: Metric) -> bool:
+def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) -> bool:
     """Whether Oracle's lead in a run may be chance: its 95 % interval, 1.96 standard errors of the mean over sentences
     on either side, contains 0. Then there is no gap to close.
 
     Raises :class:`InputError` when the two were not scored on the same sentences.
     """
-    scores, others = sentences(oracle, metric), sentences(baseline, metric)
-    require_sentences(
-        baseline.within(baseline.scores_file), others.index, oracle.within(oracle.scores_file), scores.index
-    )
+    scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
+    require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
     leads = (scores - others.loc[scores.index]) * (1 if metric.higher_is_better else -1)
     return not leads.mean() > 1.96 * leads.sem()
 
@@ -73,7 +76,7 @@ def sample_std(values: Sequence[float]) -> float:
 RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
 
 
-def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
+def collect(results: Results, cells: Iterable[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
     """One row per cell and metric: the columns of RUN, then ``method``, ``metric`` and ``value``; the cells' order.
 
     Raises :class:`InputError` when a cell comes twice, or its file lacks a metric or holds a value that is no
@@ -81,7 +84,7 @@ def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFr
     """
     rows: dict[tuple[object, ...], dict[str, object]] = {}
     for cell in cells:
-        for name, value in system_scores(cell, metrics).items():
+        for name, value in results.system_scores(cell, metrics).items():
             row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name}
             if tuple(row.values()) in rows:
                 raise InputError(cell.name, "this cell comes twice", "Name each cell of the matrix once.")
@@ -89,30 +92,13 @@ def collect(cells: Iterable[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFr
     return pd.DataFrame(rows.values())
 
 
-def system_scores(cell: ScoredCell, metrics: Iterable[Metric]) -> dict[str, float]:
-    """The system scores of a cell by the metrics' names; one that is no finite number is an :class:`InputError`."""
-    system, place = cell.scores(), cell.within(header_path(cell.scores_file))
-    return {metric.name: _number(place, metric.name, system.get(metric.name)) for metric in metrics}
-
-
-def require_means(cells: Iterable[ScoredCell], metric: Metric) -> None:
+def require_means(results: Results, cells: Iterable[Cell], metric: Metric) -> None:
     """Raise :class:`InputError` for a cell whose system score in the main metric is not the mean of its sentences'."""
     for cell in cells:
-        (system,), scores = system_scores(cell, [metric]).values(), sentences(cell, metric)
+        (system,), scores = results.system_scores(cell, [metric]).values(), results.sentences(cell, metric)
         if not math.isclose(system, mean(scores), rel_tol=RESOLUTION, abs_tol=RESOLUTION):
             problem = f"{metric.name} is {system}, but the mean of its rows is {mean(scores)}"
-            raise InputError(cell.within(header_path(cell.scores_file)), problem, REMEDY)
-
-
-def sentences(cell: ScoredCell, metric: Metric) -> pd.Series:
-    """Sentence scores of a cell, float, indexed by sentence id in the file's order; an id given twice is an error."""
-    rows, place = cell.segments(), cell.within(cell.scores_file)
-    values = {
-        str(row["id"]): _number(f"{place}, sentence {row['id']!r}", metric.name, row.get(metric.name)) for row in rows
-    }
-    if len(values) < len(rows):
-        raise InputError(place, "a sentence id comes twice", REMEDY)
-    return pd.Series(values, name=metric.name)
+            raise InputError(results.place(cell, header_path(SCORES)), problem, REMEDY)
 
 
 def require_sentences(path: object, listed: Iterable[str], testset: str, ids: Iterable[str]) -> None:
@@ -123,31 +109,26 @@ def require_sentences(path: object, listed: Iterable[str], testset: str, ids: It
         raise InputError(path, problem, REMEDY)
 
 
-def _number(place: object, metric: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        problem = f"{metric} is {value!r}, not a finite number"
-        raise InputError(place, problem, "Remove the file and score the cell again.")
-    return float(value)
-
-
 SETTING = ("backbone", "direction", "testset", "order", "steps")
 
 
-def summarise(cells: Sequence[ScoredCell], metrics: Sequence[Metric]) -> pd.DataFrame:
+def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
     """The system scores of cells over seeds, the main metric first, see :func:`aggregate`."""
-    return aggregate(collect(cells, metrics), metrics, doubtful_runs(cells, metrics[0]))
+    gaps = doubtful_gaps(results, cells, metrics[0])
+    doubtful = {(name, *attrgetter(*RUN)(oracle)) for (name, oracle), is_chance in gaps.items() if is_chance}
+    return aggregate(collect(results, cells, metrics), metrics, doubtful)
 
 
-def doubtful_runs(cells: Iterable[ScoredCell], metric: Metric) -> set[tuple[object, ...]]:
-    """The baselines, each with the values of RUN, over which Oracle's lead in the main metric :func:`is_doubtful`."""
-    runs: dict[tuple[object, ...], dict[str, ScoredCell]] = {}
+def doubtful_gaps(results: Results, cells: Iterable[Cell], metric: Metric) -> dict[tuple[str, Cell], bool]:
+    """By each baseline of a run and Oracle's cell in it: whether its lead in the main metric :func:`is_doubtful`."""
+    runs: dict[tuple[object, ...], dict[str, Cell]] = {}
     for cell in cells:
-        runs.setdefault(tuple(getattr(cell, key) for key in RUN), {})[cell.method] = cell
+        runs.setdefault((*attrgetter(*RUN)(cell), cell.pool), {})[cell.method] = cell
     return {
-        (baseline, *run)
-        for run, methods in runs.items()
+        (baseline, methods["oracle"]): is_doubtful(results, methods["oracle"], methods[baseline], metric)
+        for methods in runs.values()
         for baseline in BASELINES
-        if {"oracle", baseline} <= methods.keys() and is_doubtful(methods["oracle"], methods[baseline], metric)
+        if {"oracle", baseline} <= methods.keys()
     }
 
 
@@ -159,7 +140,7 @@ def aggregate(
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
     then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close, and are not ``doubtful``, see
-    :func:`doubtful_runs`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
+    :func:`doubtful_gaps`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
@@ -209,29 +190,29 @@ COSTED = (*SETTING, "method")
 TOTALS = ("calls", "slots", "passes", "within_steps")  # of a header's cell
 
 
-def costs(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+def costs(results: Results, cells: Iterable[Cell]) -> pd.DataFrame:
     """One row per system: the columns of COSTED, then the means over runs of what a sentence takes.
 
     ``calls`` and ``slots`` as the paper counts them, ``passes`` as the engine needs them; ``within_steps`` is the
     share of canvases that more steps than T leave as they are. ``length_mae`` is the header's own mean, NaN where it
     has none. Raises :class:`InputError` for a header that lacks a total.
     """
-    rows = [{key: getattr(cell, key) for key in COSTED} | per_sentence(cell) for cell in cells]
+    rows = [{key: getattr(cell, key) for key in COSTED} | per_sentence(results, cell) for cell in cells]
     frame = pd.DataFrame(rows).drop(columns="sentences")
     return frame.groupby(list(COSTED), sort=False, as_index=False).mean()
 
 
-def with_costs(summary: pd.DataFrame, cells: Iterable[ScoredCell]) -> pd.DataFrame:
+def with_costs(summary: pd.DataFrame, results: Results, cells: Iterable[Cell]) -> pd.DataFrame:
     """A summary of scores (:func:`summarise`), each row with the costs of its system."""
-    return summary.merge(costs(cells), on=list(COSTED), how="left", validate="many_to_one")
+    return summary.merge(costs(results, cells), on=list(COSTED), how="left", validate="many_to_one")
 
 
-def per_sentence(cell: ScoredCell, more: Sequence[str] = ()) -> dict[str, float]:
+def per_sentence(results: Results, cell: Cell, more: Sequence[str] = ()) -> dict[str, float]:
     """What a sentence of one cell takes on average, as :func:`costs` names it, and ``more`` of the header's totals; and
     the number of ``sentences``."""
-    info = cell.decoding()
+    info = results.decoding(cell)
     missing = [name for name in ("sentences", *TOTALS, *more) if name not in info]
     if missing:
-        raise InputError(cell.within(header_path(cell.translations_file)), f"no {', '.join(missing)}", REMEDY)
+        raise InputError(results.place(cell, header_path(TRANSLATIONS)), f"no {', '.join(missing)}", REMEDY)
     means = {name: info[name] / info["sentences"] for name in (*TOTALS, *more)}
     return {"sentences": info["sentences"], **means, "length_mae": float(info.get("length_mae", math.nan))}

@@ -6,25 +6,29 @@ The sentences of two runs are the same ones: a mean over runs has no more of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import RUN, gap_closures, is_doubtful, require_sentences, sentences
+from entropy_valley.stats.closure import RUN, gap_closures, require_sentences
 from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
+
+if TYPE_CHECKING:
+    from entropy_valley.config.matrix import Cell
+    from entropy_valley.tables.reader import Results
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 OPTIONAL = {"ratio_eos"}
 PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
-def compare(cells: Iterable[ScoredCell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
+def compare(results: Results, cells: Iterable[Cell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
     """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test. A run
     without a method of OPTIONAL goes without its comparison.
 
@@ -38,11 +42,11 @@ def compare(cells: Iterable[ScoredCell], *, how: Statistics, metric: Metric) -> 
                 continue
             first, second = (_cell(methods, name) for name in names)
             named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
-            rows.append(named | _test(first, second, metric, how))
+            rows.append(named | _test(results, first, second, metric, how))
     return pd.DataFrame(rows)
 
 
-def compare_autoregressive(cells: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
+def compare_autoregressive(results: Results, cells: Sequence[Cell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
     """EV against every autoregressive system in every run that both have, one row each.
 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
@@ -53,14 +57,14 @@ def compare_autoregressive(cells: Sequence[ScoredCell], *, how: Statistics, metr
         first = _cell(methods, "ev")
         for second in (cell for cell in cells if cell.autoregressive and _paired(first, cell)):
             named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
-            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(first, second, metric, how))
+            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(results, first, second, metric, how))
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
         raise InputError("PARAMS", "no autoregressive run to pair a run with", remedy)
     return pd.DataFrame(rows)
 
 
-def of_shared_seeds(cells: Sequence[ScoredCell]) -> list[ScoredCell]:
+def of_shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
     """The cells of the seeds that all backbones have in a direction and test set; all of them where no seed is shared.
 
     So the means of two backbones differ by just the mean of their differences run by run.
@@ -72,34 +76,26 @@ def of_shared_seeds(cells: Sequence[ScoredCell]) -> list[ScoredCell]:
     return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
 
 
-def against_mean(first: ScoredCell, others: Sequence[ScoredCell], *, how: Statistics, metric: Metric) -> PairedTest:
+def against_mean(
+    results: Results, first: Cell, others: Sequence[Cell], *, how: Statistics, metric: Metric
+) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
     """
-    return paired_test(sentences(first, metric), mean_scores(others, metric, first), how)
+    return paired_test(results.sentences(first, metric), mean_scores(results, others, metric, first), how)
 
 
-def mean_scores(cells: Sequence[ScoredCell], metric: Metric, like: ScoredCell) -> pd.Series:
+def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric, like: Cell) -> pd.Series:
     """The mean of systems' scores, sentence by sentence, in the order of the sentences of ``like``.
 
     Raises :class:`InputError` when one was not scored on the same sentences as ``like``.
     """
-    ids = sentences(like, metric).index
-    scores = [sentences(cell, metric) for cell in cells]
+    ids = results.sentences(like, metric).index
+    scores = [results.sentences(cell, metric) for cell in cells]
     for cell, values in zip(cells, scores, strict=True):
-        require_sentences(cell.within(cell.scores_file), values.index, like.within(like.scores_file), ids)
+        require_sentences(results.place(cell, SCORES), values.index, results.place(like, SCORES), ids)
     return sum(values.loc[ids] for values in scores) / len(cells)
-
-
-def doubtful_gaps(cells: Iterable[ScoredCell], baseline: str, metric: Metric) -> dict[ScoredCell, bool]:
-    """By Oracle's cell in each run that has ``baseline``, too: whether its lead may be chance, see
-    :func:`is_doubtful`."""
-    return {
-        methods["oracle"]: is_doubtful(methods["oracle"], methods[baseline], metric)
-        for methods in by_run(cells, (*RUN, "pool")).values()
-        if {"oracle", baseline} <= methods.keys()
-    }
 
 
 def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
@@ -114,10 +110,10 @@ def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_run(
-    cells: Iterable[ScoredCell], run: Sequence[str] = RUN, system: Callable[[ScoredCell], Any] = attrgetter("method")
-) -> dict[tuple[Any, ...], dict[Any, ScoredCell]]:
+    cells: Iterable[Cell], run: Sequence[str] = RUN, system: Callable[[Cell], Any] = attrgetter("method")
+) -> dict[tuple[Any, ...], dict[Any, Cell]]:
     """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
-    runs: dict[tuple[Any, ...], dict[Any, ScoredCell]] = {}
+    runs: dict[tuple[Any, ...], dict[Any, Cell]] = {}
     for cell in cells:
         systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
         if system(cell) in systems:
@@ -126,24 +122,25 @@ def by_run(
     return runs
 
 
-def _cell(methods: dict[str, ScoredCell], name: str) -> ScoredCell:
+def _cell(methods: dict[str, Cell], name: str) -> Cell:
     if name not in methods:
         problem = f"its run has no cell of method {name}"
         raise InputError(next(iter(methods.values())).name, problem, f"Add {name} to the matrix's methods.")
     return methods[name]
 
 
-def _paired(first: ScoredCell, second: ScoredCell) -> bool:
+def _paired(first: Cell, second: Cell) -> bool:
     return all(getattr(first, key) == getattr(second, key) for key in PAIRED)
 
 
-def _test(first: ScoredCell, second: ScoredCell, metric: Metric, how: Statistics) -> dict[str, object]:
+def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Statistics) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
-    test = against_mean(first, [second], how=how, metric=metric)
+    test = against_mean(results, first, [second], how=how, metric=metric)
     return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
-CELL = attrgetter("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
+FIELDS = ("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
+CELL = attrgetter(*FIELDS)
 DIFFERENCE = {
     "delta": "difference",
     "ci_low": "difference_low",
@@ -153,67 +150,78 @@ DIFFERENCE = {
 LIMITS = ("closure_low", "closure_high")
 
 
-def differences(params: Params, keys: Sequence[str]) -> pd.DataFrame:
+def differences(
+    results: Results, cells: Sequence[Cell], keys: Sequence[str], *, how: Statistics, metric: Metric
+) -> pd.DataFrame:
     """Mean score of each system minus that of the same system of the first cell's backbone, by a paired bootstrap.
 
     A row for each group of cells that agree in ``keys``, in the cells' order, with the columns of DIFFERENCE. NaN for
     the first backbone itself, and where it lacks the system or a seed.
     """
-    first, groups = params.cells[0].backbone, Groups(params.cells, keys)
+    first, groups = cells[0].backbone, Groups(cells, keys)
     rows = []
-    for cells in groups:
-        others = groups.partners(cells, backbone=first)
-        if others and others != cells:
-            test = paired_test(
-                *(mean_scores(systems, params.metric, cells[0]) for systems in (cells, others)), params.how
-            )
+    for group in groups:
+        others = groups.partners(group, backbone=first)
+        if others and others != group:
+            test = paired_test(*(mean_scores(results, one, metric, group[0]) for one in (group, others)), how)
             rows.append({column: getattr(test, name) for name, column in DIFFERENCE.items()})
         else:
             rows.append(dict.fromkeys(DIFFERENCE.values(), float("nan")))
     return pd.DataFrame(rows)
 
 
-def closure_limits(params: Params, keys: Sequence[str], order: str, steps: int) -> pd.DataFrame:
+def closure_limits(
+    results: Results,
+    cells: Sequence[Cell],
+    keys: Sequence[str],
+    order: str,
+    steps: int,
+    *,
+    how: Statistics,
+    metric: Metric,
+) -> pd.DataFrame:
     """Limits of the share of Oracle's lead over Ratio that a system's mean scores close, by the percentile bootstrap.
 
     Rows as those of :func:`differences`, with the columns LIMITS. Ratio and Oracle have the system's order and T, or
     else ``order`` and ``steps``. NaN for these two, without them, and where one resample in 40 has no gap.
     """
-    groups = Groups(params.cells, keys)
+    groups = Groups(cells, keys)
     rows = []
-    for cells in groups:
+    for group in groups:
         settings = ({}, {"order": order, "steps": steps})
-        pairs = ([groups.partners(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
+        pairs = ([groups.partners(group, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
         rivals = next((pair for pair in pairs if all(pair)), None)
-        shown = rivals is not None and cells not in rivals
-        rows.append(_limits(params, [cells, *rivals]) if shown else (float("nan"), float("nan")))
+        if rivals is None or group in rivals:
+            rows.append((float("nan"), float("nan")))
+        else:
+            like, sign = group[0], 1 if metric.higher_is_better else -1
+            scores = [sign * mean_scores(results, one, metric, like) for one in (group, *rivals)]
+            rows.append(_limits(np.column_stack(scores), how))
     return pd.DataFrame(rows, columns=LIMITS)
 
 
 class Groups:
     """Cells that agree in ``keys``, in the order they come; and cells that differ from these in a field alone."""
 
-    def __init__(self, cells: Iterable[ScoredCell], keys: Sequence[str]) -> None:
+    def __init__(self, cells: Iterable[Cell], keys: Sequence[str]) -> None:
         self._cells = {CELL(cell): cell for cell in cells}
-        self._groups: dict[Any, list[ScoredCell]] = {}
+        self._groups: dict[Any, list[Cell]] = {}
         for cell in self._cells.values():
             self._groups.setdefault(attrgetter(*keys)(cell), []).append(cell)
 
-    def __iter__(self) -> Iterator[list[ScoredCell]]:
+    def __iter__(self) -> Iterator[list[Cell]]:
         return iter(self._groups.values())
 
-    def partners(self, cells: Sequence[ScoredCell], **other: Any) -> list[ScoredCell]:
+    def partners(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
         """Each cell's partner with the values of ``other``; none at all where a cell has none."""
-        partners = [self._cells.get(CELL(replace(cell, **other))) for cell in cells]
+        keys = [tuple((dict(zip(FIELDS, CELL(cell), strict=True)) | other).values()) for cell in cells]
+        partners = [self._cells.get(key) for key in keys]
         return [] if None in partners else partners
 
 
-def _limits(params: Params, systems: Sequence[Sequence[ScoredCell]]) -> tuple[float, float]:
-    """``systems`` are the one in question, Ratio and Oracle, each in the same runs."""
-    like, sign = systems[0][0], 1 if params.metric.higher_is_better else -1
-    scores = np.column_stack([sign * mean_scores(cells, params.metric, like) for cells in systems])
-    drawn = bootstrap_means(scores, params.how.resamples, params.how.seed, params.how.generator)
-    closures = gap_closures(*drawn.T)
+def _limits(scores: np.ndarray, how: Statistics) -> tuple[float, float]:
+    """``scores`` has shape (sentences, 3): of the system in question, Ratio and Oracle; higher is better."""
+    closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
     if np.isnan(closures).mean() > LEVELS[0]:
         return float("nan"), float("nan")
     low, high = np.nanquantile(closures, LEVELS)

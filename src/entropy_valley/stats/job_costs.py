@@ -9,7 +9,7 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import REPORTS
+from entropy_valley.results import REPORTS
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
 SHOWING = (*REPORTS, "page")  # rules that only show results; some end while `cost` is made

@@ -5,45 +5,50 @@ A new one is a class in a file of this folder and a line in :data:`REPORTS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance
+from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
-from entropy_valley.config.matrix import study_cells
+from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import InputError, question
-from entropy_valley.stats.cells import Params
+from entropy_valley.results import SHORT, Record, made
 from entropy_valley.stats.closure import require_means
-from entropy_valley.stats.signatures import require_alike
+from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
-from entropy_valley.tables.ar_reference import ArReference
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
-from entropy_valley.tables.budgets import Budgets, BudgetsFigure
 from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.categories import Categories
-from entropy_valley.tables.config_tables import HyperparamsTable, PromptsTable
-from entropy_valley.tables.corpus import CorpusTable
 from entropy_valley.tables.cost import Cost
-from entropy_valley.tables.coverage import CoverageTable, FaithfulnessSummary
-from entropy_valley.tables.crossbb import CrossBackbone, CrossBackboneBleu, CrossBackboneFigure
+from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.failure_buckets import FailureBuckets
-from entropy_valley.tables.full_significance import Significance
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
-from entropy_valley.tables.main import Main
-from entropy_valley.tables.matrix import MatrixTable
 from entropy_valley.tables.method import MethodFigure
 from entropy_valley.tables.order_sweep import Orders
+from entropy_valley.tables.paired_tests import ArReference, Significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable
-from entropy_valley.tables.readings import Readings
-from entropy_valley.tables.reproduction import Reproduction
+from entropy_valley.tables.reader import Results, require_alike
+from entropy_valley.tables.regular import (
+    Budgets,
+    BudgetsFigure,
+    CrossBackbone,
+    CrossBackboneBleu,
+    CrossBackboneFigure,
+    Main,
+    MatrixTable,
+    Readings,
+    Reproduction,
+    Transfer,
+)
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
 from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
-from entropy_valley.tables.transfer import Transfer
+from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
 from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
@@ -87,29 +92,68 @@ REPORTS: dict[str, type[Report]] = {
     "figures/budgets": BudgetsFigure,
 }
 
+# Sections and keys of the config that only say how jobs run and where files are: no table depends on them.
+EXECUTION = {"extends", "results", "models", "device", "confirm", "check", "max_runtime", "store"}
+
 
 def find(key: str) -> type[Report]:
     """The class of a key of :data:`REPORTS`."""
     if key not in REPORTS:
-        raise InputError(key, "is no report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
+        raise InputError(key, "is not a report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
     return REPORTS[key]
 
 
-def write(params: Mapping[str, Any], how: Mapping[str, Any], outputs: Sequence[str]) -> None:
+def spec(experiment: Experiment) -> str:
+    """What tables, figures, pages and the document depend on beside the files that they read, as their rules' params.
+
+    It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
+    classes, and all revisions. To make a table once too often takes a second.
+    """
+    return remembered(experiment, "spec of reports", lambda: _spec(experiment))
+
+
+def _spec(experiment: Experiment) -> str:
+    config = _with_code(experiment.model_dump(mode="json", exclude=EXECUTION, warnings=False))
+    sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
+    numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
+    paper = files.file_digest(TRANSCRIPTION)[:SHORT]
+    return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], "paper": paper})
+
+
+def _with_code(value: Any, key: str = "") -> Any:
+    """A value of the config with the digest of its code behind each name of a user's own class."""
+    if isinstance(value, dict):
+        return {name: _with_code(one, str(name)) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_code(one, key) for one in value]
+    return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
+
+
+def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None:
     """Make a table or a figure, a file for each of its endings, and the record of all that it read.
 
-    ``params`` are those of its rule. ``how`` has its key (``report``), its ``caption``, and where the results are:
-    ``root`` as the params say it, ``here`` for this process.
+    ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
     """
-    kind = find(how["report"])
-    paths = dict(zip(kind.endings, map(Path, outputs), strict=True))
-    report = kind(how["report"], paths["csv"].stem, how["caption"])
-    values = Params.of(params, how)
-    with provenance.made(kind.rule, params, [], outputs) as record, files.noted(record.inputs):
-        if kind.scored:
-            record.facts["length_methods"] = require_alike(values.cells)
-            require_means(values.cells, values.metric)
-        report.write(values, **paths)
+    paths = dict(zip(report.endings, map(Path, outputs), strict=True))
+    results = Results(report.experiment, paths["csv"].parents[1], inputs)
+    with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
+        record.facts.update(report.facts(results.root))
+        if report.scored:
+            record.facts["length_methods"] = require_alike(results, report.cells)
+            require_means(results, report.cells, report.metric)
+        report.make(results, **new)
+
+
+@contextlib.contextmanager
+def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Record]:
+    """Keep the record of what the block makes of results: of all that it reads, and of all that its job declares.
+
+    Raises :class:`InputError` for declared files that do not belong together, see :func:`.results.faults`.
+    """
+    params = json.loads(spec(results.experiment))
+    with made(rule, params, [], outputs) as record, files.noted(record.inputs):
+        record.facts["made_from"] = results.declared
+        yield record
 
 
 def layouts() -> list[str]:
@@ -119,16 +163,16 @@ def layouts() -> list[str]:
 
 def configured(experiment: Experiment) -> dict[str, Report]:
     """The reports that a config has, by folder and file: ``tables/main``."""
-    reports = {}
+    reports: dict[str, Report] = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
         for name in _studies(experiment, layout) if issubclass(kind, OfStudy) else [layout]:
-            report = kind(key, name)
-            if report.wanted(experiment):
+            report = kind(experiment, key, name)
+            if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     for report in reports.values():
         if isinstance(report, OfTables):
-            report.made = tuple(path for path, one in reports.items() if one.comparable(experiment))
+            report.made = tuple(path for path, one in reports.items() if one.comparable)
     return reports
 
 
@@ -145,7 +189,7 @@ def problems(experiment: Experiment) -> list[Problem]:
     columns = systems.column_names(experiment)
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
-            listed.append((("studies", name, "layout"), f"is no layout; there are {', '.join(layouts())}"))
+            listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
         unknown = [column for column in study.columns if column not in columns]
         if unknown:
             message = f"{', '.join(unknown)}: no such column; there are {', '.join(columns)}"
@@ -168,17 +212,17 @@ def _file(experiment: Experiment, kind: type[Report], name: str) -> str:
 def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     if undefined(experiment, name):  # then its cells cannot be looked at
         return
-    study, cells = experiment.studies[name], study_cells(experiment, name)
+    study = experiment.studies[name]
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
         if not (issubclass(kind, OfStudy) and layout == study.layout):
             continue
-        report, file = kind(key, name), _file(experiment, kind, name)
+        report, file = kind(experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}", OfStudy)
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.cells(experiment) and (file in taken or not issubclass(other, OfStudy)):
+        if report.cells and (file in taken or not issubclass(other, OfStudy)):
             yield f"{file} is the name of another table or figure; choose another name"
-        if report.cells(experiment) and study.pools and not kind.tells_pools:
+        if report.cells and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
-        if cells:
-            yield from report.problems(experiment, study, cells)
+        if study_cells(experiment, name):
+            yield from report.problems()

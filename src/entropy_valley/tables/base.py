@@ -1,96 +1,182 @@
-"""What every table and figure has: its cells, what its numbers depend on, how it is made from files and written.
+"""What every table and figure has: its cells, what it reads, how it is made from results, and how it is written.
 
-A report is a class in a file of this folder. The workflow asks it for ``cells``, ``inputs`` and ``params``, which
-know the config. Its script then makes it from the params alone, by ``numbers`` and ``table`` or ``panels``.
+A report is a class in a file of this folder, made for a config. The workflow asks it for its ``inputs``. Its script
+then makes it from these by ``numbers`` and ``table`` or ``panels``.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from entropy_valley import files, revisions
+from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, sets_of, study_cells
-from entropy_valley.config.methods import base_method, method_settings
+from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells
+from entropy_valley.config.methods import method_settings, order_settings
 from entropy_valley.config.schema import Study, metrics_of
-from entropy_valley.results import DIAGNOSTICS
+from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import summarise
-from entropy_valley.tables import labels, latex, notes, render, style
-from entropy_valley.tables.render import Note, Table
+from entropy_valley.stats.significance import Statistics
+from entropy_valley.tables import labels, notes, render, style
+from entropy_valley.tables.labels import MethodNames
+from entropy_valley.tables.reader import Results, overlap_file, set_files
+from entropy_valley.tables.render import Table
 from entropy_valley.tables.style import Panel
 
 
 class Report:
-    """A table or figure of some cells; ``key`` is its name in the registry, ``name`` its file's.
+    """A table or figure of a config; ``key`` is its name in the registry, ``name`` its file's.
 
     ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
     metric and ``{metrics}`` for those of the main table.
     ``endings`` are those of the files that it writes, by ``rule``.
     ``scored``: its numbers come from the translations and scores of its cells.
+    ``recorded`` are the attributes that its record keeps, beside what :meth:`facts` says of every report.
     """
 
     caption: ClassVar[str]
     rule: ClassVar[str]
     endings: ClassVar[Sequence[str]]
     scored: ClassVar[bool] = True
+    recorded: ClassVar[Sequence[str]] = ()
 
-    def __init__(self, key: str = "", name: str = "", text: str = "") -> None:
-        """``text`` is the caption as :meth:`described`, for the script, which does not know the config."""
-        self.key, self.name, self.text = key, name, text or self.caption
+    def __init__(self, experiment: Experiment, key: str = "", name: str = "") -> None:
+        self.experiment, self.key, self.name = experiment, key, name
 
-    def cells(self, experiment: Experiment) -> list[Cell]:
+    # What it is of.
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
         """The cells whose results it shows; none where the config does not ask for it."""
         raise NotImplementedError
 
-    def wanted(self, experiment: Experiment) -> bool:
+    @property
+    def wanted(self) -> bool:
         """Whether the config asks for it; unless said otherwise, whether it has cells."""
-        return bool(self.cells(experiment))
+        return bool(self.cells)
 
-    def ready(self, experiment: Experiment) -> bool:
+    @property
+    def ready(self) -> bool:
         """Whether ``rule all`` and the document have it: not while it waits for people's work."""
         return True
 
-    def comparable(self, experiment: Experiment) -> bool:
+    @property
+    def comparable(self) -> bool:
         """Whether the paper's numbers may stand beside its own: they are there, and not simulated."""
-        return self.ready(experiment)
+        return self.ready
 
-    def extra(self, experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
-        """Params beside those that every report has, as plain values."""
-        return {}
+    @functools.cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All that its cells were scored by, the main one first."""
+        return remembered(self.experiment, "metrics", lambda: metrics_of(self.experiment.scoring))
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        """Every file that it reads: of one that is ``scored`` the translations and scores of its cells."""
-        return set_files(experiment, self.cells(experiment)) if self.scored else []
+    @property
+    def metric(self) -> Metric:
+        """The main metric, in which systems are compared sentence by sentence."""
+        return self.metrics[0]
 
-    def params(self, experiment: Experiment) -> dict[str, Any]:
-        """What its numbers and texts depend on, as plain values."""
-        cells = self.cells(experiment)
-        return {**shared_params(experiment, cells), **self.extra(experiment, cells)}
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        """The metrics that are printed, unless said otherwise the main one and BLEU."""
+        return self.named_metrics(self.metric.name, "bleu")
 
-    def described(self, experiment: Experiment) -> str:
+    def named_metrics(self, *names: str) -> list[Metric]:
+        """Metrics by their names, in this order."""
+        return [metric for name in names for metric in self.metrics if metric.name == name]
+
+    @functools.cached_property
+    def statistics(self) -> Statistics:
+        """How two systems are tested."""
+        return Statistics(**self.experiment.analysis.model_dump())
+
+    @property
+    def test(self) -> dict[str, Any]:
+        """Metric and :attr:`statistics` of the paired tests, as the functions that test cells take them."""
+        return {"metric": self.metric, "how": self.statistics}
+
+    @property
+    def text(self) -> str:
         """The caption with the labels of metrics."""
-        metrics = metrics_of(experiment.scoring)
-        names = experiment.tables.metrics or [metric.name for metric in metrics[:2]]
-        listed = " and ".join(metric.label for name in names for metric in metrics if metric.name == name)
-        return self.caption.replace("{metric}", metrics[0].label).replace("{metrics}", listed)
+        names = self.experiment.tables.metrics or [metric.name for metric in self.metrics[:2]]
+        listed = " and ".join(metric.label for metric in self.named_metrics(*names))
+        return self.caption.replace("{metric}", self.metric.label).replace("{metrics}", listed)
 
-    def numbers(self, params: Any) -> pd.DataFrame:
+    # The names that it prints.
+
+    def backbone(self, name: str) -> str:
+        """The printed name of a backbone."""
+        return self.experiment.backbones[name].label
+
+    def place(self, direction: str, testset: str) -> str:
+        """The printed direction, with its test set where the direction has more than one."""
+        label = labels.direction(direction)
+        return f"{label} ({testset})" if len(self._testsets.get(direction, ())) > 1 else label
+
+    @functools.cached_property
+    def _testsets(self) -> dict[str, set[str]]:
+        testsets: dict[str, set[str]] = {}
+        for cell in self.cells:
+            testsets.setdefault(cell.direction, set()).add(cell.testset)
+        return testsets
+
+    def method(self, name: str) -> MethodNames:
+        """The printed names of a method, which the config may give."""
+        label = getattr(self._methods.get(name), "label", None)
+        return MethodNames(label, label, labels.method(name).upper_bound) if label else labels.method(name)
+
+    def method_in(self, name: str, direction: str) -> str:
+        """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
+        if getattr(self._methods.get(name), "label", None) or not self.is_ratio(name):
+            return self.method(name).label
+        what, plus, slot = (labels.method(name).label if name in labels.METHODS else "Fixed").partition(" + ")
+        return f"{what} {self._ratio(name, direction):g}{plus}{slot}"
+
+    def is_ratio(self, name: str) -> bool:
+        """Whether a method is a fixed ratio, with a slot for the EOS or without."""
+        return name in self._methods and (self._methods[name].method or name) == "ratio"
+
+    @functools.cached_property
+    def _methods(self) -> dict[str, Any]:
+        """The blocks of the config's length methods."""
+        return dict(self.experiment.length_methods)
+
+    def _ratio(self, name: str, direction: str) -> float:
+        key = ("ratio", name, direction)
+        return remembered(self.experiment, key, lambda: method_settings(self.experiment, name, direction)["ratios"])
+
+    def order(self, name: str) -> str:
+        """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
+        section = order_settings(self.experiment, name)
+        return labels.order_label(name, section["order"], section["order_settings"])
+
+    # What it reads, and what it makes of that.
+
+    def inputs(self) -> list[str]:
+        """Every file that it reads: of one that is ``scored`` the translations and scores of its cells."""
+        return set_files(self.experiment, self.experiment.results, self.cells) if self.scored else []
+
+    def facts(self, root: str) -> dict[str, Any]:
+        """What its record says of it, for `entropy-valley verify`, which computes its numbers again."""
+        cells = [{**cell.key(), "path": sets_of(self.experiment).home[cell].folder(root)} for cell in self.cells]
+        return {
+            "cells": cells,
+            "metrics": [dataclasses.asdict(metric) for metric in self.metrics],
+            **dataclasses.asdict(self.statistics),
+            **{name: getattr(self, name) for name in self.recorded},
+        }
+
+    def numbers(self, results: Results) -> pd.DataFrame:
         """The tidy frame that its CSV holds; unless said otherwise, means over runs."""
-        return summarise(params.cells, params.metrics)
+        return summarise(results, self.cells, self.metrics)
 
-    def write(self, params: Any, **paths: Path) -> None:
-        """Make it and write its files, one path for each ending: all of them, or none if it cannot be made."""
-        with files.atomic_together(paths) as new:
-            self.make(params, **new)
-
-    def make(self, params: Any, **paths: Path) -> None:
-        """Make it and write its files."""
-        render.write_csv(paths["csv"], self.numbers(params))
+    def make(self, results: Results, **paths: Path) -> None:
+        """Make it and write its files, one path for each ending."""
+        render.write_csv(paths["csv"], self.numbers(results))
 
 
 class TableReport(Report):
@@ -98,28 +184,36 @@ class TableReport(Report):
 
     rule, endings = "table", ("tex", "float.tex", "md", "html", "csv")
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        overlaps = _overlaps(experiment, self.cells(experiment) if self.scored else []).values()
-        return [*super().inputs(experiment), *(path for tests in overlaps for path in tests.values())]
+    @functools.cached_property
+    def overlapping(self) -> list[Cell]:
+        """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
+        cells = self.cells if self.scored else []
+        trained = [cell for cell in cells if not self.experiment.backbones[cell.backbone].zero_shot]
+        of_place = {(cell.direction, cell.testset): cell for cell in trained}
+        places = dict.fromkeys((cell.direction, cell.testset) for cell in cells)
+        return [of_place[place] for place in places if place in of_place]
 
-    def table(self, params: Any, numbers: pd.DataFrame) -> Table:
+    def inputs(self) -> list[str]:
+        return [*super().inputs(), *(overlap_file(self.experiment.results, cell) for cell in self.overlapping)]
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
         raise NotImplementedError
 
-    def made(self, params: Any) -> tuple[Table, pd.DataFrame]:
+    def made(self, results: Results) -> tuple[Table, pd.DataFrame]:
         """The whole table and its numbers.
 
         Raises :class:`InputError` for cells that do not belong into one table, see :func:`notes.provenance`.
         """
-        provenance: tuple[Note, ...] = notes.provenance(params)  # first: only comparable numbers may be subtracted
-        numbers = self.numbers(params)
-        table = self.table(params, numbers)
+        provenance = notes.provenance(self, results)  # first: only comparable numbers may be subtracted
+        numbers = self.numbers(results)
+        table = self.table(results, numbers)
         return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
 
-    def make(self, params: Any, **paths: Path) -> None:
-        table, numbers = self.made(params)
-        files.write_text(paths["tex"], latex.to_latex(table))
-        files.write_text(paths["float.tex"], latex.to_latex(table, self.text, f"tab:{self.name}"))
+    def make(self, results: Results, **paths: Path) -> None:
+        table, numbers = self.made(results)
+        files.write_text(paths["tex"], render.to_latex(table))
+        files.write_text(paths["float.tex"], render.to_latex(table, self.text, f"tab:{self.name}"))
         files.write_text(paths["md"], render.to_markdown(table))
         files.write_text(paths["html"], render.page(render.title(self.name), table, self.text))
         render.write_csv(paths["csv"], numbers)
@@ -131,21 +225,21 @@ class FigureReport(Report):
     rule, endings = "figure", ("pdf", "png", "csv")
     width, height = style.COLUMN, 2.7  # inches of a panel
 
-    def numbers(self, params: Any) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """What is plotted; unless said otherwise, means over runs in the main metric."""
-        summary = summarise(params.cells, params.metrics)
-        return summary[summary["metric"] == params.metric.name]
+        summary = summarise(results, self.cells, self.metrics)
+        return summary[summary["metric"] == self.metric.name]
 
-    def panels(self, params: Any, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         """A function that draws each panel."""
         raise NotImplementedError
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         return self.height
 
-    def make(self, params: Any, **paths: Path) -> None:
-        numbers = self.numbers(params)
-        panels, height = self.panels(params, numbers), self.panel_height(numbers)
+    def make(self, results: Results, **paths: Path) -> None:
+        numbers = self.numbers(results)
+        panels, height = self.panels(numbers), self.panel_height(numbers)
         style.save(style.draw(*panels, width=self.width, height=height), pdf=paths["pdf"], png=paths["png"])
         render.write_csv(paths["csv"], numbers)
 
@@ -155,10 +249,10 @@ class OfTables(Report):
 
     made: Sequence[str] = ()
 
-    def csv_files(self, experiment: Experiment, names: Iterable[str]) -> dict[str, str]:
+    def csv_files(self, names: Iterable[str]) -> dict[str, str]:
         """The CSV files of those named tables that the config has."""
         return {
-            name: f"{experiment.results}/tables/{name}.csv"
+            name: f"{self.experiment.results}/tables/{name}.csv"
             for name in dict.fromkeys(names)
             if f"tables/{name}" in self.made
         }
@@ -170,82 +264,19 @@ class OfStudy(Report):
 
     tells_pools: ClassVar[bool] = False
 
-    def cells(self, experiment: Experiment) -> list[Cell]:
-        return study_cells(experiment, self.name)
+    @property
+    def study(self) -> Study:
+        return self.experiment.studies[self.name]
 
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[Cell]) -> Iterator[str]:
-        """What its layout needs and a study's cells lack, each as the end of a sentence about the study."""
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return study_cells(self.experiment, self.name)
+
+    def problems(self) -> Iterator[str]:
+        """What its layout needs and its study's cells lack, each as the end of a sentence about the study."""
         yield from ()
 
-
-def shared_params(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Any]:
-    """The params that every report has."""
-    backbones = dict.fromkeys(cell.run.backbone for cell in cells)
-    directions = dict.fromkeys(cell.run.direction for cell in cells)
-    return {
-        "revision": revisions.REPORTING,
-        "metrics": [dataclasses.asdict(metric) for metric in metrics_of(experiment.scoring)],
-        **experiment.analysis.params,
-        "cells": [{**cell.key(), "path": sets_of(experiment).folder(cell)} for cell in cells],
-        "labels": {
-            "backbones": {name: experiment.backbones[name].label for name in backbones},
-            "directions": {name: labels.direction(name) for name in directions},
-            **_method_labels(experiment, cells),
-        },
-        "ratios": _fixed_ratios(experiment, cells),
-        "overlaps": _overlaps(experiment, cells),
-    }
-
-
-def _method_labels(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
-    """The names that the config gives to methods of the cells; nothing where it gives none."""
-    blocks = dict(experiment.length_methods)
-    named = {cell.method: block.label for cell in cells if (block := blocks.get(cell.method)) and block.label}
-    return {"methods": named} if named else {}
-
-
-def _overlaps(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
-    """Where the test sentences are counted that occur in training, of cells whose backbone is fine-tuned."""
-    overlaps: dict[str, dict[str, str]] = {}
-    for cell in cells:
-        if not experiment.backbones[cell.run.backbone].zero_shot:
-            place = f"{experiment.results}/corpus/{cell.run.direction}/overlap/{cell.testset}.json"
-            overlaps.setdefault(cell.run.direction, {})[cell.testset] = place
-    return overlaps
-
-
-def _fixed_ratios(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
-    """The ratio of Fixed Ratio, and of each method of the cells that is one too, in each direction."""
-    places = dict.fromkeys((name, cell.run.direction) for cell in cells for name in ("ratio", cell.method))
-    ratios: dict[str, dict[str, float]] = {}
-    for name, direction in places:
-        if name in dict(experiment.length_methods) and base_method(experiment, name) == "ratio":
-            ratios.setdefault(name, {})[direction] = method_settings(experiment, name, direction)["ratios"]
-    return ratios
-
-
-def of_one_backbone(what: str, cells: Sequence[Cell]) -> Iterator[str]:
-    """The problem of a report that tells no backbones apart."""
-    if len({cell.run.backbone for cell in cells}) > 1:
-        yield f"{what} is of one backbone; name one"
-
-
-def set_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
-    """The translations and scores of the sets where cells are at home, each file once."""
-    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
-    return [path for one in homes for path in one.files(experiment.results)]
-
-
-def diagnostics_files(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
-    """The diagnostics of each run that cells have, each once."""
-    return list(dict.fromkeys(f"{cell.run.folder(experiment.results)}/{DIAGNOSTICS}" for cell in cells))
-
-
-def tokens_file(experiment: Experiment, cell: Cell) -> str:
-    """The token counts of a cell's test set, under the tokenizer of its backbone."""
-    return f"{experiment.results}/{cell.run.direction}/{cell.run.backbone}/tokens/{cell.testset}.jsonl"
-
-
-def testset_file(experiment: Experiment, cell: Cell) -> str:
-    """The sentences of a cell's test set."""
-    return f"{experiment.results}/corpus/{cell.run.direction}/test/{cell.testset}.jsonl"
+    def of_one_backbone(self, what: str) -> Iterator[str]:
+        """The problem of a report that tells no backbones apart."""
+        if len({cell.backbone for cell in self.cells}) > 1:
+            yield f"{what} is of one backbone; name one"

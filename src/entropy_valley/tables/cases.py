@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,17 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.schema import metrics_of
+from entropy_valley.config import matrix
 from entropy_valley.errors import InputError
 from entropy_valley.files import shown
-from entropy_valley.results import REMEDY
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import require_sentences, sentences
+from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import formats
-from entropy_valley.tables.base import FigureReport, Report, TableReport, testset_file
+from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
+from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 
@@ -80,20 +80,24 @@ class _CaseLine(NamedTuple):
 class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        cells = [cell for cell in matrix.table_cells(experiment, experiment.tables.backbone) if cell.method in METHODS]
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
+        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
+        cells = [cell for cell in main if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        return [*super().inputs(experiment), testset_file(experiment, cells[0])]
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return [self.metric]
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        shown = [metrics_of(experiment.scoring)[0].name]
-        return {"sentences": testset_file(experiment, cells[0]), "shown": shown}
+    def inputs(self) -> list[str]:
+        return [*super().inputs(), testset_file(self.experiment.results, self.cells[0])]
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return cases(params)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return cases(results, self.cells, self.metric)
+
+    def heading(self, case: Any) -> str:
+        return f"{HEADINGS[case.case]}: {formats.signed(case.delta, self.metric.decimals)} ({case.id})"
 
 
 class Cases(_Cases, TableReport):
@@ -101,11 +105,31 @@ class Cases(_Cases, TableReport):
 
     caption = f"Three sentences: canvases, outputs, {{metric}}, and the entropies by which EV chose. {CHOSEN}"
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         heads = (Column("", align="l"), Column("Text", align="l"))
-        columns = (*heads, *(Column(title, align="r") for title in ("Slots", params.metric.label, "Kept")))
-        sections = (TableSection(tuple(_groups(params, case)), _heading(params, case)) for case in numbers.itertuples())
-        return Table(columns, tuple(sections), (*_notes(params, numbers), *map(Note, _absent(numbers))))
+        columns = (*heads, *(Column(title, align="r") for title in ("Slots", self.metric.label, "Kept")))
+        sections = (TableSection(tuple(self._groups(case)), self.heading(case)) for case in numbers.itertuples())
+        return Table(columns, tuple(sections), (*self._notes(numbers), *map(Note, _absent(numbers))))
+
+    def _groups(self, case: Any) -> Iterator[Group]:
+        for line in _lines(case):
+            score = formats.number(line.score, self.metric.decimals)
+            numbers = ((line.slots, f"{line.slots:.0f}"), (line.score, score), (line.kept, f"{100 * line.kept:.0f}%"))
+            cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in numbers]
+            yield Group(line.label, (TableRow((TableCell(line.text), *cells), shaded=line.label == "EV"),))
+        entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
+        yield Group("Entropy", (TableRow((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
+
+    def _notes(self, numbers: pd.DataFrame) -> list[Note]:
+        cell = self.cells[0]
+        run = f"{self.backbone(cell.backbone)}, {self.place(cell.direction, cell.testset)}"
+        return [
+            Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
+            Note(CHOSEN.replace("{metric}", self.metric.label)),
+            Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
+            *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
+            Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
+        ]
 
 
 class CasesFigure(_Cases, FigureReport):
@@ -122,7 +146,7 @@ class CasesFigure(_Cases, FigureReport):
         heights = [_height(case) for case in numbers.itertuples()]
         return LINE * (sum(heights) + len(_below(numbers)) + 0.5)
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         cases, below = list(numbers.itertuples()), _below(numbers)
         if NO_FONT[0] in below:
             sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
@@ -132,7 +156,7 @@ class CasesFigure(_Cases, FigureReport):
             axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
             top = 0.0
             for case in cases:
-                _texts(axes, params, case, top)
+                self._texts(axes, case, top)
                 _curve(axes, case, top, last=case is cases[-1])
                 top -= _height(case)
             for text in below:
@@ -141,11 +165,28 @@ class CasesFigure(_Cases, FigureReport):
 
         return [panel]
 
+    def _texts(self, axes: Axes, case: Any, top: float) -> None:
+        """The heading of a case and its texts, with slots and scores."""
+        families = [RC["font.family"], *chinese_fonts()]
+        axes.text(0, top - 1, self.heading(case), fontweight="bold")
+        y = top - 2.2
+        for line in _lines(case):
+            if has_canvas := not isnan(line.slots):
+                name = {"Reference": "oracle"}.get(line.label, line.label.lower())
+                axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
+            axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
+            if not isnan(line.score):
+                text = formats.number(line.score, self.metric.decimals)
+                axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
+            for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
+                axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
+                y -= 1
+
 
 # --- The numbers.
 
 
-def cases(params: Params) -> pd.DataFrame:
+def cases(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -> pd.DataFrame:
     """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
 
     Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
@@ -153,8 +194,8 @@ def cases(params: Params) -> pd.DataFrame:
     of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
     compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
     """
-    run = {key: getattr(params.cells[0], key) for key in RUN}
-    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(params))))
+    run = {key: getattr(cells[0], key) for key in RUN}
+    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(results, cells, metric))))
     return pd.DataFrame(rows, columns=FIELDS)
 
 
@@ -173,53 +214,43 @@ def chosen(listed: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
             yield case, taken[-1]
 
 
-def _sentences(params: Params) -> Iterator[Sentence]:
+def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -> Iterator[Sentence]:
     """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
 
     ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
     shorter or longer than all candidates.
     """
-    testset = {row["id"]: row for row in files.read_jsonl(params["sentences"], ("id", "source", "target"))}
-    systems = {cell.method: _system(cell, params, testset) for cell in params.cells}
+    testset = {row["id"]: row for row in results.testset(cells[0], "id", "source", "target")}
+    systems = {cell.method: _system(results, cell, metric, testset) for cell in cells}
     kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    sign = 1 if params.metric.higher_is_better else -1
+    sign = 1 if metric.higher_is_better else -1
     for name, row in testset.items():
         values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
-        kept = {
-            f"{method}_kept": _kept(EXTRACTORS[kind](row["source"]), values[f"{method}_output"]) for method in METHODS
-        }
+        items = EXTRACTORS[kind](row["source"])
+        kept = {f"{method}_kept": _kept(items, values[f"{method}_output"]) for method in METHODS}
         candidates, delta = values["ev_candidates"], values["ev_score"] - values["ratio_score"]
         yield {
-            **{
-                "id": name,
-                "source": row["source"],
-                "reference": row["target"],
-                **values,
-                "delta": delta,
-                "items": kind,
-            },
-            **{**kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
+            **{"id": name, "source": row["source"], "reference": row["target"], **values, "delta": delta},
+            **{"items": kind, **kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
             **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
             "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
         }
 
 
-def _system(cell: ScoredCell, params: Params, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _system(results: Results, cell: matrix.Cell, metric: Metric, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What a method did with each sentence, by id."""
-    scores = sentences(cell, params.metric)
-    canvases = {row["id"]: row for row in cell.canvases("length", "candidates", "scores")}
-    outputs = hypotheses(cell, params["sentences"], testset)
-    require_sentences(cell.within(cell.scores_file), scores.index, params["sentences"], testset)
-    results = {}
+    scores = results.sentences(cell, metric)
+    canvases = {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
+    outputs = hypotheses(results, cell, testset)
+    require_sentences(results.place(cell, SCORES), scores.index, results.testset_path(cell), testset)
+    of_sentence = {}
     for name, canvas in canvases.items():
         if cell.method == "ev" and not len(canvas["candidates"]) == len(canvas["scores"]) > 0:
-            problem = (
-                f"sentence {name!r} has {len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
-            )
-            raise InputError(cell.within(cell.translations_file), problem, REMEDY)
+            found = f"{len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
+            raise InputError(results.place(cell, TRANSLATIONS), f"sentence {name!r} has {found}", REMEDY)
         grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
-        results[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
-    return results
+        of_sentence[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
+    return of_sentence
 
 
 def _kept(items: Sequence[str], output: str) -> float:
@@ -245,33 +276,6 @@ def _lines(case: Any) -> list[_CaseLine]:
         _CaseLine("Reference", case.reference, case.oracle_slots),
         _CaseLine("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
         _CaseLine("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
-    ]
-
-
-def _heading(params: Params, case: Any) -> str:
-    delta = formats.signed(case.delta, params.metric.decimals)
-    return f"{HEADINGS[case.case]}: {delta} ({case.id})"
-
-
-def _groups(params: Params, case: Any) -> Iterator[Group]:
-    for line in _lines(case):
-        numbers = (f"{line.slots:.0f}", formats.number(line.score, params.metric.decimals), f"{100 * line.kept:.0f}%")
-        values = (line.slots, line.score, line.kept)
-        cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in zip(values, numbers, strict=True)]
-        yield Group(line.label, (TableRow((TableCell(line.text), *cells), shaded=line.label == "EV"),))
-    entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
-    yield Group("Entropy", (TableRow((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
-
-
-def _notes(params: Params, numbers: pd.DataFrame) -> list[Note]:
-    cell = params.cells[0]
-    run = f"{params.label('backbones', cell.backbone)}, {params.place(cell.direction, cell.testset)}"
-    return [
-        Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
-        Note(CHOSEN.replace("{metric}", params.metric.label)),
-        Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
-        *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
-        Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
     ]
 
 
@@ -320,23 +324,6 @@ def chinese_fonts() -> list[str]:
                 manager.addfont(path)
     installed = {*font_manager.get_font_names()}
     return [name for name in CHINESE if name in installed]
-
-
-def _texts(axes: Axes, params: Params, case: Any, top: float) -> None:
-    """The heading of a case and its texts, with slots and scores."""
-    families = [RC["font.family"], *chinese_fonts()]
-    axes.text(0, top - 1, _heading(params, case), fontweight="bold")
-    y = top - 2.2
-    for line in _lines(case):
-        if has_canvas := not isnan(line.slots):
-            name = {"Reference": "oracle"}.get(line.label, line.label.lower())
-            axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
-        axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
-        if not isnan(line.score):
-            axes.text(SCORE, y, formats.number(line.score, params.metric.decimals), ha="right", fontsize=SIZE)
-        for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
-            axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
-            y -= 1
 
 
 def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:

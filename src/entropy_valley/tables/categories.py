@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.schema import Study
+from entropy_valley.config.matrix import Cell
 from entropy_valley.data.categories import CATEGORIES, categories_of, refused
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import require_sentences, sentences
+from entropy_valley.results import SCORES
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import diagnostics_files, testset_file
-from entropy_valley.tables.labels import order_label
-from entropy_valley.tables.order_sweep import DELTA, FIXED, RUN, SYSTEM, TESTED, Orders, fixed, run_heading
+from entropy_valley.tables.order_sweep import DELTA, FIXED, RUN, SYSTEM, TESTED, Orders, fixed
+from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 OVERALL = "overall"
@@ -44,55 +41,57 @@ class Categories(Orders):
         "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
     )
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        testsets = dict.fromkeys(testset_file(experiment, cell) for cell in cells)
-        return [*super().inputs(experiment), *testsets, *diagnostics_files(experiment, cells)]
+    recorded = (*Orders.recorded, "challenge")
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """As :meth:`Orders.extra`, and where the sentences of each cell are."""
-        return {
-            **super().extra(experiment, cells),
-            "challenge": experiment.corpus.challenge,
-            "concentration": experiment.sig_concentration.measure,
-            "testsets": {cell.name: testset_file(experiment, cell) for cell in cells},
-        }
+    @property
+    def challenge(self) -> str:
+        """How a sentence's categories are read."""
+        return self.experiment.corpus.challenge
 
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        listed = [*super().problems(experiment, study, cells)]
-        if not listed and len({cell.order for cell in cells if cell.method == FIXED}) != 2:
-            listed = [f"the layout categories compares {experiment.tables.order} with one other order; name two"]
+    @property
+    def other(self) -> str:
+        """The order that is compared with the main one."""
+        return next(name for name in self.orders if name != self.main)
+
+    def inputs(self) -> list[str]:
+        read = (file(self.experiment.results, cell) for file in (testset_file, diagnostics_file) for cell in self.cells)
+        return [*super().inputs(), *dict.fromkeys(read)]
+
+    def problems(self) -> Iterator[str]:
+        listed = [*super().problems()]
+        if not listed and len({cell.order for cell in self.cells if cell.method == FIXED}) != 2:
+            listed = [f"the layout categories compares {self.main} with one other order; name two"]
         yield from listed
-        for direction in dict.fromkeys(cell.run.direction for cell in cells):
-            if problem := refused(direction, experiment.corpus.challenge):
+        for direction in dict.fromkeys(cell.direction for cell in self.cells):
+            if problem := refused(direction, self.challenge):
                 yield f"{problem}; name other directions, or see `corpus.challenge`"
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return negative_order(params)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return negative_order(self, results)
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        other, main = (order_label(name, params["orders"][name]) for name in (_other(params), params["main"]))
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        other, main = self.order(self.other), self.order(self.main)
         sections, correlations = [], []
         for key, group in numbers.groupby(list(RUN), sort=False):
             values: dict[str, dict[str, float]] = {}
             for row in group.itertuples(index=False):
                 values.setdefault(row.category, {})[row.metric] = row.value
-            heading = run_heading(params, key, values[OVERALL]["sentences"])
-            rows = tuple(_category(params, name, values[name]) for name in values if name != OVERALL)
-            sections += [TableSection(rows, heading), TableSection((_category(params, OVERALL, values[OVERALL]),))]
+            heading = self.run_heading(key, values[OVERALL]["sentences"])
+            rows = tuple(_category(self, name, values[name]) for name in values if name != OVERALL)
+            sections += [TableSection(rows, heading), TableSection((_category(self, OVERALL, values[OVERALL]),))]
             correlations.append(_correlation(f"{other} − {main}", heading, values[OVERALL]))
-        titles = (params.metric.label + " " + name for name in (other, main))
+        titles = (self.metric.label + " " + name for name in (other, main))
         compared = map(Column, (*titles, f"Δ ({other} − {main}) [95 % CI]", "p"))
         columns = (Column("Category", align="l"), Column("N", align="r"), *compared)
         few = notes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"])
-        concentration = Note(CONCENTRATIONS[params["concentration"]])
+        concentration = Note(CONCENTRATIONS[self.experiment.sig_concentration.measure])
         return Table(columns, tuple(sections), (*NOTES, *few, concentration, *correlations))
 
 
 # --- The numbers.
 
 
-def negative_order(params: Params) -> pd.DataFrame:
+def negative_order(report: Categories, results: Results) -> pd.DataFrame:
     """The tidy numbers, :data:`FIELDS`, by category and for the whole subset (:data:`OVERALL`).
 
     Of each: ``sentences``, ``other`` and ``main``, the mean sentence score of the two orders, and the paired test of
@@ -101,43 +100,37 @@ def negative_order(params: Params) -> pd.DataFrame:
     is constant. A run is tested by itself. Raises InputError where files are not of the same sentences.
     """
     rows = []
-    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
-        frame = _sentences(params, fixed(systems, _other(params)), fixed(systems, params["main"]))
+    for run, systems in by_run(report.cells, RUN, SYSTEM).items():
+        frame = _sentences(report, results, fixed(systems, report.other), fixed(systems, report.main))
         categories = {
-            name: _compared(params, frame[[name in listed for listed in frame["categories"]]]) for name in CATEGORIES
+            name: _compared(report, frame[[name in listed for listed in frame["categories"]]]) for name in CATEGORIES
         }
-        categories[OVERALL] = _compared(params, frame) | _spearman(frame)
+        categories[OVERALL] = _compared(report, frame) | _spearman(frame)
         rows += [(*run, category, *item) for category, numbers in categories.items() for item in numbers.items()]
     return pd.DataFrame(rows, columns=FIELDS)
 
 
-def _other(params: Params) -> str:
-    """The order that is compared with the main one."""
-    return next(name for name in params["orders"] if name != params["main"])
-
-
-def _sentences(params: Params, other: ScoredCell, main: ScoredCell) -> pd.DataFrame:
+def _sentences(report: Categories, results: Results, other: Cell, main: Cell) -> pd.DataFrame:
     """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
-    testset = files.read_jsonl(params["testsets"][main.name], ("id", "source", "target"))
-    sigs = {row["id"]: row["concentration"] for row in main.diagnostics("sig")}
+    testset = results.testset(main, "id", "source", "target")
+    sigs = {row["id"]: row["concentration"] for row in results.diagnostics(main, "sig")}
     columns = {
-        other.within(other.scores_file): sentences(other, params.metric),
-        main.within(main.scores_file): sentences(main, params.metric),
-        main.within(main.diagnostics_file): pd.Series(sigs, dtype=float),
+        "other": (results.place(other, SCORES), results.sentences(other, report.metric)),
+        "main": (results.place(main, SCORES), results.sentences(main, report.metric)),
+        "concentration": (diagnostics_file(results.root, main), pd.Series(sigs, dtype=float)),
     }
     ids = [row["id"] for row in testset]
-    for path, values in columns.items():
-        require_sentences(path, values.index, params["testsets"][main.name], ids)
-    named = zip(("other", "main", "concentration"), columns.values(), strict=True)
-    frame = pd.DataFrame({name: values.loc[ids] for name, values in named})
+    for path, values in columns.values():
+        require_sentences(path, values.index, results.testset_path(main), ids)
+    frame = pd.DataFrame({name: values.loc[ids] for name, (_, values) in columns.items()})
     pairs = ((row["source"], row["target"]) for row in testset)
-    return frame.assign(categories=[categories_of(pair, main.direction, params["challenge"]) for pair in pairs])
+    return frame.assign(categories=[categories_of(pair, main.direction, report.challenge) for pair in pairs])
 
 
-def _compared(params: Params, frame: pd.DataFrame) -> dict[str, float]:
+def _compared(report: Categories, frame: pd.DataFrame) -> dict[str, float]:
     if frame.empty:
         return {"sentences": 0}
-    test = asdict(paired_test(frame["other"], frame["main"], params.how))
+    test = asdict(paired_test(frame["other"], frame["main"], report.statistics))
     means: dict[str, Any] = {name: float(frame[name].mean()) for name in ("other", "main")}
     return {"sentences": len(frame), **means, **{name: test[name] for name in TESTED}}
 
@@ -155,13 +148,13 @@ def _spearman(frame: pd.DataFrame) -> dict[str, float]:
 # --- The layout.
 
 
-def _category(params: Params, name: str, values: Mapping[str, float]) -> Group:
+def _category(report: Categories, name: str, values: Mapping[str, float]) -> Group:
     count, bold = f"{values['sentences']:.0f}", name == OVERALL
     texts = [count, *[formats.NONE] * 4]
     if values["sentences"]:
-        p = formats.p_value(values["p_two_sided"], params.how.resamples)
-        scores = [formats.number(values[name], params.metric.decimals) for name in ("other", "main")]
-        texts = [count, *scores, formats.lead(values, params.metric), p]
+        p = formats.p_value(values["p_two_sided"], report.statistics.resamples)
+        scores = [formats.number(values[name], report.metric.decimals) for name in ("other", "main")]
+        texts = [count, *scores, formats.lead(values, report.metric), p]
     return Group(name.capitalize(), (TableRow(tuple(TableCell(text, bold) for text in texts)),))
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import matrix
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import method_settings
-from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport, diagnostics_files
+from entropy_valley.tables import formats, labels, notes
+from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
+from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.systems import TIMED
 
@@ -44,43 +44,88 @@ class Cost(TableReport):
         "the finished jobs of each stage took, beside the paper's."
     )
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+    recorded = ("candidates",)
+
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
         """EV's of the main table."""
-        main = matrix.table_cells(experiment, experiment.tables.backbone)
+        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
         return [cell for cell in main if cell.method == "ev"]
 
-    def inputs(self, experiment: Experiment) -> list[str]:
+    @functools.cached_property
+    def candidates(self) -> dict[str, int]:
+        """The number of EV's ratios by direction."""
+        directions = dict.fromkeys(cell.direction for cell in self.cells)
+        return {name: len(method_settings(self.experiment, "ev", name).get("ratios", [])) for name in directions}
+
+    @functools.cached_property
+    def timed(self) -> list[matrix.Cell]:
+        """The cells of studies that ask for latencies."""
+        experiment = self.experiment
+        studies = (name for name in experiment.tables.studies if TIMED.keys() & set(experiment.studies[name].columns))
+        return list(dict.fromkeys(cell for name in studies for cell in matrix.study_cells(experiment, name)))
+
+    @functools.cached_property
+    def shown(self) -> list[matrix.Cell]:
+        """Those of them that are EV's or Ratio's of the main backbone; of a direction and method the last one."""
+        tables = self.experiment.tables
+        main = (tables.backbone, tables.order, tables.steps)
+        cells = [cell for cell in self.timed if (cell.backbone, cell.order, cell.steps) == main]
+        return list({(cell.direction, cell.method): cell for cell in cells if cell.method in ("ratio", "ev")}.values())
+
+    def inputs(self) -> list[str]:
         """Also what the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
-        scores = (one.scores(experiment.results) for one in sets_of(experiment).all)
-        return [*super().inputs(experiment), *scores, *_unscored(experiment)]
+        experiment, root = self.experiment, self.experiment.results
+        scores = (one.scores(root) for one in sets_of(experiment).all)
+        latencies = (cell.latency(root) for cell in self.timed)
+        runs = {cell.run: cell for cell in matrix.all_cells(experiment)}
+        diagnosed = [diagnostics_file(root, cell) for run, cell in runs.items() if sets_of(experiment).diagnostics(run)]
+        return [*super().inputs(), *scores, *latencies, *diagnosed]
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        directions = dict.fromkeys(cell.run.direction for cell in cells)
-        grids = {name: method_settings(experiment, "ev", name).get("ratios", []) for name in directions}
-        return {
-            "candidates": {name: len(grid) for name, grid in grids.items()},
-            "timed": _timed(experiment),
-            "benchmarks": f"{experiment.results}/benchmarks",
-            "gpus": gpus(experiment.device, experiment.training.processes),
-        }
+    def made(self, results: Results) -> tuple[Table, pd.DataFrame]:
+        numbers = self.numbers(results)
+        return self.table(results, numbers), numbers
 
-    def made(self, params: Params) -> tuple[Table, pd.DataFrame]:  # type: ignore[override]
-        numbers = self.numbers(params)
-        return self.table(params, numbers), numbers
-
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """Columns: KEY, ``here``, and ``paper``, a number as printed, where it has one."""
-        rows = [*_shares(params), *_latencies(params), *_hours(params)]
+        rows = [*self._shares(results), *self._latencies(results), *self._hours(results)]
         return pd.DataFrame(rows, columns=[*KEY, "here", "paper"])
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         sections = []
         for part, rows in numbers.groupby("part", sort=False):
-            groups = (Group(_described(params, row), (TableRow(_cells(row)),)) for row in rows.to_dict("records"))
+            groups = (Group(_described(row), (TableRow(_cells(row)),)) for row in rows.to_dict("records"))
             sections.append(TableSection(tuple(groups), PARTS[str(part)][0]))
         columns = (Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r"))
-        timing = notes.timing_of([files.read_json(path) for _, _, path in params["timed"]])
-        return Table(columns, tuple(sections), (SHARES, *timing, HOURS, notes.sentences(params)))
+        timing = notes.timing([results.latency(cell) for cell in self.shown])
+        return Table(columns, tuple(sections), (SHARES, *timing, HOURS, notes.sentences(self, results)))
+
+    def _shares(self, results: Results) -> Iterator[dict[str, Any]]:
+        means = costs(results, self.cells)
+        for budget in BUDGETS:
+            paper = _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
+            for row in means.itertuples(index=False):
+                share = {"direction": row.direction, "item": f"T = {budget}"}
+                yield {"part": "probe_share", **share, "here": (row.calls - row.steps) / budget}
+                yield {"part": "probe_cap", **share, "here": self.candidates[row.direction] / budget, "paper": paper}
+
+    def _latencies(self, results: Results) -> Iterator[dict[str, Any]]:
+        for part, kind in TIMED.items():
+            for cell in self.shown:
+                named = {"direction": cell.direction, "system": cell.method}
+                printed = find(PLACE, "latency_batch16", **named) if part != "latency" else None
+                seconds = results.latency(cell)[kind]["seconds_per_sentence"]
+                place = {"part": part, "direction": cell.direction, "item": cell.method}
+                yield {**place, "here": seconds, "paper": _printed(printed)}
+
+    def _hours(self, results: Results) -> Iterator[dict[str, Any]]:
+        held = gpus(self.experiment.device, self.experiment.training.processes)
+        stages = stage_hours(Path(results.root, "benchmarks"), held)
+        for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
+            for row in stages[stages[part] > 0].itertuples(index=False):
+                yield {"part": part, "direction": "", "item": row.stage, "here": getattr(row, part)}
+            whole = {"part": part, "direction": "", "item": "all"}
+            yield {**whole, "here": stages[part].sum(), "paper": _printed(paper)}
 
 
 PARTS = {
@@ -94,63 +139,15 @@ PARTS = {
 """Heading and format of each part."""
 
 
-def _unscored(experiment: Experiment) -> list[str]:
-    """The latencies that studies ask for, and the diagnostics of runs: scores are not made from these."""
-    studies = (name for name in experiment.tables.studies if TIMED.keys() & set(experiment.studies[name].columns))
-    timed = (cell.latency(experiment.results) for name in studies for cell in matrix.study_cells(experiment, name))
-    one_of = {cell.run: cell for cell in matrix.all_cells(experiment)}
-    diagnosed = [cell for run, cell in one_of.items() if sets_of(experiment).diagnostics(run)]
-    return list(dict.fromkeys([*timed, *diagnostics_files(experiment, diagnosed)]))
-
-
-def _timed(experiment: Experiment) -> list[tuple[str, str, str]]:
-    """Direction, method and file of the latencies that studies ask for, of the main backbone's EV and Ratio."""
-    files_of = {}
-    for name in experiment.tables.studies:
-        if TIMED.keys() & set(experiment.studies[name].columns):
-            for cell in matrix.study_cells(experiment, name):
-                main = (experiment.tables.backbone, experiment.tables.order, experiment.tables.steps)
-                if cell.method in ("ratio", "ev") and (cell.run.backbone, cell.order, cell.steps) == main:
-                    files_of[cell.run.direction, cell.method] = cell.latency(experiment.results)
-    return [(*key, path) for key, path in files_of.items()]
-
-
-def _shares(params: Params) -> Iterator[dict[str, Any]]:
-    means = costs(params.cells)
-    for budget in BUDGETS:
-        paper = _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
-        for row in means.itertuples(index=False):
-            share = {"direction": row.direction, "item": f"T = {budget}"}
-            yield {"part": "probe_share", **share, "here": (row.calls - row.steps) / budget}
-            yield {"part": "probe_cap", **share, "here": params["candidates"][row.direction] / budget, "paper": paper}
-
-
-def _latencies(params: Params) -> Iterator[dict[str, Any]]:
-    for part, kind in TIMED.items():
-        for direction, name, path in params["timed"]:
-            printed = find(PLACE, "latency_batch16", direction=direction, system=name) if part != "latency" else None
-            seconds = files.read_json(path)[kind]["seconds_per_sentence"]
-            yield {"part": part, "direction": direction, "item": name, "here": seconds, "paper": _printed(printed)}
-
-
-def _hours(params: Params) -> Iterator[dict[str, Any]]:
-    stages = stage_hours(Path(params["benchmarks"]), params["gpus"])
-    for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
-        for row in stages[stages[part] > 0].itertuples(index=False):
-            yield {"part": part, "direction": "", "item": row.stage, "here": getattr(row, part)}
-        yield {"part": part, "direction": "", "item": "all", "here": stages[part].sum(), "paper": _printed(paper)}
-
-
 def _printed(number: Published | None) -> str | None:
     return number.text if number else None
 
 
-def _described(params: Params, row: Mapping[str, Any]) -> str:
+def _described(row: Mapping[str, Any]) -> str:
     item = method(row["item"]).short if row["part"] in TIMED else row["item"]
-    return ", ".join(part for part in (params.label("directions", row["direction"]), item) if part)
+    return ", ".join(part for part in (row["direction"] and labels.direction(row["direction"]), item) if part)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[TableCell, TableCell]:
-    return TableCell(PARTS[row["part"]][1](row["here"])), TableCell(
-        formats.NONE if pd.isna(row["paper"]) else row["paper"]
-    )
+    paper = formats.NONE if pd.isna(row["paper"]) else row["paper"]
+    return TableCell(PARTS[row["part"]][1](row["here"])), TableCell(paper)

@@ -1,12 +1,13 @@
-"""The tables of what EV keeps that Ratio drops: literal items of the source, and scores by the length ratio r.
+"""The tables of single sentences of EV and the fixed ratios: what EV keeps that Ratio drops, and where EV loses.
 
-A sentence's values are averaged over runs first; the paired tests are then over sentences. The patterns of placeholders
-and numbers find the paper's numbers of sentences on WMT22; it does not say how it finds its "capitalised named-entity
-tokens".
+What is kept: literal items of the source, and scores by the length ratio r. A sentence's values are averaged over runs
+first; the paired tests are then over sentences. The patterns of placeholders and numbers find the paper's numbers of
+sentences on WMT22; it does not say how it finds its "capitalised named-entity tokens". Where EV loses: by likely cause.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,20 +17,20 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.schema import metrics_of
+from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.model.families import find_family
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import require_sentences, sentences
+from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport, testset_file, tokens_file
+from entropy_valley.tables import formats, labels, notes
+from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import method
-from entropy_valley.tables.lookup import best
+from entropy_valley.tables.pivot import best
+from entropy_valley.tables.reader import Results, testset_file, tokens_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
@@ -79,17 +80,6 @@ TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *TESTED, "resamples", "bootstrap_seed"]
 
 
-def coverage(params: Params) -> pd.DataFrame:
-    """The tidy numbers, :data:`FIELDS`: a row for each system of each item of each block.
-
-    ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival of
-    EV is the paired test of EV minus it. An item without sentences has NaN.
-    """
-    places = by_run(params.cells, PLACE, attrgetter("method", "seed"))
-    rows = (dict(zip(PLACE, place, strict=True)) | row for place in places for row in _rows(params, places[place]))
-    return pd.DataFrame(rows, columns=FIELDS)
-
-
 def bucket_names(edges: Sequence[float]) -> list[str]:
     """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make."""
     inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
@@ -107,67 +97,15 @@ def papers_count(direction: str, item: str) -> int | None:
     return int(number.value) if number else None
 
 
-def read_tokens(path: str) -> dict[str, tuple[int, int]]:
-    """|x| and the reference's tokens (without its EOS) of each sentence, by id."""
-    rows = files.read_jsonl(path, ("id", "source_tokens", "target_tokens"))
-    return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
-
-
-def _rows(params: Params, cells: Mapping[System, ScoredCell]) -> Iterator[dict[str, Any]]:
-    """The rows of one direction and test set."""
-    first = next(iter(cells.values()))
-    testset = params["testsets"][first.name]
-    sources = {row["id"]: row["source"] for row in files.read_jsonl(testset, ("id", "source"))}
-    outputs = {key: hypotheses(cell, testset, sources) for key, cell in cells.items()}
-    for kind, extract in extractors(first.direction.split("-")[0]).items():
-        wanted = {name: items for name, text in sources.items() if (items := extract(text))}
-        yield from _compared(params, RETENTION, kind, {key: _kept(wanted, texts) for key, texts in outputs.items()})
-    if edges := params["buckets"].get(first.direction):
-        scores = {key: _scores(params, cell, testset, sources) for key, cell in cells.items()}
-        number = _buckets(params, first, testset, sources)
-        for at, name in enumerate(bucket_names(edges)):
-            ids = [one for one in sources if number[one] == at]
-            yield from _compared(params, BUCKET, name, {key: values.loc[ids] for key, values in scores.items()})
-
-
-def hypotheses(cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, str]:
-    """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of ``testset``, a file."""
-    texts = {row["id"]: row["hypothesis"] for row in cell.translations()}
-    require_sentences(cell.within(cell.translations_file), texts, testset, ids)
+def hypotheses(results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, str]:
+    """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of its test set."""
+    texts = {row["id"]: row["hypothesis"] for row in results.translations(cell)}
+    require_sentences(results.place(cell, TRANSLATIONS), texts, results.testset_path(cell), ids)
     return texts
-
-
-def _scores(params: Params, cell: ScoredCell, testset: str, ids: Iterable[str]) -> pd.Series:
-    scores = sentences(cell, params.metric)
-    require_sentences(cell.within(cell.scores_file), scores.index, testset, ids)
-    return scores
 
 
 def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.Series:
     return pd.Series({name: retention(items, texts[name]) for name, items in wanted.items()}, dtype=float)
-
-
-def _buckets(params: Params, cell: ScoredCell, testset: str, ids: Iterable[str]) -> dict[str, int]:
-    """The place of each sentence's bucket."""
-    path, edges = params["tokens"][cell.name], params["buckets"][cell.direction]
-    tokens = read_tokens(path)
-    require_sentences(path, tokens, testset, ids)
-    return {name: bucket((target + params["eos"]) / max(1, source), edges) for name, (source, target) in tokens.items()}
-
-
-def _compared(params: Params, block: str, item: str, systems: Mapping[System, pd.Series]) -> Iterator[dict[str, Any]]:
-    """A row for each method: its mean over sentences of the mean over runs, and EV's lead over it."""
-    runs: dict[str, list[pd.Series]] = {}
-    for (name, _), values in systems.items():
-        runs.setdefault(name, []).append(values)
-    means = {name: sum(values) / len(values) for name, values in runs.items()}
-    for name, values in means.items():
-        row = {"block": block, "item": item, "sentences": len(values), "runs": len(runs[name]), "method": name}
-        row |= {"mean": float(values.mean()), "resamples": params.how.resamples, "bootstrap_seed": params.how.seed}
-        if name in RIVALS and len(values):
-            test = asdict(paired_test(means[EV], values, params.how))
-            row |= {key: test[key] for key in TESTED}
-        yield row
 
 
 WMT22 = "wmt22"  # the test set of the paper, in config.yaml and in config/authors.yaml
@@ -184,22 +122,32 @@ TESTS = Note(
 class OfEvAndRatio(TableReport):
     """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        cells = matrix.table_cells(experiment, experiment.tables.backbone)
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
+        cells = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
         return [cell for cell in cells if cell.method in (EV, *RIVALS)]
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        further = ((testset_file(experiment, cell), tokens_file(experiment, cell)) for cell in cells)
-        return [*super().inputs(experiment), *dict.fromkeys(itertools.chain.from_iterable(further))]
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return [self.metric]
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        paths = {cell.name: cell for cell in cells}
-        return {
-            "shown": [metrics_of(experiment.scoring)[0].name],
-            "testsets": {path: testset_file(experiment, cell) for path, cell in paths.items()},
-            "tokens": {path: tokens_file(experiment, cell) for path, cell in paths.items()},
-        }
+    def inputs(self) -> list[str]:
+        root = self.experiment.results
+        further = ((testset_file(root, cell), tokens_file(root, cell)) for cell in self.cells)
+        return [*super().inputs(), *dict.fromkeys(itertools.chain.from_iterable(further))]
+
+    def setting(self, runs: str) -> str:
+        """Whose numbers these are, and what is said of the runs."""
+        cell = self.cells[0]
+        return f"{self.backbone(cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; {runs}."
+
+
+def tokens_of(results: Results, cell: matrix.Cell) -> dict[str, tuple[int, int]]:
+    """|x| and the reference's tokens (without its EOS) of each sentence of a cell's test set, by id."""
+    return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in results.tokens(cell)}
+
+
+# --- What EV keeps of the source, and its scores by r.
 
 
 class CoverageTable(OfEvAndRatio):
@@ -210,25 +158,165 @@ class CoverageTable(OfEvAndRatio):
         "output contains as they are, and {metric} by r, the tokens of the reference over those of the source."
     )
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        settings, directions = experiment.coverage, {cell.run.direction for cell in cells}
-        buckets = {name: sorted(edges) for name, edges in settings.buckets.items() if name in directions}
-        further = {"buckets": buckets, "eos": settings.eos, "paper": _papers_numbers(experiment, cells)}
-        return super().extra(experiment, cells) | further
+    recorded = ("buckets", "eos")
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return coverage(params)
+    @functools.cached_property
+    def buckets(self) -> dict[str, list[float]]:
+        """The edges of the groups by r, of each direction that has some."""
+        directions = {cell.direction for cell in self.cells}
+        return {name: sorted(edges) for name, edges in self.experiment.coverage.buckets.items() if name in directions}
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    @property
+    def eos(self) -> bool:
+        """Whether r counts the reference's EOS."""
+        return self.experiment.coverage.eos
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """The tidy numbers, :data:`FIELDS`: a row for each system of each item of each block.
+
+        ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival
+        of EV is the paired test of EV minus it. An item without sentences has NaN.
+        """
+        places = by_run(self.cells, PLACE, attrgetter("method", "seed"))
+        rows = (
+            dict(zip(PLACE, place, strict=True)) | row
+            for place, cells in places.items()
+            for row in self._rows(results, cells)
+        )
+        return pd.DataFrame(rows, columns=FIELDS)
+
+    def _rows(self, results: Results, cells: Mapping[System, matrix.Cell]) -> Iterator[dict[str, Any]]:
+        """The rows of one direction and test set."""
+        first = next(iter(cells.values()))
+        sources = {row["id"]: row["source"] for row in results.testset(first, "id", "source")}
+        outputs = {key: hypotheses(results, cell, sources) for key, cell in cells.items()}
+        for kind, extract in extractors(first.direction.split("-")[0]).items():
+            wanted = {name: items for name, text in sources.items() if (items := extract(text))}
+            yield from self._compared(RETENTION, kind, {key: _kept(wanted, texts) for key, texts in outputs.items()})
+        if edges := self.buckets.get(first.direction):
+            scores = {key: self._scores(results, cell, sources) for key, cell in cells.items()}
+            number = self._numbers_of_buckets(results, first, sources)
+            for at, name in enumerate(bucket_names(edges)):
+                ids = [one for one in sources if number[one] == at]
+                yield from self._compared(BUCKET, name, {key: values.loc[ids] for key, values in scores.items()})
+
+    def _scores(self, results: Results, cell: matrix.Cell, ids: Iterable[str]) -> pd.Series:
+        scores = results.sentences(cell, self.metric)
+        require_sentences(results.place(cell, SCORES), scores.index, results.testset_path(cell), ids)
+        return scores
+
+    def _numbers_of_buckets(self, results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, int]:
+        """In which bucket each sentence is."""
+        edges, tokens = self.buckets[cell.direction], tokens_of(results, cell)
+        require_sentences(tokens_file(results.root, cell), tokens, results.testset_path(cell), ids)
+        return {name: bucket((target + self.eos) / max(1, source), edges) for name, (source, target) in tokens.items()}
+
+    def _compared(self, block: str, item: str, systems: Mapping[System, pd.Series]) -> Iterator[dict[str, Any]]:
+        """A row for each method: its mean over sentences of the mean over runs, and EV's lead over it."""
+        runs: dict[str, list[pd.Series]] = {}
+        for (name, _), values in systems.items():
+            runs.setdefault(name, []).append(values)
+        means = {name: sum(values) / len(values) for name, values in runs.items()}
+        how = {"resamples": self.statistics.resamples, "bootstrap_seed": self.statistics.seed}
+        for name, values in means.items():
+            row = {"block": block, "item": item, "sentences": len(values), "runs": len(runs[name]), "method": name}
+            row |= {"mean": float(values.mean()), **how}
+            if name in RIVALS and len(values):
+                test = asdict(paired_test(means[EV], values, self.statistics))
+                row |= {key: test[key] for key in TESTED}
+            yield row
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         sections = []
         for (*place, block), rows in numbers.groupby([*PLACE, "block"], sort=False):
-            what = "retention, Δ in pp" if block == RETENTION else f"{params.metric.label} by r"
-            sections.append(TableSection(_groups(params, rows), f"{params.place(*place)}: {what}"))
+            what = "retention, Δ in pp" if block == RETENTION else f"{self.metric.label} by r"
+            sections.append(TableSection(self.groups(rows), f"{self.place(*place)}: {what}"))
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
         deltas = (Column("[95 % CI]", f"Δ over {method(name).short}") for name in rivals)
-        columns = (*_heads("Category", rivals), *deltas)
-        tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *_beside_the_papers(params, numbers))
-        return Table(columns, tuple(sections), (*_notes(params, numbers), *tested))
+        tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *self._beside_the_papers(numbers))
+        return Table((*_heads("Category", rivals), *deltas), tuple(sections), (*self.notes(results, numbers), *tested))
+
+    def groups(self, rows: pd.DataFrame, tested: bool = True) -> tuple[Group, ...]:
+        """A row for each item, with EV's leads where they are ``tested``."""
+        groups = []
+        for (block, item), part in rows.groupby(["block", "item"], sort=False):
+            systems = {row.method: row for row in part.itertuples(index=False)}
+            label = _item(item)
+            if not tested:  # the heading is not that of a block
+                of_item = f"{label.removesuffix('s')} retention"
+                label = of_item if block == RETENTION else f"{label}: {self.metric.label}"
+            groups.append(Group(label, (TableRow(self._cells(block, systems, tested)),)))
+        return tuple(groups)
+
+    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> tuple[TableCell, ...]:
+        """N, the values of the fixed ratios and EV, and EV's lead over each of the former; dashes where N is 0."""
+        count, rivals = systems[EV].sentences, [name for name in RIVALS if name in systems]
+        shown = [systems[name] for name in (*rivals, EV)]
+        if not count:
+            return tuple(map(TableCell, ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]))
+        choose = max if block == RETENTION else best(self.metric)
+        means = [row.mean for row in shown]
+        top = choose(means) if len(set(means)) > 1 else None
+        values = [TableCell(self._value(block, mean), bold=mean == top) for mean in means]
+        leads = [TableCell(self._lead(block, systems[name])) for name in rivals if tested]
+        return (TableCell(str(count)), *values, *leads)
+
+    def _value(self, block: str, mean: float) -> str:
+        none = float("nan")  # a deviation over sentences is not one over runs
+        return formats.percent(mean, none) if block == RETENTION else formats.number(mean, self.metric.decimals)
+
+    def _lead(self, block: str, test: Any) -> str:
+        scale, decimals = (100, 1) if block == RETENTION else (1, self.metric.decimals)
+        values = (scale * value for value in (test.delta, test.ci_low, test.ci_high))
+        return formats.interval(*values, decimals) + "*" * bool(test.ci_low > 0)
+
+    def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[Note, ...]:
+        """Whose outputs these are, and what is counted."""
+        runs = int(numbers["runs"].max())
+        reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
+        bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
+        setting = self.setting(f"{runs} run{'s' * (runs > 1)}")
+        return (Note(setting), LITERAL, *self._unspaced(results), bold)
+
+    def _unspaced(self, results: Results) -> Iterator[Note]:
+        """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
+        for (direction, testset), cell in {(cell.direction, cell.testset): cell for cell in self.cells}.items():
+            if direction.split("-")[0] in UNSPACED:
+                sources = [row["source"] for row in results.testset(cell, "id", "source")]
+                having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
+                rule = "the authors' rule counts only those that touch no character"
+                yield Note(f"Numbers of {self.place(direction, testset)}: {having}; {rule}.")
+
+    def _beside_the_papers(self, numbers: pd.DataFrame) -> list[Note]:
+        """For each direction whose sentences the paper counts, where its numbers and ours differ."""
+        lines = []
+        for direction, counts in self.papers_counts.items():
+            rows = numbers[(numbers["direction"] == direction) & (numbers["method"] == EV)].itertuples(index=False)
+            counted = ((row, counts[row.item]) for row in rows if row.item in counts)
+            other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in counted if row.sentences != n]
+            text = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
+            lines.append(Note(f"N of {labels.direction(direction)}: {text}."))
+        return lines
+
+    @property
+    def papers_counts(self) -> dict[str, dict[str, int]]:
+        """By direction, the numbers of sentences that the paper has, where its own test set is looked at whole.
+
+        Those of buckets also depend on the tokenizer: they go with LLaDA's released one.
+        """
+        experiment = self.experiment
+        source, section = experiment.sources.get(WMT22), experiment.backbones[experiment.tables.backbone]
+        if source is None or source.limit or source.challenge or experiment.corpus.test_limit:
+            return {}
+        hub = section.hub if section.family == "llada" and not section.pretraining else None
+        released = hub and find_family(section.family).release(hub.repository)
+        printed: dict[str, dict[str, int]] = {}
+        for name in dict.fromkeys(cell.direction for cell in self.cells if cell.testset == WMT22):
+            edges = sorted(experiment.coverage.buckets.get(name, ()))
+            items = [*extractors(name.split("-")[0]), *(bucket_names(edges) if released and edges else ())]
+            counts = {item: count for item in items if (count := papers_count(name, item)) is not None}
+            printed |= {name: counts} if counts else {}
+        return printed
 
 
 class FaithfulnessSummary(CoverageTable):
@@ -239,68 +327,30 @@ class FaithfulnessSummary(CoverageTable):
         "summary of the table coverage."
     )
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return [cell for cell in super().cells(experiment) if cell.run.direction in experiment.coverage.buckets]
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
+        return [cell for cell in super().cells if cell.direction in self.experiment.coverage.buckets]
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """Those of the literal items but names, of the last bucket, and of the first one."""
-        numbers = super().numbers(params)
+        numbers = super().numbers(results)
         buckets = numbers[numbers["block"] == BUCKET]
         ends = [buckets.groupby(list(PLACE), sort=False)["item"].transform(end) for end in ("last", "first")]
         literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
         return pd.concat([literal, *(buckets[buckets["item"] == end] for end in ends)], ignore_index=True)
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         sections = [
-            TableSection(_groups(params, rows, tested=False), params.place(*place))
+            TableSection(self.groups(rows, tested=False), self.place(*place))
             for place, rows in numbers.groupby(list(PLACE), sort=False)
         ]
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        return Table(_heads("Diagnostic", rivals), tuple(sections), _notes(params, numbers))
-
-
-def _papers_numbers(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, dict[str, int]]:
-    """By direction, the numbers of sentences that the paper has, where its own test set is looked at whole.
-
-    Those of buckets also depend on the tokenizer: they go with LLaDA's released one.
-    """
-    source, section = experiment.sources.get(WMT22), experiment.backbones[experiment.tables.backbone]
-    if source is None or source.limit or source.challenge or experiment.corpus.test_limit:
-        return {}
-    hub = section.hub if section.family == "llada" and not section.pretraining else None
-    released = hub and find_family(section.family).release(hub.repository)
-    printed: dict[str, dict[str, int]] = {}
-    for name in dict.fromkeys(cell.run.direction for cell in cells if cell.testset == WMT22):
-        edges = sorted(experiment.coverage.buckets.get(name, ()))
-        items = [*extractors(name.split("-")[0]), *(bucket_names(edges) if released and edges else ())]
-        counts = {item: count for item in items if (count := papers_count(name, item)) is not None}
-        printed |= {name: counts} if counts else {}
-    return printed
+        return Table(_heads("Diagnostic", rivals), tuple(sections), self.notes(results, numbers))
 
 
 def _heads(first: str, rivals: Sequence[str]) -> tuple[Column, ...]:
     systems = (Column(method(name).short) for name in (*rivals, EV))
     return (Column(first, align="l"), Column("N", align="r"), *systems)
-
-
-def _groups(params: Params, rows: pd.DataFrame, tested: bool = True) -> tuple[Group, ...]:
-    """A row for each item."""
-    items = (
-        (block, item, {row.method: row for row in part.itertuples(index=False)})
-        for (block, item), part in rows.groupby(["block", "item"], sort=False)
-    )
-    return tuple(
-        Group(_label(params, block, item, tested), (TableRow(_cells(params, block, systems, tested)),))
-        for block, item, systems in items
-    )
-
-
-def _label(params: Params, block: str, item: str, tested: bool) -> str:
-    """What the row is of; the heading says the rest where there is one for each block."""
-    name = _item(item)
-    if tested:
-        return name
-    return f"{name.removesuffix('s')} retention" if block == RETENTION else f"{name}: {params.metric.label}"
 
 
 def _item(name: str) -> str:
@@ -309,58 +359,106 @@ def _item(name: str) -> str:
     return printed.get(name) or name.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
 
 
-def _cells(params: Params, block: str, systems: Mapping[str, Any], tested: bool) -> tuple[TableCell, ...]:
-    """N, the values of the fixed ratios and EV, and EV's lead over each of the former; dashes where N is 0."""
-    count, rivals = systems[EV].sentences, [name for name in RIVALS if name in systems]
-    shown = [systems[name] for name in (*rivals, EV)]
-    if not count:
-        return tuple(map(TableCell, ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]))
-    choose = max if block == RETENTION else best(params.metric)
-    means = [row.mean for row in shown]
-    top = choose(means) if len(set(means)) > 1 else None
-    values = [TableCell(_value(params, block, mean), bold=mean == top) for mean in means]
-    leads = [TableCell(_lead(params, block, systems[name])) for name in rivals if tested]
-    return (TableCell(str(count)), *values, *leads)
+# --- The sentences on which EV scores below the fixed ratio, by likely cause.
+
+RUN = (*PLACE, "seed")
+CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
+SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
+ALL = "all"
+SHORTEST = 3  # tokens of a very short source
+LABELS = {
+    SHORT: "Very short source",
+    OVERSHOOT: "Overshoot beyond grid",
+    UNDER: "Under-compression",
+    WITHIN: "Within-grid wrong pick",
+    ALL: "All losses",
+}
+RULES = Note(
+    f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
+    "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
+)
 
 
-def _value(params: Params, block: str, mean: float) -> str:
-    none = float("nan")  # a deviation over sentences is not one over runs
-    return formats.percent(mean, none) if block == RETENTION else formats.number(mean, params.metric.decimals)
+def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) -> str:
+    """The first of :data:`CAUSES` that fits a sentence; ``candidates`` are the lengths that EV compared.
+
+    The reference's canvas (its tokens and the EOS) may lie below all candidates, above all, or between them.
+    """
+    if source_tokens <= SHORTEST:
+        return SHORT
+    if reference_canvas < min(candidates):
+        return OVERSHOOT
+    return UNDER if reference_canvas > max(candidates) else WITHIN
 
 
-def _lead(params: Params, block: str, test: Any) -> str:
-    scale, decimals = (100, 1) if block == RETENTION else (1, params.metric.decimals)
-    values = (scale * value for value in (test.delta, test.ci_low, test.ci_high))
-    return formats.interval(*values, decimals) + "*" * bool(test.ci_low > 0)
+class FailureBuckets(OfEvAndRatio):
+    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
 
+    caption = (
+        "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
+        "all such sentences, and by how much EV scores less."
+    )
 
-def _notes(params: Params, numbers: pd.DataFrame) -> tuple[Note, ...]:
-    """Whose outputs these are, and what is counted."""
-    cell, runs = params.cells[0], int(numbers["runs"].max())
-    setting = f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; "
-    reference = "the reference and its EOS" if params["eos"] else "the reference, without its EOS"
-    bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
-    return (Note(f"{setting}{runs} run{'s' * (runs > 1)}."), LITERAL, *_unspaced(params), bold)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """By run (``statistic`` "run"), then the mean over runs ("mean", no seed).
 
+        ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV
+        minus the rival over them in the main metric, NaN where there is none.
+        """
+        runs = by_run(self.cells, RUN)
+        rows = (
+            dict(zip(RUN, run, strict=True)) | row for run, cells in runs.items() for row in self._rows(results, cells)
+        )
+        frame = pd.DataFrame(rows)
+        groups = frame.groupby([*PLACE, "rival", "cause"], sort=False)
+        means = groups[["sentences", "losses", "share", "delta"]].mean().assign(runs=groups.size()).reset_index()
+        whole = pd.concat([frame.assign(statistic="run", runs=1), means.assign(statistic="mean")], ignore_index=True)
+        return whole[[*RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]]
 
-def _unspaced(params: Params) -> Iterator[Note]:
-    """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few of them."""
-    testsets = {(cell.direction, cell.testset): params["testsets"][cell.name] for cell in params.cells}
-    for (direction, testset), path in testsets.items():
-        if direction.split("-")[0] in UNSPACED:
-            sources = [row["source"] for row in files.read_jsonl(path, ("id", "source"))]
-            having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
-            rule = "the authors' rule counts only those that touch no character"
-            yield Note(f"Numbers of {params.place(direction, testset)}: {having}; {rule}.")
+    def _rows(self, results: Results, cells: Mapping[str, matrix.Cell]) -> Iterator[dict[str, Any]]:
+        """The rows of one run."""
+        ev, sign = cells[EV], 1 if self.metric.higher_is_better else -1
+        scores, causes = results.sentences(ev, self.metric), self._causes(results, ev)
+        for rival in (name for name in RIVALS if name in cells):
+            other = results.sentences(cells[rival], self.metric)
+            require_sentences(results.place(cells[rival], SCORES), other.index, results.place(ev, SCORES), scores.index)
+            delta = scores - other.loc[scores.index]
+            lost = delta[sign * delta < 0]
+            for name in (*CAUSES, ALL):
+                losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
+                share = len(losses) / len(lost) if len(lost) else float("nan")
+                numbers = {"losses": len(losses), "share": share, "delta": float(losses.mean())}
+                yield {"sentences": len(scores), "rival": rival, "cause": name, **numbers}
 
+    def _causes(self, results: Results, ev: matrix.Cell) -> pd.Series:
+        """The cause that each sentence has if EV loses on it, by id."""
+        tokens = tokens_of(results, ev)
+        canvases = {row["id"]: row["candidates"] for row in results.canvases(ev, "candidates")}
+        require_sentences(results.place(ev, TRANSLATIONS), canvases, tokens_file(results.root, ev), tokens)
+        return pd.Series({name: cause(x, y + 1, canvases[name]) for name, (x, y) in tokens.items()}, dtype=object)
 
-def _beside_the_papers(params: Params, numbers: pd.DataFrame) -> list[Note]:
-    """For each direction whose sentences the paper counts, where its numbers and ours differ."""
-    lines = []
-    for direction, counts in params["paper"].items():
-        rows = numbers[(numbers["direction"] == direction) & (numbers["method"] == EV)].itertuples(index=False)
-        counted = ((row, counts[row.item]) for row in rows if row.item in counts)
-        other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in counted if row.sentences != n]
-        text = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
-        lines.append(Note(f"N of {params.label('directions', direction)}: {text}."))
-    return lines
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        means = numbers[numbers["statistic"] == "mean"]
+        rivals = [name for name in RIVALS if name in set(means["rival"])]
+        sections = []
+        for place, rows in means.groupby(list(PLACE), sort=False):
+            groups = []
+            for of, part in rows.groupby("cause", sort=False):
+                texts = (text for row in part.itertuples(index=False) for text in self._texts(row))
+                cells = tuple(TableCell(text, bold=of == ALL) for text in texts)
+                groups.append(Group(LABELS[str(of)], (TableRow(cells),)))
+            heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
+            sections.append(TableSection(tuple(groups), heading))
+        titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")
+        over = (Column(title, f"against {method(name).short}") for name in rivals for title in titles)
+        runs = means["runs"].max()
+        counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
+        notes = (Note(self.setting(counted)), RULES)
+        return Table((Column("Likely cause", align="l"), *over), tuple(sections), notes)
+
+    def _texts(self, row: Any) -> list[str]:
+        """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""
+        count = f"{row.losses:.{int(row.runs > 1)}f}"
+        if not row.losses:
+            return [count, formats.NONE, formats.NONE]
+        return [count, formats.percent(row.share, float("nan")), formats.signed(row.delta, self.metric.decimals)]

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.schema import metrics_of
+from entropy_valley.config.matrix import Cell, table_cells
+from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import (
-    BASELINES,
-    RUN,
-    aggregate,
-    gap_closures,
-    require_sentences,
-    sentences,
-    summarise,
-)
+from entropy_valley.stats.closure import BASELINES, RUN, aggregate, gap_closures, require_sentences, summarise
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.labels import RISING, closure_title, method, method_in
-from entropy_valley.tables.lookup import Results, TestPlace, require_one_backbone
-from entropy_valley.tables.main import by_place
-from entropy_valley.tables.render import Column, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables import formats
+from entropy_valley.tables.base import FigureReport, Report
+from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.pivot import Entry, Regular, Summary
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.render import Note
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -47,14 +39,16 @@ GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
 class _LengthsAndScores(Report):
     """What table and figure share: the main backbone's cells, and their canvases."""
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.table_cells(experiment, experiment.tables.backbone)
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return table_cells(self.experiment, self.experiment.tables.backbone)
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return {"shown": [metrics_of(experiment.scoring)[0].name]}
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return [self.metric]
 
 
-class Dissociation(_LengthsAndScores, TableReport):
+class Dissociation(_LengthsAndScores, Regular):
     """Length error and score of each method, and the share of both gaps that it closes, by direction."""
 
     caption = (
@@ -63,29 +57,20 @@ class Dissociation(_LengthsAndScores, TableReport):
         "it closes more of the gap in score; the text below says in how many runs."
     )
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """The means over runs, then the claim in each run (with a ``seed``)."""
-        numbers = pd.concat([lengths_and_scores(params), claims(params)], ignore_index=True)
+        numbers = pd.concat([lengths_and_scores(self, results), claims(self, results)], ignore_index=True)
         return numbers.astype({name: "Int64" for name in numbers if name.endswith("runs")})  # claims have none
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        summary = numbers[numbers["seed"].isna()]
-        results = Results(summary)
-        require_one_backbone(results.backbones)
-        shown = (MAE, params.metric)
-        titles = (results.mean_title, *map(closure_title, results.baselines))
-        heads = (Column("Direction", align="l"), Column("Method", align="l"))
-        columns = (*heads, *(Column(title, metric.label) for metric in shown for title in titles))
+    def summary(self, numbers: pd.DataFrame) -> Summary:
+        return Summary(numbers[numbers["seed"].isna()])
 
-        def row(params: Params, results: Results, place: TestPlace, name: str) -> TableRow:
-            scores = (cell for metric in shown for cell in results.scored(place, name, metric))
-            return TableRow(
-                (TableCell(method_in(params, name, place.direction), bold=name == "ev"), *scores), name == "ev"
-            )
+    def entries(self, summary: Summary) -> list[Entry]:
+        return [entry for metric in (MAE, self.metric) for entry in self.scored_entries(summary, metric)]
 
-        reading = (notes.setting(params, results), *notes.reading(params, summary), LENGTHS)
-        tested = _tested(params, numbers[numbers["seed"].notna()])
-        return Table(columns, (TableSection(by_place(params, results, row)),), (*reading, *tested))
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        means, runs = numbers[numbers["seed"].isna()], numbers[numbers["seed"].notna()]
+        return (*super().notes(results, means, summary), LENGTHS, *_tested(self, runs))
 
 
 class DissociationFigure(_LengthsAndScores, FigureReport):
@@ -100,33 +85,31 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
     )
     width, height = 3.15, 2.6
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """The sentences of the first seed (with an ``id``), then the means over runs."""
-        summary = lengths_and_scores(params)
-        shown = [frame[frame["method"].isin(RISING)] for frame in (points(params), summary)]
-        return pd.concat(shown, ignore_index=True)
+        frames = (points(self, results), lengths_and_scores(self, results))
+        return pd.concat([frame[frame["method"].isin(RISING)] for frame in frames], ignore_index=True)
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        results = Results(numbers[numbers["id"].isna()])
-        require_one_backbone(results.backbones)
-        sentences = numbers[numbers["id"].notna()]
-        clouds = [_panel(params, results, place, sentences) for place in results.places]
-        return [*clouds, _closures_panel(params, results)]
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+        summary, sentences = Summary(numbers[numbers["id"].isna()]), numbers[numbers["id"].notna()]
+        clouds = [_panel(self, summary, place, sentences) for place in summary.values("place")]
+        return [*clouds, _closures_panel(self, summary)]
 
 
 # --- The numbers.
 
 
-def lengths_and_scores(params: Params) -> pd.DataFrame:
+def lengths_and_scores(report: Report, results: Results) -> pd.DataFrame:
     """Means over runs of the main metric and of :data:`MAE` with their gap closures, as :func:`closure.aggregate`."""
     errors = pd.DataFrame(
         {key: getattr(cell, key) for key in (*RUN, "method")} | {"metric": MAE.name, "value": float(error.mean())}
-        for cell, error in length_errors(params.cells).items()
+        for cell, error in length_errors(results, report.cells).items()
     )
-    return pd.concat([summarise(params.cells, [params.metric]), aggregate(errors, [MAE])], ignore_index=True)
+    scores = summarise(results, report.cells, [report.metric])
+    return pd.concat([scores, aggregate(errors, [MAE])], ignore_index=True)
 
 
-def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
+def length_errors(results: Results, cells: Sequence[Cell]) -> dict[Cell, pd.Series]:
     """Distance of each sentence's canvas from Oracle's, in slots, by id, in each cell; 0 in Oracle's.
 
     Of several canvases that were decoded, and of one that changed, the one that the translation is from counts.
@@ -134,44 +117,45 @@ def length_errors(cells: Sequence[ScoredCell]) -> dict[ScoredCell, pd.Series]:
     errors = {}
     for methods in by_run(cells).values():
         oracle = methods["oracle"]
-        true = _lengths(oracle)
+        true = _lengths(results, oracle)
         for cell in methods.values():
-            lengths = _lengths(cell)
-            place, of_oracle = (one.within(one.translations_file) for one in (cell, oracle))
+            lengths = _lengths(results, cell)
+            place, of_oracle = (results.place(one, TRANSLATIONS) for one in (cell, oracle))
             require_sentences(place, lengths.index, of_oracle, true.index)
             errors[cell] = (lengths - true).abs()
     return errors
 
 
-def _lengths(cell: ScoredCell) -> pd.Series:
-    return pd.Series({row["id"]: row["length"] for row in cell.translations("length")})
+def _lengths(results: Results, cell: Cell) -> pd.Series:
+    return pd.Series({row["id"]: row["length"] for row in results.translations(cell, "length")})
 
 
-def points(params: Params) -> pd.DataFrame:
+def points(report: Report, results: Results) -> pd.DataFrame:
     """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
     frames, seeds = [], {}
-    for cell, error in length_errors(params.cells).items():
+    for cell, error in length_errors(results, report.cells).items():
         if seeds.setdefault((cell.backbone, cell.direction, cell.testset), cell.seed) == cell.seed:
-            frame = pd.DataFrame({"error": error, "score": sentences(cell, params.metric)}).rename_axis("id")
+            scores = results.sentences(cell, report.metric)
+            frame = pd.DataFrame({"error": error, "score": scores}).rename_axis("id")
             frames.append(frame.reset_index().assign(**{key: getattr(cell, key) for key in (*AT, "method")}))
     return pd.concat(frames)[[*AT, "method", "id", "error", "score"]]
 
 
-def claims(params: Params) -> pd.DataFrame:
+def claims(report: Report, results: Results) -> pd.DataFrame:
     """How much more of the gap in score than of the gap in length error EV closes, in each run over each baseline.
 
     Columns: those of RUN, ``baseline``, ``ev_length_mae``, ``score_closure``, ``length_closure``, ``delta`` (the first
     closure minus the second) and the limits of its 95 % percentile bootstrap over sentences, ``ci_low`` and
     ``ci_high``. NaN in a run without such gaps.
     """
-    errors, rows, sign = length_errors(params.cells), [], 1 if params.metric.higher_is_better else -1
-    for run, methods in by_run(params.cells).items():
-        scores = {name: sign * sentences(cell, params.metric) for name, cell in methods.items()}
+    errors, rows, sign = length_errors(results, report.cells), [], 1 if report.metric.higher_is_better else -1
+    for run, methods in by_run(report.cells).items():
+        scores = {name: sign * results.sentences(cell, report.metric) for name, cell in methods.items()}
         lengths = {name: -errors[cell] for name, cell in methods.items()}
         for baseline in (name for name in BASELINES if name in methods):
             columns = [values[name] for values in (scores, lengths) for name in ("ev", baseline, "oracle")]
             claim = {"baseline": baseline, "ev_length_mae": -float(lengths["ev"].mean())}
-            claim |= _claim(pd.concat(columns, axis=1).to_numpy(dtype=float), params.how)
+            claim |= _claim(pd.concat(columns, axis=1).to_numpy(dtype=float), report.statistics)
             rows.append(dict(zip(RUN, run, strict=True)) | claim)
     return pd.DataFrame(rows)
 
@@ -194,24 +178,24 @@ def _closures(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # --- The layout.
 
 
-def _tested(params: Params, runs: pd.DataFrame) -> list[Note]:
+def _tested(report: Report, runs: pd.DataFrame) -> list[Note]:
     """In how many runs EV closes more of the gap in score than of that in length, over each baseline."""
-    label, errors = params.metric.label, runs["ev_length_mae"]
+    label, errors = report.metric.label, runs["ev_length_mae"]
     far = f"In these runs EV's length error is {errors.min():.2f} to {errors.max():.2f} slots."
     rule = f"The claim holds in a run where EV closes more of the gap in {label} than of the gap in length error, with "
     lines = [Note(far), Note(rule + "the 95 % interval of the difference (paired bootstrap over sentences) above 0.")]
     for baseline in BASELINES:
         tested = runs[runs["baseline"] == baseline]
         if len(tested):
-            lines.append(Note(f"Over {method(baseline).short}: {_counted(params, tested)}."))
+            lines.append(Note(f"Over {method(baseline).short}: {_counted(report, tested)}."))
     return lines
 
 
-def _counted(params: Params, runs: pd.DataFrame) -> str:
+def _counted(report: Report, runs: pd.DataFrame) -> str:
     """``holds in 5 of 9 runs (En→Zh 3 of 3, …), is refuted in 1 (interval below 0)``."""
     holds, refuted = runs["ci_low"] > 0, runs["ci_high"] < 0
     places = runs.assign(holds=holds).groupby(["direction", "testset"], sort=False)["holds"]
-    by_place = ", ".join(f"{params.place(*place)} {values.sum()} of {len(values)}" for place, values in places)
+    by_place = ", ".join(f"{report.place(*place)} {values.sum()} of {len(values)}" for place, values in places)
     none = runs["delta"].isna().sum()
     gap = f"; {none} without a gap" if none else ""
     return (
@@ -219,19 +203,20 @@ def _counted(params: Params, runs: pd.DataFrame) -> str:
     )
 
 
-def _panel(params: Params, results: Results, place: TestPlace, sentences: pd.DataFrame) -> Panel:
+def _panel(report: Report, summary: Summary, place: tuple[str, str], sentences: pd.DataFrame) -> Panel:
     """One direction, with the mean length errors in the legend below it."""
-    here = sentences[(sentences[list(TestPlace._fields)] == list(place)).all(axis=1)]
+    here = sentences[(sentences[["direction", "testset"]] == list(place)).all(axis=1)]
 
     def panel(axes: Axes) -> None:
         for name in RISING:
             _cloud(axes, here[here["method"] == name], name)
         for name in RISING:
-            _mean(axes, results.row(place, name, MAE), results.row(place, name, params.metric))
+            at = {"place": place, "method": name}
+            _mean(axes, summary.row(MAE, at), summary.row(report.metric, at))
         axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
-        axes.set_title(params.place(place.direction, place.testset))
+        axes.set_title(report.place(*place))
         axes.set_xlabel("length error (slots)")
-        axes.set_ylabel(params.metric.label)
+        axes.set_ylabel(report.metric.label)
         _legend_below(axes)
 
     return panel
@@ -253,14 +238,14 @@ def _mean(axes: Axes, error: Any, score: Any) -> None:
     axes.plot(error.mean, score.mean, color=colour, marker=METHOD_MARKERS[name], label=label, **look)
 
 
-def _closures_panel(params: Params, results: Results) -> Panel:
+def _closures_panel(report: Report, summary: Summary) -> Panel:
     """EV's closures in score and in length error, in each direction over each baseline."""
-    marks = {params.metric: ("o", METHOD_COLOURS["ev"]), MAE: ("D", SERIES_COLOURS[3])}
-    rows = {metric: [results.row(place, "ev", metric) for place in results.places] for metric in marks}
+    marks, places = {report.metric: ("o", METHOD_COLOURS["ev"]), MAE: ("D", SERIES_COLOURS[3])}, summary.values("place")
+    rows = {metric: [summary.row(metric, {"place": place, "method": "ev"}) for place in places] for metric in marks}
     prefixes = [prefix for prefix in BASELINES.values() if hasattr(rows[MAE][0], f"{prefix}_mean")]
 
     def panel(axes: Axes) -> None:
-        at = np.arange(len(results.places)) - 0.5 * (len(prefixes) - 0.5) * 0.4
+        at = np.arange(len(places)) - 0.5 * (len(prefixes) - 0.5) * 0.4
         for number, prefix in enumerate(prefixes):
             for metric, (marker, colour) in marks.items():
                 mean, std = (np.array([getattr(row, f"{prefix}_{part}") for row in rows[metric]]) for part in PARTS)
@@ -270,8 +255,8 @@ def _closures_panel(params: Params, results: Results) -> Panel:
                 axes.plot([], [], label="" if number else metric.label, **look)
                 at = at + 0.2
         axes.axhline(0, color=INK, linewidth=0.6)
-        axes.set_xticks(range(len(results.places)), [params.place(*place[1:]) for place in results.places])
-        axes.set_xlim(-0.6, len(results.places) - 0.4)
+        axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
+        axes.set_xlim(-0.6, len(places) - 0.4)
         axes.set_xlabel("filled: over Ratio" + "; open: over Ratio + EOS" * (len(prefixes) > 1))
         axes.set_ylabel("gap closed by EV (%)")
         axes.set_title("Ours: shares of both gaps")

@@ -15,7 +15,7 @@ from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.tables import labels, latex, render
+from entropy_valley.tables import labels, render
 from entropy_valley.tables.base import Report
 
 NAME = "report"
@@ -30,7 +30,7 @@ PAPER = (  # the labels of the paper in its order, as our files
 READ = {"tables": "float.tex", "figures": "pdf"}  # which file of an item is set
 KINDS = {"tables": "Table", "figures": "Figure"}
 PACKAGES = ("graphicx", "caption", "hyperref")
-INSTALL = {"pdflatex": "texlive-latex-base", latex.CHINESE: "latex-cjk-chinese"}  # Debian's packages; others: the next
+INSTALL = {"pdflatex": "texlive-latex-base", render.CHINESE: "latex-cjk-chinese"}  # Debian's packages; others: the next
 EXTRA = "texlive-latex-extra"
 HEAD = r"""\setcounter{secnumdepth}{0}\raggedbottom\setlength{\parindent}{0pt}
 \hypersetup{hidelinks}\captionsetup{hypcap=false}
@@ -74,21 +74,22 @@ def read(configured: Mapping[str, Report]) -> list[str]:
     return [f"{path}.{endings[path]}" for path, report in configured.items() if endings[path] in report.endings]
 
 
-def items(experiment: Experiment, configured: Mapping[str, Report]) -> list[Item]:
+def items(configured: Mapping[str, Report]) -> list[Item]:
     """The tables and figures of a config, those of the paper first and in its order."""
     paths = [file.split(".")[0] for file in read(configured)]
     ordered = [path for path in PAPER if path in paths] + [path for path in paths if path not in PAPER]
-    return [Item(path, configured[path].described(experiment)) for path in ordered]
+    return [Item(path, configured[path].text) for path in ordered]
 
 
-def write(listed: Sequence[Item], facts: Sequence[Sequence[str]], out: Path) -> None:
-    """Write the document, which names its files from its own folder, the results; ``facts`` as of :func:`about`."""
-    files.write_text(out, to_latex(listed, facts, out.parent))
+def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -> None:
+    """Write the document of all reports that wait for nobody; it names its files from its own folder, the results."""
+    ready = {path: report for path, report in configured.items() if report.ready}
+    files.write_text(out, to_latex(items(ready), about(experiment), out.parent))
 
 
 def to_latex(listed: Sequence[Item], facts: Sequence[Sequence[str]], folder: Path) -> str:
     """The whole document; its files are named from ``folder``, the results."""
-    needed = dict.fromkeys([*latex.PACKAGES, *PACKAGES, *_needed(listed, folder)])
+    needed = dict.fromkeys([*render.LATEX_PACKAGES, *PACKAGES, *_needed(listed, folder)])
     lines = [
         r"\documentclass{article}",
         r"\usepackage[a4paper,textwidth=16cm,textheight=24cm]{geometry}",
@@ -145,7 +146,7 @@ def _missing(source: Path) -> Iterator[str]:
 
 
 def _title_page(facts: Sequence[Sequence[str]]) -> list[str]:
-    rows = (rf"{latex.escape(name)} & {latex.escape(value)} \\" for name, value in facts)
+    rows = (rf"{render.escape(name)} & {render.escape(value)} \\" for name, value in facts)
     return [
         r"\begin{titlepage}\centering\vspace*{4cm}",
         r"{\LARGE\bfseries Length-adaptive decoding for\\ masked diffusion machine translation\par}\bigskip",
@@ -159,12 +160,12 @@ def _title_page(facts: Sequence[Sequence[str]]) -> list[str]:
 
 def _item(item: Item) -> list[str]:
     kind, name = item.path.split("/")
-    heading = rf"\subsection{{{KINDS[kind]}: {latex.escape(render.title(name))}}}"
+    heading = rf"\subsection{{{KINDS[kind]}: {render.escape(render.title(name))}}}"
     if kind == "tables":
         return [heading, rf"\input{{{item.path}.float.tex}}"]
     return [
         *(heading, r"\begingroup\centering\captionsetup{type=figure}"),
         rf"\adjustbox{{max width=\linewidth}}{{\includegraphics{{{item.path}.pdf}}}}",
-        rf"\caption{{{latex.escape(item.caption)}}}\label{{fig:{name}}}",
+        rf"\caption{{{render.escape(item.caption)}}}\label{{fig:{name}}}",
         r"\par\endgroup",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,19 +14,19 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import matrix
 from entropy_valley.config.params import shifted
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
-from entropy_valley.scoring.metrics import Metric
+from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.sets import read_outputs
-from entropy_valley.stats.cells import Params
 from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats
-from entropy_valley.tables.base import TableReport, testset_file
+from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
@@ -58,29 +59,110 @@ class DreamInstruct(TableReport):
         "the shift shows that the shift was at fault, not the backbone."
     )
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.instruct_cells(experiment)
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
+        return matrix.instruct_cells(self.experiment)
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        cells = self.cells(experiment)
-        adapters = dict.fromkeys(adapter_folder(experiment, cell.run) for cell in cells)
-        facts = [f"{folder}/{FACTS}" for folder in adapters if folder]
-        return [*super().inputs(experiment), *facts, testset_file(experiment, cells[0])]
+    @functools.cached_property
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """What each backbone is: the fields of :data:`DESCRIPTION`."""
+        names = dict.fromkeys(cell.backbone for cell in self.cells)
+        sections = {name: self.experiment.backbones[name] for name in names}
+        return {
+            name: {
+                "label": section.label,
+                "prompt": "chat" if section.chat else "plain",
+                "training": "none" if section.zero_shot else "LoRA-SFT",
+                "shifted": shifted(self.experiment, name),
+                "natural_shift": find_family(section.family).shifted,
+            }
+            for name, section in sections.items()
+        }
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What each variant is, and the references."""
-        variants = {name: _described(experiment, name) for name in experiment.instruct.backbones}
-        return {"testset": testset_file(experiment, cells[0]), "variants": variants}
+    def adapters(self, root: str) -> dict[str, str]:
+        """The folder of the adapter that each variant decodes with, where it has one; below ``root``."""
+        runs = {cell.backbone: cell.run for cell in self.cells}
+        folders = {name: adapter_folder(self.experiment, run) for name, run in runs.items()}
+        return {name: root + path.removeprefix(self.experiment.results) for name, path in folders.items() if path}
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return measure(params)
+    def trained(self, root: str) -> dict[str, str]:
+        """Those that were trained here: only these have losses."""
+        return self.adapters(root) if self.experiment.adapters == "trained" else {}
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def inputs(self) -> list[str]:
+        root = self.experiment.results
+        facts = [f"{folder}/{FACTS}" for folder in dict.fromkeys(self.adapters(root).values())]
+        return [*super().inputs(), *facts, testset_file(root, self.cells[0])]
+
+    def facts(self, root: str) -> dict[str, Any]:
+        trained = self.trained(root)
+        variants = {name: {**variant, "adapter": trained.get(name)} for name, variant in self.variants.items()}
+        return super().facts(root) | {"variants": variants}
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
+
+        Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of
+        the cross-entropy and of the weighted loss the fields of :class:`LossSummary`, as ``cross_entropy_final`` and
+        ``loss_final``, and ``cross_entropy_over_uniform``. Of each method: ``sentences``, ``empty_rate``,
+        ``mean_characters`` and the system scores. Of the references (backbone ""): the same without scores.
+        Raises :class:`InputError` for a missing file or one that does not fit.
+        """
+        losses = {name: _training(results, Path(path)) for name, path in self.trained(results.root).items()}
+        outputs = {
+            cell: read_outputs(
+                results.testset_path(cell), results.translations(cell), results.place(cell, TRANSLATIONS)
+            )
+            for cell in self.cells
+        }
+        references = next(iter(outputs.values())).references
+        rows = [(name, "", *number) for name, training in losses.items() for number in training.items()]
+        for cell, texts in outputs.items():
+            rows += [(cell.backbone, cell.method, *number) for number in _described(texts.hypotheses)]
+        rows += [("", REFERENCE, *number) for number in _described(references)]
+        scores = collect(results, self.cells, self.metrics)[FIELDS]
+        numbers = pd.concat([pd.DataFrame(rows, columns=FIELDS), scores], ignore_index=True)
+        described = {key: {name: variant[key] for name, variant in self.variants.items()} for key in DESCRIPTION}
+        return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         by_shift: dict[str, list[Group]] = {}
-        for name, variant in _variants(params).items():
-            by_shift.setdefault(_heading(variant), []).append(_variant(params, numbers, name))
+        for name, variant in self.variants.items():
+            outputs = [text for key in RISING for text in self._outputs(_numbers(numbers, name, key))]
+            texts = (*_losses(_numbers(numbers, name, "")), *outputs)
+            group = Group(variant["label"], (TableRow(tuple(map(TableCell, texts))),))
+            by_shift.setdefault(_heading(variant), []).append(group)
         sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
-        return Table(_columns(params), sections, _notes(params, numbers))
+        losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
+        columns = (
+            Column("Variant", align="l"),
+            *(Column(title, "Training cross-entropy") for title in losses),
+            *(Column(title, method(name).short) for name in RISING for title in ("Empty", "Length", self.metric.label)),
+        )
+        return Table(columns, sections, self._notes(numbers))
+
+    def _outputs(self, values: Mapping[str, float]) -> tuple[str, str, str]:
+        """The texts below a method."""
+        if not values:
+            return (formats.NONE,) * 3
+        score = f"{values[self.metric.name]:.{self.metric.decimals}f}"
+        return (f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score)
+
+    def _notes(self, numbers: pd.DataFrame) -> tuple[Note, ...]:
+        """The setting, and how to read the columns."""
+        cell, reference = self.cells[0], _numbers(numbers, "", REFERENCE)
+        place, sentences = self.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
+        all_trained = self.trained("").keys() == self.variants.keys()
+        return (
+            Note(f"{place}, {sentences}; reveal order {cell.order}, T = {cell.steps}; training seed {cell.seed}."),
+            *_loss_notes(numbers),
+            Note(
+                "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
+                f"the references have {reference['mean_characters']:.2f}."
+            ),
+            Note("Oracle knows the reference's length: an upper bound."),
+            *([] if all_trained else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]),
+        )
 
 
 # --- The numbers.
@@ -126,40 +208,10 @@ def _number(place: str, name: str, text: str | None) -> float:
     return value
 
 
-def measure(params: Params) -> pd.DataFrame:
-    """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
-
-    Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
-    cross-entropy and of the weighted loss the fields of :class:`LossSummary`, as ``cross_entropy_final`` and
-    ``loss_final``, and ``cross_entropy_over_uniform``. Of each method: ``sentences``, ``empty_rate``,
-    ``mean_characters`` and the system scores. Of the references (backbone ""): the same without scores.
-    Raises :class:`InputError` for a missing file or one that does not fit.
-    """
-    variants = _variants(params)
-    trainings = {name: _training(Path(one["adapter"])) for name, one in variants.items() if one["adapter"]}
-    outputs = {
-        cell: read_outputs(params["testset"], cell.translations(), cell.within(cell.translations_file))
-        for cell in params.cells
-    }
-    references = next(iter(outputs.values())).references
-    rows = [(name, "", *number) for name, training in trainings.items() for number in training.items()]
-    rows += [
-        (c.backbone, c.method, *number) for c, texts in outputs.items() for number in _described_texts(texts.hypotheses)
-    ]
-    rows += [("", REFERENCE, *number) for number in _described_texts(references)]
-    scores = collect(params.cells, params.metrics)[FIELDS]
-    numbers = pd.concat([pd.DataFrame(rows, columns=FIELDS), scores], ignore_index=True)
-    described = {key: {name: variant[key] for name, variant in variants.items()} for key in DESCRIPTION}
-    return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
-
-
-def _variants(params: Params) -> dict[str, Mapping[str, Any]]:
-    """What each backbone is, in the order of the cells: the keys of a rule's JSON are sorted."""
-    return {name: params["variants"][name] for name in dict.fromkeys(cell.backbone for cell in params.cells)}
-
-
-def _training(adapter: Path) -> dict[str, float]:
-    losses, vocabulary = read_losses(adapter / "losses.csv", LOSSES), _vocabulary(adapter / "adapter.json")
+def _training(results: Results, adapter: Path) -> dict[str, float]:
+    """Of an adapter's losses; ``losses.csv`` is beside the file that the job declares."""
+    vocabulary = _vocabulary(results.file(f"{adapter}/{FACTS}"))
+    losses = read_losses(adapter / "losses.csv", LOSSES)
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     for name in LOSSES:
@@ -168,14 +220,14 @@ def _training(adapter: Path) -> dict[str, float]:
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
 
 
-def _vocabulary(card: Path) -> int:
+def _vocabulary(card: str) -> int:
     size = files.read_json(card).get("vocabulary")
     if not isinstance(size, int) or size < 2:
         raise InputError(card, f"vocabulary is {size!r}, not a number of tokens", "Train the adapter again.")
     return size
 
 
-def _described_texts(texts: Sequence[str]) -> list[tuple[str, float]]:
+def _described(texts: Sequence[str]) -> list[tuple[str, float]]:
     return [("sentences", len(texts)), ("empty_rate", empty_rate(texts)), ("mean_characters", mean_characters(texts))]
 
 
@@ -192,40 +244,9 @@ def mean_characters(texts: Sequence[str]) -> float:
 # --- The layout.
 
 
-def _described(experiment: Experiment, backbone: str) -> dict[str, Any]:
-    section, settings = experiment.backbones[backbone], experiment.instruct
-    run = matrix.Run(settings.direction, backbone, settings.seed)
-    trained_here = experiment.adapters == "trained"  # only then is there a loss to show
-    return {
-        "label": section.label,
-        "prompt": "chat" if section.chat else "plain",
-        "training": "none" if section.zero_shot else "LoRA-SFT",
-        "adapter": adapter_folder(experiment, run) if trained_here else None,
-        "shifted": shifted(experiment, backbone),
-        "natural_shift": find_family(section.family).shifted,
-    }
-
-
-def _columns(params: Params) -> tuple[Column, ...]:
-    losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
-    outputs = ("Empty", "Length", params.metric.label)
-    return (
-        Column("Variant", align="l"),
-        *(Column(title, "Training cross-entropy") for title in losses),
-        *(Column(title, method(name).short) for name in RISING for title in outputs),
-    )
-
-
 def _heading(variant: Mapping[str, Any]) -> str:
     read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
     return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
-
-
-def _variant(params: Params, numbers: pd.DataFrame, name: str) -> Group:
-    """A variant's one row, by its label."""
-    outputs = [text for key in RISING for text in _outputs(_numbers(numbers, name, key), params.metric)]
-    texts = (*_losses(_numbers(numbers, name, "")), *outputs)
-    return Group(params["variants"][name]["label"], (TableRow(tuple(map(TableCell, texts))),))
 
 
 def _numbers(numbers: pd.DataFrame, backbone: str, name: str) -> dict[str, float]:
@@ -245,34 +266,6 @@ def _losses(training: Mapping[str, float]) -> tuple[str, str, str, str]:
         f"{training['cross_entropy_over_uniform']:.2f}",
         formats.mean_std(mean, training["cross_entropy_last_std"], 2) + marks[1],
         f"{minimum:.2f}{marks[2]} ({training['cross_entropy_minimum_step']:,.0f})",
-    )
-
-
-def _outputs(values: Mapping[str, float], metric: Metric) -> tuple[str, str, str]:
-    """The texts below a method."""
-    if not values:
-        return (formats.NONE,) * 3
-    return (
-        f"{values['empty_rate']:.1%}",
-        f"{values['mean_characters']:.2f}",
-        f"{values[metric.name]:.{metric.decimals}f}",
-    )
-
-
-def _notes(params: Params, numbers: pd.DataFrame) -> tuple[Note, ...]:
-    """The setting, and how to read the columns."""
-    cell, reference = params.cells[0], _numbers(numbers, "", REFERENCE)
-    trained = all(variant["adapter"] for variant in params["variants"].values())
-    place, sentences = params.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
-    return (
-        Note(f"{place}, {sentences}; reveal order {cell.order}, T = {cell.steps}; training seed {cell.seed}."),
-        *_loss_notes(numbers),
-        Note(
-            "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
-            f"the references have {reference['mean_characters']:.2f}."
-        ),
-        Note("Oracle knows the reference's length: an upper bound."),
-        *([] if trained else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]),
     )
 
 

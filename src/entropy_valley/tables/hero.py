@@ -5,6 +5,7 @@ Each direction is a place on the horizontal axis; in C the choice of the length 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,22 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config import Experiment, matrix
-from entropy_valley.config.methods import source_guided
-from entropy_valley.stats.cells import Params
+from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
-from entropy_valley.tables.base import FigureReport, shared_params
+from entropy_valley.tables.base import FigureReport
 from entropy_valley.tables.labels import RISING, method
-from entropy_valley.tables.lookup import Results, TestPlace, by_kind, require_one_backbone
 from entropy_valley.tables.order_sweep import FIXED, RUN, Orders, order_sweep
+from entropy_valley.tables.pivot import Summary
+from entropy_valley.tables.reader import Results, set_files
 from entropy_valley.tables.style import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPAN, SIZE = 0.8, 4.5  # of the unit between two places, the part that the points of one fill; points of a marker
+PLACE = ("backbone", "direction", "testset")
 SPANS = ("length_span", "source_guided_span")
 GUIDED, CONTROL = ("SIG orders", style.SERIES_COLOURS[1], "^"), ("others", style.SERIES_COLOURS[2], "X")
 
@@ -55,59 +56,58 @@ class Hero(FigureReport):
     )
     width, height = 2.1, 2.5
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        sweep = _sweep(experiment)
-        return list(dict.fromkeys([*_main(experiment), *(sweep.cells(experiment) if sweep else [])]))
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        """The main table's cells and the autoregressive ones; those of panel C are its study's."""
+        main = table_cells(self.experiment, self.experiment.tables.backbone)
+        return main + autoregressive_cells(self.experiment)
 
-    def params(self, experiment: Experiment) -> dict[str, Any]:
-        """Those of the main table's cells and the autoregressive ones, and apart from them those of panel C."""
-        sweep = _sweep(experiment)
-        extra = {"sweep": sweep.params(experiment) if sweep else None}
-        return shared_params(experiment, _main(experiment)) | extra
+    @functools.cached_property
+    def sweep(self) -> Orders | None:
+        """The first study of orders that has the three lengths, too, and an order that is guided by the source."""
+        for name in self.experiment.tables.studies:
+            if self.experiment.studies[name].layout == "orders":
+                report = Orders(self.experiment, "tables/orders", name)
+                lengths = {cell.method for cell in report.cells if cell.order == report.main}
+                if lengths.issuperset(RISING) and any(report.is_guided(cell.order) for cell in report.cells):
+                    return report
+        return None
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def inputs(self) -> list[str]:
+        cells = [*self.cells, *(self.sweep.cells if self.sweep else [])]
+        return set_files(self.experiment, self.experiment.results, cells)
+
+    def facts(self, root: str) -> dict[str, Any]:
+        return {**super().facts(root), "sweep": self.sweep.facts(root) if self.sweep else None}
+
+    def numbers(self, results: Results) -> pd.DataFrame:
         """The rows of each panel, column ``panel``."""
-        panels = {"A": by_kind(params, _means(params, params.cells))[0]}
-        if any(cell.autoregressive for cell in params.cells):
-            panels["B"] = _means(params, of_shared_seeds(params.cells))
-        if params.get("sweep"):
-            panels["C"] = _lengths_and_orders(params, Params(params["sweep"]))
+        denoised = [cell for cell in self.cells if not cell.autoregressive]
+        panels = {"A": self.means(results, denoised)}
+        if len(denoised) < len(self.cells):
+            panels["B"] = self.means(results, of_shared_seeds(self.cells))
+        if self.sweep:
+            panels["C"] = _lengths_and_orders(self, results, self.sweep)
         return pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+    def means(self, results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
+        """Means over runs in the main metric."""
+        summary = summarise(results, cells, self.metrics)
+        return summary[summary["metric"] == self.metric.name]
+
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         makers = {"A": length_panel, "B": reference_panel, "C": order_panel}
-        return [makers[name](params, rows) for name, rows in numbers.groupby("panel")]
+        return [makers[name](self, rows) for name, rows in numbers.groupby("panel")]
 
 
-def _main(experiment: Experiment) -> list[matrix.Cell]:
-    main = matrix.table_cells(experiment, experiment.tables.backbone)
-    return main + matrix.autoregressive_cells(experiment)
-
-
-def _sweep(experiment: Experiment) -> Orders | None:
-    """The first study of reveal orders that has the three lengths, too, and an order that is guided by the source."""
-    for name in experiment.tables.studies:
-        report = Orders("tables/orders", name)
-        cells = report.cells(experiment) if experiment.studies[name].layout == "orders" else []
-        lengths = {cell.method for cell in cells if cell.order == experiment.tables.order}
-        if lengths.issuperset(RISING) and any(source_guided(experiment, cell.order) for cell in cells):
-            return report
-    return None
-
-
-def _means(params: Params, cells: Sequence[Any]) -> pd.DataFrame:
-    summary = summarise(cells, params.metrics)
-    return summary[summary["metric"] == params.metric.name]
-
-
-def _lengths_and_orders(params: Params, sweep: Params) -> pd.DataFrame:
+def _lengths_and_orders(report: Hero, results: Results, sweep: Orders) -> pd.DataFrame:
     """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
     runs of the main table, where it has several in the same place. The values are in ``mean``."""
-    numbers = order_sweep(sweep)
+    numbers = order_sweep(sweep, results)
     first = (numbers[list(RUN)] == numbers[list(RUN)].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]
     of_run = shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)
-    means, place = _means(params, params.cells), list(TestPlace._fields)
+    means, place = report.means(results, report.cells), list(PLACE)
     means = means[(means[place] == of_run[place].iloc[0]).all(axis=1) & means["method"].isin(RISING)]
     if means.empty or means["runs"].max() == 1:
         return of_run
@@ -115,11 +115,10 @@ def _lengths_and_orders(params: Params, sweep: Params) -> pd.DataFrame:
     return pd.concat([frame.reindex(columns=of_run.columns) for frame in (means, span, of_run)], ignore_index=True)
 
 
-def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
+def length_panel(report: Hero, rows: pd.DataFrame) -> Panel:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
-    results = Results(summary)
-    require_one_backbone(results.backbones)
-    series = [_method(params, results, name) for name in RISING]
+    summary = Summary(rows)
+    series = [_method(report, summary, name) for name in RISING]
 
     def panel(axes: Axes) -> None:
         _points(axes, series)
@@ -127,19 +126,20 @@ def length_panel(params: Params, summary: pd.DataFrame) -> Panel:
             _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
             closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
             _above(axes, position, (ratio, ev, oracle), closed)
-        axes.set_ylabel(params.metric.label)
-        _frame(axes, _names(params, results))
+        axes.set_ylabel(report.metric.label)
+        _frame(axes, _names(report, summary))
 
     return panel
 
 
-def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
+def reference_panel(report: Hero, rows: pd.DataFrame) -> Panel:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
-    results, beams = map(Results, by_kind(params, summary))
-    require_one_backbone(results.backbones)
-    ratio, ev, oracle = (_method(params, results, name) for name in RISING)
+    beam = rows["steps"] == 0
+    summary, beams = Summary(rows[~beam]), Summary(rows[beam])
+    ratio, ev, oracle = (_method(report, summary, name) for name in RISING)
     ratio, oracle = (one._replace(colour=style.faint(one.colour)) for one in (ratio, oracle))
-    series = [ratio, ev, oracle, *(_backbone(params, results, beams, backbone) for backbone in beams.backbones)]
+    others = (_backbone(report, summary, beams, name) for name in beams.values("backbone"))
+    series = [ratio, ev, oracle, *others]
 
     def panel(axes: Axes) -> None:
         _points(axes, series)
@@ -147,28 +147,28 @@ def reference_panel(params: Params, summary: pd.DataFrame) -> Panel:
             _, ev, _, *others = rows
             for other in others:
                 _band(axes, position, ev.mean, other.mean, "EV − AR")
-            leads = [formats.signed(ev.mean - other.mean, params.metric.decimals) for other in others]
+            leads = [formats.signed(ev.mean - other.mean, report.metric.decimals) for other in others]
             _above(axes, position, rows, "\n".join(leads))
-        _frame(axes, _names(params, results))
+        _frame(axes, _names(report, summary))
 
     return panel
 
 
-def order_panel(params: Params, rows: pd.DataFrame) -> Panel:
+def order_panel(report: Hero, rows: pd.DataFrame) -> Panel:
     """Panel C: the scores of the three lengths under the main order, in the mean over runs and in the study's run; and
     in that run those of the orders under Oracle's length."""
-    sweep, of_run = Params(params["sweep"]), rows["seed"].notna()
+    sweep, of_run = report.sweep, rows["seed"].notna()
     seed = f"seed {rows.loc[of_run, 'seed'].iloc[0]:.0f}"
     places = {}
     for several in [True] * (not of_run.all()) + [False]:
         here = list(rows[of_run != several].itertuples())
-        by_length = {row.method: row for row in here if row.order == sweep["main"] and row.method in RISING}
+        by_length = {row.method: row for row in here if row.order == sweep.main and row.method in RISING}
         lengths = [Series("", *_look(name), [by_length[name]]) for name in RISING]
         named = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
         places[named] = (lengths, list(by_length.values()), _value(here, "length_span"))
-    orders = [row for row in here if row.method == FIXED and row.order != sweep["main"]]
-    orders.sort(key=lambda row: not sweep["orders"][row.order]["source_guided"])
-    guided = [row for row in orders if sweep["orders"][row.order]["source_guided"]]
+    orders = [row for row in here if row.method == FIXED and row.order != sweep.main]
+    orders.sort(key=lambda row: not sweep.is_guided(row.order))
+    guided = [row for row in orders if sweep.is_guided(row.order)]
     others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
     places[f"Order\n{seed}"] = (others, guided, _value(here, "source_guided_span"))
 
@@ -178,7 +178,7 @@ def order_panel(params: Params, rows: pd.DataFrame) -> Panel:
         for position, (series, spanned, span) in enumerate(places.values()):
             means = [row.mean for row in spanned]
             _band(axes, position, min(means), max(means), "span")
-            _above(axes, position, [one.rows[0] for one in series], formats.number(span, params.metric.decimals))
+            _above(axes, position, [one.rows[0] for one in series], formats.number(span, report.metric.decimals))
         _frame(axes, list(places))
 
     return panel
@@ -189,25 +189,27 @@ def _value(rows: Sequence[Any], span: str) -> float:
     return value
 
 
-def _names(params: Params, results: Results) -> list[str]:
-    return [params.place(place.direction, place.testset) for place in results.places]
+def _names(report: Hero, summary: Summary) -> list[str]:
+    return [report.place(*place) for place in summary.values("place")]
 
 
 def _look(name: str) -> tuple[str, str]:
     return style.METHOD_COLOURS[name], style.METHOD_MARKERS[name]
 
 
-def _method(params: Params, results: Results, name: str) -> Series:
-    rows = [results.row(place, name, params.metric) for place in results.places]
+def _method(report: Hero, summary: Summary, name: str) -> Series:
+    places = summary.values("place")
+    rows = [summary.row(report.metric, {"place": place, "method": name}) for place in places]
     return Series(method(name).short, *_look(name), rows)
 
 
-def _backbone(params: Params, results: Results, beams: Results, backbone: str) -> Series:
+def _backbone(report: Hero, summary: Summary, beams: Summary, backbone: str) -> Series:
     """An autoregressive system on the places of the others."""
-    index = beams.backbones.index(backbone)
-    rows = [beams.row(place._replace(backbone=backbone), beams.methods[0], params.metric) for place in results.places]
+    index, name = beams.values("backbone").index(backbone), beams.methods[0]
+    at = {"backbone": backbone, "method": name}
+    rows = [beams.row(report.metric, {**at, "place": place}) for place in summary.values("place")]
     colour, marker = (those[index % len(those)] for those in (style.BACKBONE_COLOURS, style.BACKBONE_MARKERS))
-    return Series(params.label("backbones", backbone), colour, marker, rows)
+    return Series(report.backbone(backbone), colour, marker, rows)
 
 
 def _points(axes: Axes, series: Sequence[Series], first: int = 0) -> None:

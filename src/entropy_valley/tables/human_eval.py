@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import Experiment, matrix, params
+from entropy_valley.config import matrix, params
+from entropy_valley.config.schema import HumanEvaluation
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.tables import formats
+from entropy_valley.tables import formats, labels
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.labels import method
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
 
@@ -47,37 +49,80 @@ AGREEMENT = Note(
 class OfRatings(Report):
     """What tables and figure share: both systems of each direction, and its ratings."""
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        pairs = (matrix.evaluated_cells(experiment, name) for name in matrix.evaluated_directions(experiment))
-        return [cell for pair in pairs for cell in pair]
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
+        return [cell for name in self.directions for cell in matrix.evaluated_cells(self.experiment, name)]
 
-    def ready(self, experiment: Experiment) -> bool:
+    @property
+    def directions(self) -> list[str]:
+        return matrix.evaluated_directions(self.experiment)
+
+    @property
+    def ready(self) -> bool:
         """Whether each direction has filled forms: without them, only who asks for it is told what to do."""
-        names = matrix.evaluated_directions(experiment)
-        return all(params.filled_forms(experiment, name) for name in names)
+        return all(params.filled_forms(self.experiment, name) for name in self.directions)
 
-    def comparable(self, experiment: Experiment) -> bool:
-        return self.ready(experiment) and not experiment.human_evaluation.simulated
+    @property
+    def comparable(self) -> bool:
+        return self.ready and not self.people.simulated
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return [*super().inputs(experiment), *self._ratings(experiment).values()]
+    @property
+    def people(self) -> HumanEvaluation:
+        """Who rates what, as the config says it."""
+        return self.experiment.human_evaluation
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        settings = experiment.human_evaluation
-        return {  # the params' ``own``
-            "ratings": self._ratings(experiment),
-            "annotators": settings.annotators,
-            "pack": sum(settings.sentences.model_dump().values()),
-            "simulated": settings.simulated,
-        }
+    def inputs(self) -> list[str]:
+        return [*super().inputs(), *(f"{self.experiment.results}/{_file(name)}" for name in self.directions)]
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def ratings(self, results: Results, direction: str) -> pd.DataFrame:
+        """The ratings of a direction, see :func:`statistics.frame`."""
+        rows = files.read_jsonl(results.at(_file(direction)), ("annotator", "id", "preference"))
+        return statistics.frame(rows)
+
+    def numbers(self, results: Results) -> pd.DataFrame:
         """A row for each direction, annotator (``all``: together), bucket and statistic."""
-        return pd.DataFrame([row for direction in directions(params) for row in _statistics(params, direction)])
+        rows = (self._statistics(name, self.ratings(results, name)) for name in self.directions)
+        return pd.DataFrame([row for of_direction in rows for row in of_direction])
 
-    def _ratings(self, experiment: Experiment) -> dict[str, str]:
-        names = matrix.evaluated_directions(experiment)
-        return {name: f"{params.pack_folder(experiment, name)}/ratings.jsonl" for name in names}
+    def systems(self, direction: str) -> list[str]:
+        """The two systems of a direction as tables print them, the first one first."""
+        return [method(cell.method).short for cell in self.pair(direction)]
+
+    def pair(self, direction: str) -> list[matrix.Cell]:
+        """The cells of these systems."""
+        return [cell for cell in self.cells if cell.direction == direction]
+
+    def _statistics(self, direction: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
+        groups = [
+            (name, "", statistics.of_annotator(given, self.statistics))
+            for name, given in rows.groupby("annotator", sort=False)
+        ]
+        groups.append((POOLED, "", statistics.of_all(rows, self.statistics) | statistics.agreement(rows)))
+        for bucket in BUCKETS:
+            means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
+            groups.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
+        return [
+            {"direction": direction, "annotator": name, "bucket": bucket, "statistic": statistic, "value": value}
+            for name, bucket, values in groups
+            for statistic, value in values.items()
+        ]
+
+    def rated(self, values: Mapping[Any, dict[str, float]]) -> list[Note]:
+        """How many sentences each annotator rated, where not all; and whether they are people."""
+        notes = [SIMULATED] if self.people.simulated else []
+        annotators, sentences = self.people.annotators, sum(self.people.sentences.model_dump().values())
+        for direction in self.directions:
+            counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
+            if set(counts.values()) != {sentences}:
+                listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+                place = labels.direction(direction)
+                notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
+        return notes
+
+
+def _file(direction: str) -> str:
+    """The ratings of a direction, below the folder of results."""
+    return f"human_evaluation/{direction}/ratings.jsonl"
 
 
 class HumanEval(OfRatings, TableReport):
@@ -85,7 +130,7 @@ class HumanEval(OfRatings, TableReport):
 
     caption = "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer."
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
         columns = (
             Column("Direction", align="l"),
@@ -95,13 +140,12 @@ class HumanEval(OfRatings, TableReport):
             Column("N", align="r"),
         )
         groups = []
-        for name in directions(params):
+        for name in self.directions:
             of_all = values[name, POOLED]
-            first, second = system_names(params, name)
             shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
-            texts = (f"{first} − {second}", *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
-            groups.append(Group(params.label("directions", name), (TableRow(tuple(map(TableCell, texts))),)))
-        return Table(columns, (TableSection(tuple(groups)),), (PREFERRED, MAJORITY, *_rated(params, values)))
+            texts = (" − ".join(self.systems(name)), *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
+            groups.append(_row(labels.direction(name), texts))
+        return Table(columns, (TableSection(tuple(groups)),), (PREFERRED, MAJORITY, *self.rated(values)))
 
 
 PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
@@ -115,44 +159,50 @@ class HumanEvalDetails(OfRatings, TableReport):
         "and Spearman's correlation of the differences in {metric} and in their scores, also by bucket."
     )
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
-        columns = (Column("", align="l"), *map(Column, params["annotators"]), Column("All"))
-        sections = [
-            TableSection(tuple(_panel(params, values, name)), _heading(params, name)) for name in directions(params)
+        columns = (Column("", align="l"), *map(Column, self.people.annotators), Column("All"))
+        sections = [TableSection(tuple(self._panel(values, name)), self._heading(name)) for name in self.directions]
+        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *self.rated(values)))
+
+    def _heading(self, direction: str) -> str:
+        return f"{labels.direction(direction)}, {' − '.join(self.systems(direction))}"
+
+    def _panel(self, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
+        """The rows of a direction."""
+        people = [values.get((direction, name)) for name in self.people.annotators]
+        everyone = values[direction, POOLED]
+
+        def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
+            texts = [text(one) if one else formats.NONE for one in people]
+            return _row(label, [*texts, text(everyone)])
+
+        rows = []
+        for scale in SCALES:
+            rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
+            rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.stars(one[f"{scale}_p"])))
+        rows.append(row("Preference", _preferences))
+        alone = len(people) * [formats.NONE]
+        rows += [_row(label, [*alone, text]) for label, text in self._of_all(everyone)]
+        first, second = self.systems(direction)
+        buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
+        for bucket in BUCKETS:
+            rows.append(_row(f"ρ of both, {buckets[bucket]}", [*alone, _correlation(values[direction, bucket])]))
+        return rows
+
+    def _of_all(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
+        """The lines that only all annotators together have."""
+        number, label = formats.number, self.metric.label
+        limits = {scale: [values[f"{scale}{end}"] for end in ("", "_low", "_high")] for scale in SCALES}
+        return [
+            *((f"Δ {scale.capitalize()}, 95 % CI", formats.interval(*limits[scale], 2)) for scale in SCALES),
+            ("Sign test of majorities, p", formats.stars(values["sign_p"])),
+            *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
+            ("Fleiss' κ of preferences", number(values["kappa"], 3)),
+            ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
+            *((f"Krippendorff's α, {name}", number(values[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
+            *((f"ρ of Δ{label} and Δ{scale}", _rho(values, scale)) for scale in SCALES),
         ]
-        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *_rated(params, values)))
-
-
-def directions(params: Params) -> list[str]:
-    """The directions of the cells, each once."""
-    return list(dict.fromkeys(cell.direction for cell in params.cells))
-
-
-def pair(params: Params, direction: str) -> list[ScoredCell]:
-    """The two systems of a direction, the first one first."""
-    return [cell for cell in params.cells if cell.direction == direction]
-
-
-def ratings(params: Params, direction: str) -> pd.DataFrame:
-    """The ratings of a direction, see :func:`statistics.frame`."""
-    return statistics.frame(files.read_jsonl(params["ratings"][direction], ("annotator", "id", "preference")))
-
-
-def _statistics(params: Params, direction: str) -> list[dict[str, Any]]:
-    rows = ratings(params, direction)
-    groups = [
-        (name, "", statistics.of_annotator(given, params.how)) for name, given in rows.groupby("annotator", sort=False)
-    ]
-    groups.append((POOLED, "", statistics.of_all(rows, params.how) | statistics.agreement(rows)))
-    for bucket in BUCKETS:
-        means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
-        groups.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
-    return [
-        {"direction": direction, "annotator": name, "bucket": bucket, "statistic": statistic, "value": value}
-        for name, bucket, values in groups
-        for statistic, value in values.items()
-    ]
 
 
 def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
@@ -161,50 +211,6 @@ def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
     for row in numbers.itertuples(index=False):
         values.setdefault((row.direction, row.bucket or row.annotator), {})[row.statistic] = row.value
     return values
-
-
-def _panel(params: Params, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
-    """The rows of a direction."""
-    people = [values.get((direction, name)) for name in params["annotators"]]
-    everyone = values[direction, POOLED]
-
-    def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
-        texts = [text(one) if one else formats.NONE for one in people]
-        return _row(label, [*texts, text(everyone)])
-
-    rows = []
-    for scale in SCALES:
-        rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
-        rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.stars(one[f"{scale}_p"])))
-    rows.append(row("Preference", _preferences))
-    alone = len(params["annotators"]) * [formats.NONE]
-    rows += [_row(label, [*alone, text]) for label, text in _of_all(params, everyone)]
-    for bucket in BUCKETS:
-        rows.append(
-            _row(f"ρ of both, {_bucket(params, direction, bucket)}", [*alone, _correlation(values[direction, bucket])])
-        )
-    return rows
-
-
-def _of_all(params: Params, values: Mapping[str, float]) -> list[tuple[str, str]]:
-    """The lines that only all annotators together have."""
-    number, label = formats.number, params.metric.label
-    intervals = [
-        (
-            f"Δ {scale.capitalize()}, 95 % CI",
-            formats.interval(values[scale], values[f"{scale}_low"], values[f"{scale}_high"], 2),
-        )
-        for scale in SCALES
-    ]
-    return [
-        *intervals,
-        ("Sign test of majorities, p", formats.stars(values["sign_p"])),
-        *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
-        ("Fleiss' κ of preferences", number(values["kappa"], 3)),
-        ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
-        *((f"Krippendorff's α, {name}", number(values[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
-        *((f"ρ of Δ{label} and Δ{scale}", _rho(values, scale)) for scale in SCALES),
-    ]
 
 
 def _row(label: str, texts: Sequence[str]) -> Group:
@@ -229,33 +235,6 @@ def _correlation(values: Mapping[str, float]) -> str:
     return " / ".join(formats.signed(values[f"{scale}_rho"], 2) for scale in SCALES)
 
 
-def system_names(params: Params, direction: str) -> list[str]:
-    """The two systems as tables print them."""
-    return [method(cell.method).short for cell in pair(params, direction)]
-
-
-def _bucket(params: Params, direction: str, bucket: str) -> str:
-    first, second = system_names(params, direction)
-    return {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}[bucket]
-
-
-def _heading(params: Params, direction: str) -> str:
-    return f"{params.label('directions', direction)}, {' − '.join(system_names(params, direction))}"
-
-
-def _rated(params: Params, values: Mapping[Any, dict[str, float]]) -> list[Note]:
-    """How many sentences each annotator rated, where not all; and whether they are people."""
-    notes = [SIMULATED] if params["simulated"] else []
-    annotators, sentences = params["annotators"], params["pack"]
-    for direction in directions(params):
-        counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
-        if set(counts.values()) != {sentences}:
-            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-            place = params.label("directions", direction)
-            notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
-    return notes
-
-
 # --- What annotators say of two systems, as a figure.
 
 
@@ -269,71 +248,56 @@ class HumanEvalFigure(OfRatings, FigureReport):
     )
     width, height = 3.15, 2.5
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """The ratings that are drawn."""
-        read = [ratings(params, direction).assign(direction=direction) for direction in directions(params)]
-        columns = [
-            "direction",
-            "annotator",
-            "id",
-            "bucket",
-            "difference",
-            "first_adequacy",
-            "second_adequacy",
-            "adequacy",
-        ]
-        return pd.concat(read, ignore_index=True)[columns]
+        read = [self.ratings(results, name).assign(direction=name) for name in self.directions]
+        columns = ["direction", "annotator", "id", "bucket", "difference"]
+        return pd.concat(read, ignore_index=True)[[*columns, "first_adequacy", "second_adequacy", "adequacy"]]
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         drawn = []
-        for name in directions(params):
+        for name in self.directions:
             rows = numbers[numbers["direction"] == name]
-            drawn += [_boxes(params, name, rows), _scatter(params, name, rows)]
+            drawn += [self._boxes(name, rows), self._scatter(name, rows)]
         return drawn
 
+    def _boxes(self, direction: str, rows: pd.DataFrame) -> Panel:
+        colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(self.pair(direction))]
 
-def _boxes(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
-    colours = [
-        METHOD_COLOURS.get(cell.method, SERIES_COLOURS[number]) for number, cell in enumerate(pair(params, direction))
-    ]
+        def panel(axes: Axes) -> None:
+            names = [name for name in self.people.annotators if name in set(rows["annotator"])]
+            systems = zip(("first", "second"), self.systems(direction), colours, strict=True)
+            for number, (system, label, colour) in enumerate(systems):
+                given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
+                places = np.arange(len(names)) + (number - 0.5) * 0.36
+                boxes = axes.boxplot(
+                    given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
+                    medianprops={"color": INK}, flierprops={"markersize": 2},
+                    meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
+                )  # fmt: skip
+                for box in boxes["boxes"]:
+                    box.set_facecolor(colour)
+                axes.plot([], [], color=colour, linewidth=6, label=label)
+            axes.set_xticks(np.arange(len(names)), names)
+            axes.set_yticks(range(1, 6))
+            axes.set_ylabel("adequacy")
+            axes.set_title(labels.direction(direction) + (" (simulated)" if self.people.simulated else ""))
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
 
-    def panel(axes: Axes) -> None:
-        names = [name for name in params["annotators"] if name in set(rows["annotator"])]
-        for number, (system, label, colour) in enumerate(
-            zip(("first", "second"), system_names(params, direction), colours, strict=True)
-        ):
-            given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
-            places = np.arange(len(names)) + (number - 0.5) * 0.36
-            boxes = axes.boxplot(
-                given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
-                medianprops={"color": INK}, flierprops={"markersize": 2},
-                meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
-            )  # fmt: skip
-            for box in boxes["boxes"]:
-                box.set_facecolor(colour)
-            axes.plot([], [], color=colour, linewidth=6, label=label)
-        axes.set_xticks(np.arange(len(names)), names)
-        axes.set_yticks(range(1, 6))
-        axes.set_ylabel("adequacy")
-        axes.set_title(params.label("directions", direction) + (" (simulated)" if params["simulated"] else ""))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+        return panel
 
-    return panel
+    def _scatter(self, direction: str, rows: pd.DataFrame) -> Panel:
+        means = rows.groupby("id")[["adequacy", "difference"]].mean()
+        correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
 
+        def panel(axes: Axes) -> None:
+            axes.axhline(0, color=INK, linewidth=0.6)
+            axes.axvline(0, color=INK, linewidth=0.6)
+            axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
+            axes.set_xlabel(f"Δ{self.metric.label} ({' − '.join(self.systems(direction))})")
+            axes.set_ylabel("mean Δadequacy")
+            p = correlations["adequacy_rho_p"]
+            named = "p < 0.001" if p < 0.001 else f"p = {formats.small_p(p)}"
+            axes.set_title(f"Spearman's ρ = {formats.number(correlations['adequacy_rho'], 3)} ({named})")
 
-def _scatter(params: Params, direction: str, rows: pd.DataFrame) -> Panel:
-    means = rows.groupby("id")[["adequacy", "difference"]].mean()
-    correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
-
-    def panel(axes: Axes) -> None:
-        axes.axhline(0, color=INK, linewidth=0.6)
-        axes.axvline(0, color=INK, linewidth=0.6)
-        axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
-        first, second = system_names(params, direction)
-        axes.set_xlabel(f"Δ{params.metric.label} ({first} − {second})")
-        axes.set_ylabel("mean Δadequacy")
-        p = correlations["adequacy_rho_p"]
-        named = "p < 0.001" if p < 0.001 else f"p = {formats.small_p(p)}"
-        axes.set_title(f"Spearman's ρ = {formats.number(correlations['adequacy_rho'], 3)} ({named})")
-
-    return panel
+        return panel

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley.stats.cells import Params
-
 
 @dataclass(frozen=True)
 class MethodNames:
@@ -81,21 +79,6 @@ def method(name: str) -> MethodNames:
     )
 
 
-def shown(params: Params, name: str) -> MethodNames:
-    """The printed names of a method, which the config may give."""
-    label = params["labels"].get("methods", {}).get(name)
-    return MethodNames(label, label, method(name).upper_bound) if label else method(name)
-
-
-def method_in(params: Params, name: str, direction: str) -> str:
-    """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
-    ratio = params["ratios"].get(name, {}).get(direction)
-    if ratio is None or name in params["labels"].get("methods", {}):
-        return shown(params, name).label
-    what, plus, slot = (method(name).label if name in METHODS else "Fixed").partition(" + ")
-    return f"{what} {ratio:g}{plus}{slot}"
-
-
 def closure_title(baseline: str) -> str:
     """The title of a column of gap closures; that over Fixed Ratio, the paper's, goes without its name."""
     return "Gap closure" if baseline == "ratio" else f"Closure over {method(baseline).short}"
@@ -107,11 +90,10 @@ def ordered(names: Iterable[str]) -> list[str]:
     return [name for name in METHODS if name in distinct] + [name for name in distinct if name not in METHODS]
 
 
-def order_label(name: str, order: Mapping[str, Any]) -> str:
+def order_label(name: str, order: str, settings: Mapping[str, Any]) -> str:
     """``Hybrid MED→SIG, p = 0.25``: the order and its settings; an order that is not ours by its name in the config."""
-    label = ORDERS.get(order["order"])
-    settings = [f"{key} = {value}" for key, value in sorted(order["settings"].items()) if key not in _UNSAID]
-    return ", ".join([label, *settings]) if label else name
+    listed = [f"{key} = {value}" for key, value in sorted(settings.items()) if key not in _UNSAID]
+    return ", ".join([ORDERS[order], *listed]) if order in ORDERS else name
 
 
 def direction(name: str) -> str:

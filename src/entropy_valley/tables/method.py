@@ -6,20 +6,20 @@ each step as by the config's schedule. The entropies and the order of the slots 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley import revisions
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import matrix
 from entropy_valley.config.methods import method_settings
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.stats.cells import Params
 from entropy_valley.tables import style
 from entropy_valley.tables.base import FigureReport
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.style import Panel
 
 if TYPE_CHECKING:
@@ -45,22 +45,22 @@ class MethodFigure(FigureReport):
     scored = False
     width = style.COLUMN
 
-    def wanted(self, experiment: Experiment) -> bool:
-        return "ev" in experiment.matrix.methods
+    cells: Sequence[matrix.Cell] = ()
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return []
+    @property
+    def wanted(self) -> bool:
+        return "ev" in self.experiment.matrix.methods
 
-    def params(self, experiment: Experiment) -> dict[str, Any]:
-        ratios = method_settings(experiment, "ev", experiment.matrix.directions[0])["ratios"]
-        schedule = experiment.of(experiment.tables.backbone).decoding.schedule
-        drawn = {"ratios": sorted(ratios), "steps": experiment.tables.steps, "schedule": schedule}
-        return {"revision": revisions.REPORTING, **drawn}
+    @functools.cached_property
+    def schedule(self) -> str:
+        """How many slots each step reveals."""
+        return self.experiment.of(self.experiment.tables.backbone).decoding.schedule
 
-    def numbers(self, params: Params) -> pd.DataFrame:
+    def numbers(self, results: Results) -> pd.DataFrame:
         """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
-        lowest = min(LOWEST, len(params["ratios"]) - 1)
-        most = max(lowest, len(params["ratios"]) - 1 - lowest) or 1
+        ratios = sorted(method_settings(self.experiment, "ev", self.experiment.matrix.directions[0])["ratios"])
+        lowest = min(LOWEST, len(ratios) - 1)
+        most = max(lowest, len(ratios) - 1 - lowest) or 1
         rows = [
             {
                 "ratio": ratio,
@@ -68,15 +68,44 @@ class MethodFigure(FigureReport):
                 "drawn_entropy": 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5,
                 "chosen": number == lowest,
             }
-            for number, ratio in enumerate(params["ratios"])
+            for number, ratio in enumerate(ratios)
         ]
         return pd.DataFrame(rows)
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         return LINE * (len(numbers) + ROWS)
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        return [lambda axes: _draw(axes, params, numbers, self.panel_height(numbers))]
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+        return [lambda axes: self._draw(axes, numbers, self.panel_height(numbers))]
+
+    def _draw(self, axes: Axes, candidates: pd.DataFrame, height: float) -> None:
+        """Everything, in inches from the lower left corner."""
+        axes.set_xlim(0, style.COLUMN)
+        axes.set_ylim(0, height)
+        axes.axis("off")
+        slot = (RIGHT - LEFT) / max(SOURCE, candidates["slots"].max())
+        rows = (height - LINE * (number + 0.5) for number in range(len(candidates) + ROWS))
+        _text(axes, 0, next(rows), "1  Probes: one pass each", weight="bold")
+        _text(axes, CURVE[0] - 0.2, height - 0.5 * LINE, "2  Valley", weight="bold")
+        _slots(axes, next(rows), f"|x| = {SOURCE}", slot, [TEXT] * SOURCE)
+        heights = [next(rows) for _ in candidates.itertuples()]
+        for y, one in zip(heights, candidates.itertuples(), strict=True):
+            _slots(axes, y, f"{one.ratio:g} · |x|", slot, _masked(one.slots), edge=EV if one.chosen else style.INK)
+        _curve(axes, heights, candidates)
+        next(rows)
+        (chosen,) = candidates.loc[candidates["chosen"], "slots"]
+        _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
+        _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
+        next(rows)
+        steps = self.experiment.tables.steps
+        _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, the surest slots first", weight="bold")
+        order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
+        for step, count in snapshots(chosen, steps, self.schedule).items():
+            shown, y = order[:count], next(rows)
+            colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
+            _slots(axes, y, f"step {step}", slot, colours)
+            if count == chosen and step < steps:
+                _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none")
 
 
 def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:
@@ -87,36 +116,6 @@ def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:
     revealed = list(itertools.accumulate(reveal_counts(length, steps, schedule)))
     firsts = [next(step for step, count in enumerate(revealed) if 4 * count >= part * length) for part in (1, 2, 3, 4)]
     return {step + 1: revealed[step] for step in firsts}
-
-
-def _draw(axes: Axes, params: Params, candidates: pd.DataFrame, height: float) -> None:
-    """Everything, in inches from the lower left corner."""
-    axes.set_xlim(0, style.COLUMN)
-    axes.set_ylim(0, height)
-    axes.axis("off")
-    slot = (RIGHT - LEFT) / max(SOURCE, candidates["slots"].max())
-    rows = (height - LINE * (number + 0.5) for number in range(len(candidates) + ROWS))
-    _text(axes, 0, next(rows), "1  Probes: one pass each", weight="bold")
-    _text(axes, CURVE[0] - 0.2, height - 0.5 * LINE, "2  Valley", weight="bold")
-    _slots(axes, next(rows), f"|x| = {SOURCE}", slot, [TEXT] * SOURCE)
-    heights = [next(rows) for _ in candidates.itertuples()]
-    for y, one in zip(heights, candidates.itertuples(), strict=True):
-        _slots(axes, y, f"{one.ratio:g} · |x|", slot, _masked(one.slots), edge=EV if one.chosen else style.INK)
-    _curve(axes, heights, candidates)
-    next(rows)
-    (chosen,) = candidates.loc[candidates["chosen"], "slots"]
-    _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
-    _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
-    next(rows)
-    steps, revealed = params["steps"], snapshots(chosen, params["steps"], params["schedule"])
-    _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, the surest slots first", weight="bold")
-    order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
-    for step, count in revealed.items():
-        shown, y = order[:count], next(rows)
-        colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
-        _slots(axes, y, f"step {step}", slot, colours)
-        if count == chosen and step < steps:
-            _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none")
 
 
 def _text(axes: Axes, x: float, y: float, text: str, **look: Any) -> None:

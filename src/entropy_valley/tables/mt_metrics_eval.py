@@ -12,14 +12,13 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import sets_of
+from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.provenance import ancestry
-from entropy_valley.results import REMEDY, entries, header_path, system_of
+from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, ancestry, entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.scoring.sets import Outputs, read_outputs
-from entropy_valley.stats.cells import ScoredCell
+from entropy_valley.tables.reader import Results
 
 REFERENCE = "ref"  # the name of the reference; the format allows no dash and no dot in it
 
@@ -33,31 +32,32 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
-    root, groups = experiment.results, dict[tuple[str, str], list[ScoredCell]]()
+    root, groups = experiment.results, dict[tuple[str, str], list[Cell]]()
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
             ancestry([one.scores(root)], root)
             scored_cells = entries(one.scores(root))
             for cell in (cell for cell in one.cells if system_of(cell) in scored_cells):
-                scored = ScoredCell(**{**cell.key(), "path": one.folder(root)})
-                groups.setdefault((cell.testset, cell.run.direction), []).append(scored)
+                groups.setdefault((cell.testset, cell.direction), []).append(cell)
     if not groups:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
+    results = Results(experiment, root)
     with files.atomic_folder(out) as new:
-        return [_pair(experiment, new / testset, direction, cells) for (testset, direction), cells in groups.items()]
+        return [_pair(results, new / testset, cells) for (testset, _), cells in groups.items()]
 
 
-def system(cell: ScoredCell) -> str:
+def system(cell: Cell) -> str:
     """The name of a cell as a system: of it files are named, and it must be one word."""
     _, backbone, run, _, *parts = cell.name.split("/")
     return "-".join((backbone, run, *parts))
 
 
-def _pair(experiment: Experiment, folder: Path, direction: str, cells: Sequence[ScoredCell]) -> str:
+def _pair(results: Results, folder: Path, cells: Sequence[Cell]) -> str:
     """Write what there is of a test set in one direction."""
-    testset = Path(experiment.results, "corpus", direction, "test", f"{folder.name}.jsonl")
+    direction, testset = cells[0].direction, results.testset_path(cells[0])
     texts = {
-        system(cell): read_outputs(testset, cell.translations(), cell.within(cell.translations_file)) for cell in cells
+        system(cell): read_outputs(testset, results.translations(cell), results.place(cell, TRANSLATIONS))
+        for cell in cells
     }
     outputs = next(iter(texts.values()))
     _lines(folder / "sources" / f"{direction}.txt", outputs.sources)
@@ -65,17 +65,18 @@ def _pair(experiment: Experiment, folder: Path, direction: str, cells: Sequence[
     _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(outputs.ids))
     for name, one in texts.items():
         _lines(folder / "system-outputs" / direction / f"{name}.txt", one.hypotheses)
-    scores = {system(cell): _scores(cell, outputs) for cell in cells}
-    written = [metric.name for metric in metrics_of(experiment.scoring) if _metric(folder, direction, metric, scores)]
+    scores = {system(cell): _scores(results, cell, outputs) for cell in cells}
+    metrics = metrics_of(results.experiment.scoring)
+    written = [metric.name for metric in metrics if _metric(folder, direction, metric, scores)]
     return f"{folder.name} {direction}: {len(cells)} systems, {len(outputs.ids)} sentences, {', '.join(written)}"
 
 
-def _scores(cell: ScoredCell, outputs: Outputs) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+def _scores(results: Results, cell: Cell, outputs: Outputs) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """The scores of a system and of each of its sentences."""
-    rows = cell.segments()
+    rows = results.segments(cell)
     if [row["id"] for row in rows] != outputs.ids:
-        raise InputError(cell.within(cell.scores_file), "not the sentences of its test set", REMEDY)
-    return cell.scores(), rows
+        raise InputError(results.place(cell, SCORES), "not the sentences of its test set", REMEDY)
+    return results.scores(cell), rows
 
 
 def _metric(folder: Path, direction: str, metric: Metric, scores: Mapping[str, tuple[Any, Sequence[Any]]]) -> bool:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley import files
-from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.decoding.prompt_cache import PART
 from entropy_valley.errors import listed
-from entropy_valley.provenance import Ancestry
-from entropy_valley.stats import comparisons, signatures
-from entropy_valley.stats.cells import Params
-from entropy_valley.stats.closure import BASELINES
+from entropy_valley.results import Ancestry
+from entropy_valley.stats import closure
 from entropy_valley.tables import labels
-from entropy_valley.tables.lookup import Results
+from entropy_valley.tables.reader import Fact, Results, checkpoints, signatures
 from entropy_valley.tables.render import Note
 
+if TYPE_CHECKING:
+    from entropy_valley.tables.base import Report, TableReport
+    from entropy_valley.tables.pivot import Summary
 
-def setting(params: Params, results: Results) -> Note:
+
+def setting(report: Report, summary: Summary) -> Note:
     """Whose numbers these are: backbones, reveal order and step budget."""
-    backbones = ", ".join(params.label("backbones", name) for name in results.backbones)
-    return Note(f"{backbones}; reveal order {results.order}, T = {results.steps}.")
+    backbones = ", ".join(map(report.backbone, summary.values("backbone")))
+    return Note(f"{backbones}; reveal order {summary.order}, T = {summary.steps}.")
 
 
 ODD = {
@@ -36,7 +37,7 @@ SLOT = Note(
 )
 
 
-def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
+def reading(report: Report, results: Results, summary: pd.DataFrame) -> tuple[Note, ...]:
     """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
     return (
         *spread(summary),
@@ -45,21 +46,23 @@ def reading(params: Params, summary: pd.DataFrame) -> tuple[Note, ...]:
         ),
         *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
         Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
-        *(Note(f"{metric.label}: lower is better.") for metric in params.shown_metrics if not metric.higher_is_better),
-        *doubtful_gaps(params),
+        *(Note(f"{metric.label}: lower is better.") for metric in report.shown_metrics if not metric.higher_is_better),
+        *doubtful_gaps(report, results),
     )
 
 
-def doubtful_gaps(params: Params, baselines: Iterable[str] = BASELINES) -> Iterator[Note]:
+def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = closure.BASELINES) -> Iterator[Note]:
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
+    gaps = closure.doubtful_gaps(results, report.cells, report.metric)
     for baseline in baselines:
         counts: dict[str, list[bool]] = {}
-        for cell, doubtful in comparisons.doubtful_gaps(params.cells, baseline, params.metric).items():
-            place = f"{params.label('backbones', cell.backbone)} {params.place(cell.direction, cell.testset)}"
-            counts.setdefault(place, []).append(doubtful)
+        for (name, oracle), doubtful in gaps.items():
+            if name == baseline:
+                place = f"{report.backbone(oracle.backbone)} {report.place(oracle.direction, oracle.testset)}"
+                counts.setdefault(place, []).append(doubtful)
         listed = ", ".join(f"{place} ({sum(runs)} of {len(runs)} runs)" for place, runs in counts.items() if any(runs))
         if listed:
-            title, where = labels.closure_title(baseline), f"Oracle's lead in {params.metric.label}"
+            title, where = labels.closure_title(baseline), f"Oracle's lead in {report.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
             yield Note(f"{title} leaves out runs, in any metric, where {where} {chance}: {listed}.")
 
@@ -88,12 +91,7 @@ def few_sentences(counts: Iterable[int]) -> tuple[Note, ...]:
     return (Note(f"{problem}: {shares}."),) if any(0 < count < FEW for count in counts) else ()
 
 
-def timing(params: Params) -> tuple[Note, ...]:
-    """Those of :func:`timing_of` of the cells."""
-    return timing_of([files.read_json(cell.latency_file) for cell in params.cells])
-
-
-def timing_of(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
+def timing(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
     lines = dict.fromkeys(
         f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences"
@@ -106,43 +104,54 @@ def timing_of(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
     return tuple(map(Note, lines))
 
 
-def sentences(params: Params) -> Note:
+def sentences(report: Report, results: Results) -> Note:
     """How many sentences each test set of the table has."""
     counts: dict[int, dict[str, None]] = {}
-    for cell in params.cells:
-        place = params.place(cell.direction, cell.testset)
-        counts.setdefault(cell.scores()["sentences"], {})[place] = None
+    for cell in report.cells:
+        place = report.place(cell.direction, cell.testset)
+        counts.setdefault(results.scores(cell)["sentences"], {})[place] = None
     if len(counts) == 1:
         return Note(f"N = {next(iter(counts)):,} sentences.")
     listed = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
     return Note(f"Sentences (N): {listed}.")
 
 
-def provenance(params: Params) -> tuple[Note, ...]:
+def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
     """The number of sentences, then one footnote line per signature; it names its directions and backbones where not
     all of the table's have it. Nothing for a table without cells.
 
-    Raises :class:`InputError` for cells that are not comparable, see :func:`signatures.provenance`.
+    Raises :class:`InputError` for cells that are not comparable, see :func:`.reader.signatures`.
     """
-    if not params.cells:
+    if not report.cells:
         return ()
-    facts = signatures.provenance(params.cells, params.shown_metrics)
-    signed = (Note(f"{fact.subject}{_scope(params, fact)}:", fact.signature) for fact in facts)
-    approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
+    facts = signatures(results, report.cells, report.shown_metrics)
+    signed = (Note(f"{fact.subject}{_scope(report, fact)}:", fact.signature) for fact in facts)
+    approximate = dict.fromkeys(_approximation(fact.signature) for fact in facts if fact.subject == "decoder")
     lines = (
-        *pretrainings(params),
-        *overlaps(params),
+        *pretrainings(report, results),
+        *overlaps(report, results),
         *(Note(text) for text in approximate if text),
-        *made_by(params.ancestry),
+        *made_by(results.ancestry),
     )
-    seal = [Note("seal:", params.ancestry.seal)] if params.ancestry.contents else []
-    return (sentences(params), *lines, *signed, *seal)
+    seal = [Note("seal:", results.ancestry.seal)] if results.ancestry.contents else []
+    return (sentences(report, results), *lines, *signed, *seal)
 
 
-def pretrainings(params: Params) -> Iterator[Note]:
+def _approximation(decoder: str) -> str | None:
+    """What a decoder of that name in a signature approximates; None for an exact one."""
+    for part in decoder.split("|"):
+        if part.startswith(PART):
+            every = part.removeprefix(PART).strip()
+            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
+            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
+    return None
+
+
+def pretrainings(report: Report, results: Results) -> Iterator[Note]:
     """In what the runs of a backbone differ, and so over what a deviation is."""
-    of_backbones = {name: seeds for name, seeds in signatures.checkpoints(params.cells).items() if len(seeds) > 1}
-    own = [params.label("backbones", name) for name, seeds in of_backbones.items() if len(set(seeds.values())) > 1]
+    seeds_of = checkpoints(results, report.cells)
+    of_backbones = {name: seeds for name, seeds in seeds_of.items() if len(seeds) > 1}
+    own = [report.backbone(name) for name, seeds in of_backbones.items() if len(set(seeds.values())) > 1]
     if own:
         yield Note(f"Each run of {', '.join(own)} has a pre-training and an adapter of its own.")
     if len(own) < len(of_backbones):
@@ -161,11 +170,9 @@ def made_by(ancestry: Ancestry) -> Iterator[Note]:
         yield Note(f"Results without a record of what they were made from: {count} ({listed(ancestry.bare, 3)}).")
 
 
-def overlaps(params: Params) -> tuple[Note, ...]:
+def overlaps(report: TableReport, results: Results) -> tuple[Note, ...]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
-    tests = dict.fromkeys((cell.direction, cell.testset) for cell in params.cells)
-    paths = {test: params.get("overlaps", {}).get(test[0], {}).get(test[1]) for test in tests}
-    counted = [(params.place(*test), files.read_json(path)) for test, path in paths.items() if path]
+    counted = [(report.place(cell.direction, cell.testset), results.overlap(cell)) for cell in report.overlapping]
     trained = [f"{place} {_in_training(counts)}" for place, counts in counted if "training" in counts]
     odd = [f"{place}: {text}" for place, counts in counted for text in _odd(counts)]
     return (
@@ -187,9 +194,11 @@ def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{numbers[kind]:,} {part}{text}" for kind, text in ODD.items() if numbers.get(kind))
 
 
-def _scope(params: Params, fact: signatures.Fact) -> str:
-    shown = []
-    for key, names in (("direction", fact.directions), ("backbone", fact.backbones)):
-        if names and set(names) != {getattr(cell, key) for cell in params.cells}:
-            shown += [params.label(f"{key}s", name) for name in names]
+def _scope(report: Report, fact: Fact) -> str:
+    """The directions and backbones of a fact, where it is not one of all."""
+    directions, backbones = ({getattr(cell, key) for cell in report.cells} for key in ("direction", "backbone"))
+    of_some = bool(fact.directions) and set(fact.directions) != directions
+    shown = [labels.direction(name) for name in fact.directions if of_some]
+    if fact.backbones and set(fact.backbones) != backbones:
+        shown += map(report.backbone, fact.backbones)
     return f" {', '.join(shown)}" if shown else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,17 +11,16 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
-from entropy_valley.config.schema import Study
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import per_sentence, system_scores
+from entropy_valley.stats.closure import per_sentence
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
-from entropy_valley.tables.labels import method, order_label
+from entropy_valley.tables.labels import method
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
@@ -54,28 +54,55 @@ class Orders(OfStudy, TableReport):
         "the length is worth."
     )
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return described_orders(experiment, cells)
+    recorded = ("main", "orders")
 
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        main, orders = experiment.tables.order, {cell.order for cell in cells if cell.method == FIXED}
-        if main not in orders:
-            yield f"the layout {study.layout} needs the method {FIXED} and the order {main}; add both"
+    @property
+    def main(self) -> str:
+        """The order that the others are tested against."""
+        return self.experiment.tables.order
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return order_sweep(params)
+    @functools.cached_property
+    def orders(self) -> dict[str, dict[str, Any]]:
+        """The orders of its cells, the main one first: class, settings, and whether the source guides it."""
+        described = {}
+        for name in dict.fromkeys([self.main, *(cell.order for cell in self.cells)]):
+            section = order_settings(self.experiment, name)
+            guided = source_guided(self.experiment, name)
+            described[name] = {
+                "order": section["order"],
+                "settings": section["order_settings"],
+                "source_guided": guided,
+            }
+        return described
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def is_guided(self, order: str) -> bool:
+        """Whether the source guides an order."""
+        return self.orders[order]["source_guided"]
+
+    def problems(self) -> Iterator[str]:
+        if self.main not in {cell.order for cell in self.cells if cell.method == FIXED}:
+            yield f"the layout {self.study.layout} needs the method {FIXED} and the order {self.main}; add both"
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return order_sweep(self, results)
+
+    def run_heading(self, key: Sequence[str | int], sentences: float) -> str:
+        """Backbone, direction, T, seed and number of sentences of a run."""
+        backbone, direction, testset, steps, seed = key
+        place = f"{self.backbone(str(backbone))}, {self.place(str(direction), str(testset))}"
+        return f"{place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         """For each run the main order and those guided by the source, the controls, and the spans."""
         runs = numbers.groupby(list(RUN), sort=False)
-        sections = itertools.chain.from_iterable(_sections(params, key, group) for key, group in runs)
-        return Table(_columns(params), tuple(sections), _notes(params))
+        sections = itertools.chain.from_iterable(_sections(self, key, group) for key, group in runs)
+        return Table(_columns(self), tuple(sections), _notes(self))
 
 
 # --- The numbers.
 
 
-def order_sweep(params: Params) -> pd.DataFrame:
+def order_sweep(report: Orders, results: Results) -> pd.DataFrame:
     """The tidy numbers, :data:`FIELDS`.
 
     Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
@@ -87,14 +114,14 @@ def order_sweep(params: Params) -> pd.DataFrame:
     ``oracle_ratio_over_span``. NaN where that is 0, or no order is guided by the source.
     """
     rows = []
-    for run, systems in by_run(params.cells, RUN, SYSTEM).items():
-        numbers = {system: _numbers(params, systems, cell) for system, cell in systems.items()}
-        numbers["", ""] = _span_numbers(params, numbers)
+    for run, systems in by_run(report.cells, RUN, SYSTEM).items():
+        numbers = {system: _numbers(report, results, systems, cell) for system, cell in systems.items()}
+        numbers["", ""] = _span_numbers(report, numbers)
         rows += [(*run, *system, *item) for system, values in numbers.items() for item in values.items()]
     return pd.DataFrame(rows, columns=FIELDS)
 
 
-def fixed(systems: Mapping[tuple[str, str], ScoredCell], order: str) -> ScoredCell:
+def fixed(systems: Mapping[tuple[str, str], Cell], order: str) -> Cell:
     """A run's cell of an order under Oracle's lengths."""
     if (FIXED, order) not in systems:
         problem = f"its run has no cell of {FIXED} and {order}"
@@ -102,25 +129,25 @@ def fixed(systems: Mapping[tuple[str, str], ScoredCell], order: str) -> ScoredCe
     return systems[FIXED, order]
 
 
-def _numbers(params: Params, systems: Mapping[tuple[str, str], ScoredCell], cell: ScoredCell) -> dict[str, float]:
-    cost = per_sentence(cell)
-    numbers = system_scores(cell, params.metrics) | {name: cost[name] for name in COSTS}
-    if cell.method == FIXED and cell.order != params["main"]:
-        test = asdict(against_mean(cell, [fixed(systems, params["main"])], **params.test))
+def _numbers(report: Orders, results: Results, systems: Mapping[tuple[str, str], Cell], cell: Cell) -> dict[str, float]:
+    cost = per_sentence(results, cell)
+    numbers = results.system_scores(cell, report.metrics) | {name: cost[name] for name in COSTS}
+    if cell.method == FIXED and cell.order != report.main:
+        test = asdict(against_mean(results, cell, [fixed(systems, report.main)], **report.test))
         numbers |= {name: test[name] for name in TESTED}
     return numbers
 
 
-def _span_numbers(params: Params, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
-    main = {system: spans[params.metric.name] for system, spans in numbers.items()}
+def _span_numbers(report: Orders, numbers: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
+    main = {system: spans[report.metric.name] for system, spans in numbers.items()}
     orders = {order: score for (method, order), score in main.items() if method == FIXED}
-    guided = [score for order, score in orders.items() if params["orders"][order]["source_guided"]]
-    span, with_main = _range(guided), _range([*guided, orders[params["main"]]])
+    guided = [score for order, score in orders.items() if report.is_guided(order)]
+    span, with_main = _range(guided), _range([*guided, orders[report.main]])
     spans = {"source_guided_span": span, "main_and_guided_span": with_main, "span": _range(list(orders.values()))}
-    spans["length_span"] = _range([score for (_, order), score in main.items() if order == params["main"]])
+    spans["length_span"] = _range([score for (_, order), score in main.items() if order == report.main])
     for name in (FIXED, "ev"):
-        if (name, params["main"]) in main and ("ratio", params["main"]) in main:
-            lead = main[name, params["main"]] - main["ratio", params["main"]]
+        if (name, report.main) in main and ("ratio", report.main) in main:
+            lead = main[name, report.main] - main["ratio", report.main]
             spans |= {f"{name}_ratio": lead, f"{name}_ratio_over_span": lead / span if span else float("nan")}
     return spans
 
@@ -132,58 +159,38 @@ def _range(scores: Sequence[float]) -> float:
 # --- The layout.
 
 
-def described_orders(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-    """Params: the ``orders`` of cells (order, settings, whether the SIG guides it), and the ``main`` one of them."""
-    main = experiment.tables.order
-    names = dict.fromkeys([main, *(cell.order for cell in cells)])
-    return {"main": main, "orders": {name: _described(experiment, name) for name in names}}
-
-
-def _described(experiment: Experiment, name: str) -> dict[str, Any]:
-    section = order_settings(experiment, name)
-    order, settings = section["order"], section["order_settings"]
-    return {"order": order, "settings": settings, "source_guided": source_guided(experiment, name)}
-
-
-def run_heading(params: Params, key: Sequence[str | int], sentences: float) -> str:
-    """Backbone, direction, T, seed and number of sentences of a run."""
-    backbone, direction, testset, steps, seed = key
-    place = f"{params.label('backbones', str(backbone))}, {params.place(str(direction), str(testset))}"
-    return f"{place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
-
-
-def _columns(params: Params) -> tuple[Column, ...]:
-    main = order_label(params["main"], params["orders"][params["main"]])
-    metrics = [metric.label for metric in params.shown_metrics]
+def _columns(report: Orders) -> tuple[Column, ...]:
+    main = report.order(report.main)
+    metrics = [metric.label for metric in report.shown_metrics]
     titles = (*metrics, f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
     return (Column("Schedule", align="l"), *map(Column, titles))
 
 
-def _sections(params: Params, key: Sequence[str | int], group: pd.DataFrame) -> list[TableSection]:
+def _sections(report: Orders, key: Sequence[str | int], group: pd.DataFrame) -> list[TableSection]:
     systems: dict[tuple[str, str], dict[str, float]] = {}
     for row in group.itertuples(index=False):
         systems.setdefault((row.method, row.order), {})[row.metric] = row.value
-    run = _OrderRun(run_heading(params, key, systems[FIXED, params["main"]]["sentences"]), systems)
-    guided = [name for name in run.orders() if name != params["main"] and params["orders"][name]["source_guided"]]
-    controls = [name for name in run.orders() if name != params["main"] and not params["orders"][name]["source_guided"]]
-    main = order_label(params["main"], params["orders"][params["main"]])
-    sections = [TableSection(tuple(_order(params, run, name) for name in (params["main"], *guided)), run.heading)]
+    run = _OrderRun(report.run_heading(key, systems[FIXED, report.main]["sentences"]), systems)
+    guided = [name for name in run.orders() if name != report.main and report.is_guided(name)]
+    controls = [name for name in run.orders() if name != report.main and not report.is_guided(name)]
+    main = report.order(report.main)
+    sections = [TableSection(tuple(_order(report, run, name) for name in (report.main, *guided)), run.heading)]
     if controls:
-        sections.append(TableSection(tuple(_order(params, run, name) for name in controls), "Additional controls"))
-    spans = tuple(_spans(params.metric, systems["", ""], main))
+        sections.append(TableSection(tuple(_order(report, run, name) for name in controls), "Additional controls"))
+    spans = tuple(_spans(report.metric, systems["", ""], main))
     return [*sections, TableSection(spans)] if spans else sections
 
 
-def _order(params: Params, run: _OrderRun, name: str) -> Group:
+def _order(report: Orders, run: _OrderRun, name: str) -> Group:
     values = run.systems[FIXED, name]
     tested = "delta" in values
     texts = (
-        *(formats.number(values[metric.name], metric.decimals) for metric in params.shown_metrics),
-        formats.lead(values, params.metric) if tested else DASH,
-        formats.p_value(values["p_two_sided"], params.how.resamples) if tested else DASH,
+        *(formats.number(values[metric.name], metric.decimals) for metric in report.shown_metrics),
+        formats.lead(values, report.metric) if tested else DASH,
+        formats.p_value(values["p_two_sided"], report.statistics.resamples) if tested else DASH,
         *(f"{values[key]:.2f}" for key in ("calls", "slots", "passes")),
     )
-    return _row(order_label(name, params["orders"][name]), texts)
+    return _row(report.order(name), texts)
 
 
 def _spans(metric: Metric, numbers: Numbers, main: str) -> list[Group]:
@@ -204,9 +211,9 @@ def _row(label: str, texts: Sequence[str]) -> Group:
     return Group(label, (TableRow(tuple(map(TableCell, [*texts, *[DASH] * (7 - len(texts))]))),))
 
 
-def _notes(params: Params) -> tuple[Note, ...]:
-    main = order_label(params["main"], params["orders"][params["main"]])
-    guided = any(order["source_guided"] for order in params["orders"].values())
+def _notes(report: Orders) -> tuple[Note, ...]:
+    main = report.order(report.main)
+    guided = any(map(report.is_guided, report.orders))
     return (
         Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step."),
         DELTA,

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, provenance
+from entropy_valley import tables
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
+from entropy_valley.config.schema import metrics_of
 from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
-from entropy_valley.stats.cells import Params, ScoredCell
+from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import labels, render
-from entropy_valley.tables.base import set_files, shared_params, testset_file
 from entropy_valley.tables.coverage import extractors
+from entropy_valley.tables.reader import Results, set_files, testset_file
 
 PagePlace = tuple[str, str]  # direction and test set
 
@@ -43,15 +45,8 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
-    shown = _shown(experiment, place)
-    return [testset_file(experiment, shown[0]), *set_files(experiment, shown)]
-
-
-def params(experiment: Experiment, place: PagePlace) -> dict[str, Any]:
-    """What a page depends on, the backbone ``main`` first, and where the ``sentences`` are."""
-    shown = _shown(experiment, place)
-    own = {"sentences": testset_file(experiment, shown[0]), "main": experiment.tables.backbone}
-    return {**shared_params(experiment, shown), **own}
+    shown, root = _shown(experiment, place), experiment.results
+    return [testset_file(root, shown[0]), *set_files(experiment, root, shown)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
@@ -62,27 +57,29 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
     return shown[place]
 
 
-def make_sentences(params: Mapping[str, Any], how: Mapping[str, Any], out: str) -> None:
-    """Make a page and the record of all that it read. ``how`` says where the results are: ``root`` as the params of its
-    rule have it, ``here`` for this process."""
-    values = Params.of(params, how)
-    with provenance.made("page", params, [], [out]) as record, files.noted(record.inputs):
-        write_sentences(out, values)
+def write(experiment: Experiment, place: PagePlace, out: str, declared: Iterable[str]) -> None:
+    """Write the page of a test set's sentences, and the record of all that it read; ``declared`` as of
+    :class:`Results`."""
+    results = Results(experiment, Path(out).parents[1], declared)
+    with tables.recorded("page", results, [out]):
+        write_sentences(out, results, _shown(experiment, place))
 
 
-def write_sentences(path: str | Path, params: Params) -> None:
-    """Write the page of a test set's sentences."""
-    first, rows = params.cells[0], files.read_jsonl(params["sentences"], ("id", "source", "target"))
-    ids = [row["id"] for row in rows]
-    source, target = first.direction.split("-")
-    metrics = [metric for metric in params.metrics if metric.segments]
-    find, outputs = extractors(source), [_outputs(cell, params, ids) for cell in params.cells]
+def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
+    """Write the page of a test set's sentences, with the outputs of some cells."""
+    experiment, (source, target) = results.experiment, shown[0].direction.split("-")
+    rows = results.testset(shown[0], "id", "source", "target")
+    metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
+    find, outputs = (
+        extractors(source),
+        [_outputs(results, cell, metrics, [row["id"] for row in rows]) for cell in shown],
+    )
     data = {
         "languages": [source, target],
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
         "categories": CATEGORIES if source in LANGUAGES else [],
-        "systems": [_named(cell, params) for cell in params.cells],
+        "systems": [_named(experiment, cell) for cell in shown],
         "sentences": [
             [
                 *(row["id"], row["source"], row["target"], _categories(row["source"], source)),
@@ -92,27 +89,27 @@ def write_sentences(path: str | Path, params: Params) -> None:
             for row in rows
         ],
     }
-    render.write_page(path, "sentences", f"{params.label('directions', first.direction)}, {first.testset}", data)
+    render.write_page(path, "sentences", f"{labels.direction(shown[0].direction)}, {shown[0].testset}", data)
 
 
-def _named(cell: ScoredCell, params: Params) -> list[Any]:
+def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     """Method and backbone as they are printed, the method's key, and whether it is of the main backbone."""
-    method = labels.method(cell.method).short
-    return [method, params.label("backbones", cell.backbone), cell.method, cell.backbone == params["main"]]
+    label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
+    return [labels.method(cell.method).short, label, cell.method, cell.backbone == main]
 
 
 def _categories(text: str, language: str) -> list[int]:
     return [CATEGORIES.index(name) for name in categories(text, language)] if language in LANGUAGES else []
 
 
-def _outputs(cell: ScoredCell, params: Params, ids: Sequence[str]) -> dict[str, list[Any]]:
+def _outputs(results: Results, cell: Cell, metrics: Sequence[Metric], ids: Sequence[str]) -> dict[str, list[Any]]:
     """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
-    outputs = {row["id"]: row for row in cell.translations()}
-    scores = {row["id"]: row for row in cell.segments()}
-    for path, rows in ((cell.translations_file, outputs), (cell.scores_file, scores)):
-        require_sentences(cell.within(path), rows, params["sentences"], ids)
-    canvases = {} if cell.autoregressive else {row["id"]: row for row in cell.canvases("candidates", "scores")}
-    metrics, texts = [metric for metric in params.metrics if metric.segments], {}
+    outputs = {row["id"]: row for row in results.translations(cell)}
+    scores = {row["id"]: row for row in results.segments(cell)}
+    for file, rows in ((TRANSLATIONS, outputs), (SCORES, scores)):
+        require_sentences(results.place(cell, file), rows, results.testset_path(cell), ids)
+    canvases = {} if cell.autoregressive else {row["id"]: row for row in results.canvases(cell, "candidates", "scores")}
+    texts = {}
     for name, row in outputs.items():
         values = [scores[name].get(metric.name) for metric in metrics]
         texts[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]

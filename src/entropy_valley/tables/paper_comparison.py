@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import math
@@ -14,17 +15,17 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files, revisions
+from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.methods import method_settings
-from entropy_valley.config.schema import metrics_of
-from entropy_valley.stats.cells import Params
 from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
-from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means
+from entropy_valley.stats.paper_numbers import Published, deviation, means
 from entropy_valley.tables import formats, labels, render
 from entropy_valley.tables.base import OfTables
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
+PAPERS_METRIC = "COMET-22"
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
@@ -38,58 +39,55 @@ class PaperComparisonTable(OfTables):
     )
     rule, endings, scored = "comparison", ("html", "md", "csv"), False
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
         """Those of the main table, which any config has."""
-        backbone = experiment.tables.backbone
-        return matrix.table_cells(experiment, backbone) if experiment.paper_comparison.compare else []
+        backbone = self.experiment.tables.backbone
+        return matrix.table_cells(self.experiment, backbone) if self.experiment.paper_comparison.compare else []
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return list(self._files(experiment).values())
+    @property
+    def of_values(self) -> bool:
+        """Whether values are compared, not only signs and orders."""
+        return self.experiment.paper_comparison.compare == "values"
 
-    def _files(self, experiment: Experiment) -> dict[str, str]:
-        return self.csv_files(experiment, FUNCTIONS)
+    def inputs(self) -> list[str]:
+        return list(self.csv_files(FUNCTIONS).values())
 
-    def params(self, experiment: Experiment) -> dict[str, Any]:
-        settings, metric, seeds = experiment.paper_comparison, metrics_of(experiment.scoring)[0], experiment.matrix
-        backbone = experiment.tables.backbone
-        return {
-            "revision": revisions.REPORTING,
-            "transcription": files.file_digest(TRANSCRIPTION),
-            "tables": self._files(experiment),
-            "names": settings.names,
-            "metric": metric.name,
-            "metric_label": metric.label,
-            "paper_label": "COMET-22",
-            "steps": experiment.tables.steps,
-            "seeds": seeds.seeds_of.get(backbone, seeds.seeds),
-            "values": settings.compare == "values",
-            "settings": [[*number.key, value] for number, value in settings_of(experiment)],
-        }
+    def tables(self, results: Results) -> dict[str, TableRows]:
+        """The rows of each table that has some of the paper's numbers; none of one that the config has not."""
+        experiment, seeds = self.experiment, self.experiment.matrix
+        names, steps = experiment.paper_comparison.names, experiment.tables.steps
+        setting = (names, self.metric.name, steps, seeds.seeds_of.get(experiment.tables.backbone, seeds.seeds))
+        frames = {}
+        for name in self.csv_files(FUNCTIONS):
+            text = "\n".join(files.read_lines(results.at("tables", f"{name}.csv")))
+            frames[name] = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+        return {name: TableRows(frames.get(name), *setting) for name in FUNCTIONS}
 
-    def numbers(self, params: Any) -> pd.DataFrame:
-        return compare(params)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        settings = {number.key: value for number, value in settings_of(self.experiment)}
+        return compare(self.tables(results), settings, self.of_values)
 
-    def make(self, params: Any, **paths: Path) -> None:
-        numbers = self.numbers(params)
-        table = self.table(params, numbers)
+    def make(self, results: Results, **paths: Path) -> None:
+        numbers = self.numbers(results)
+        table = self.table(numbers)
         files.write_text(paths["html"], render.page(TITLE, table))
         files.write_text(paths["md"], render.to_markdown(table))
         render.write_csv(paths["csv"], numbers)
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, numbers: pd.DataFrame) -> Table:
         """What differs comes first, and again in its place; places of which nothing was run come last."""
         rows = numbers.to_dict("records")
         places = {label: [row for row in rows if row["label"] == label] for label in numbers["label"].unique()}
         places = dict(sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))))
         different = [row for row in rows if _differs(row)]
-        first = [TableSection(tuple(_groups(params, different, placed=True)), f"What differs: {len(different)}")]
-        others = [TableSection(tuple(_groups(params, of)), _heading(label)) for label, of in places.items()]
+        first = [TableSection(tuple(_groups(different, placed=True)), f"What differs: {len(different)}")]
+        others = [TableSection(tuple(_groups(of)), _heading(label)) for label, of in places.items()]
         sections = (*first * bool(different), *others)
-        ours = Note(
-            f"{params['paper_label']} is the paper's metric; the column Here has {params['metric_label']} in its place."
-        )
-        notes = (*[ours] * (params["metric_label"] != params["paper_label"]), *_summary(numbers), CLAIMS, ABSENT)
-        return Table(COLUMNS, sections, (VALUES if params["values"] else SIGNS, *notes))
+        label = self.metric.label
+        ours = Note(f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place.")
+        notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), CLAIMS, ABSENT)
+        return Table(COLUMNS, sections, (VALUES if self.of_values else SIGNS, *notes))
 
 
 # --- The numbers: ours beside the paper's, and a verdict on each.
@@ -129,8 +127,8 @@ class NumberPair:
         return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict, **other}
 
 
-def compare(params: Params) -> pd.DataFrame:
-    """One row for each comparison.
+def compare(tables: Mapping[str, TableRows], settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
+    """One row for each comparison of ``tables`` by their names, and of ``settings`` of the config by the numbers' keys.
 
     Columns: ``kind`` (value, sign, order), those of :class:`Published` (``text`` is the value as printed, or the order
     of the systems), NUMBERS in the paper's unit, ``why`` it is not compared, ``ours_text`` (of an order), ``verdict``:
@@ -141,18 +139,16 @@ def compare(params: Params) -> pd.DataFrame:
     - of a setting of the config: same setting, other setting;
     - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
-    pairs = list(_pairs(params))
+    pairs = list(_pairs(tables, settings))
     values = [pair.row("value", _verdict(pair)) for pair in pairs]
     signs = [pair.row("sign", _sign(pair)) for pair in pairs if pair.number.signed and pair.number.value]
     labels = list(dict.fromkeys(pair.number.label for pair in pairs))
-    rows = [*(values if params["values"] else signs), *_orders(pairs)]
+    rows = [*(values if of_values else signs), *_orders(pairs)]
     return pd.DataFrame(sorted(rows, key=lambda row: labels.index(row["label"])))
 
 
-def _pairs(params: Params) -> Iterator[NumberPair]:
-    setting = (params["names"], params["metric"], params["steps"], params["seeds"])
-    tables = {name: TableRows(_rows(params["tables"].get(name)), *setting) for name in FUNCTIONS}
-    config = {tuple(key): Ours(value, NONE) for *key, value in params["settings"]}
+def _pairs(tables: Mapping[str, TableRows], settings: Mapping[Any, float]) -> Iterator[NumberPair]:
+    config = {key: Ours(value, NONE) for key, value in settings.items()}
     for number in means():
         std, why = deviation(number), ""
         try:
@@ -218,13 +214,6 @@ def _grid(experiment: Experiment, name: str, direction: str) -> list[float]:
         return []
     ratios = method_settings(experiment, name, direction).get("ratios") or []
     return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
-
-
-def _rows(path: str | None) -> pd.DataFrame | None:
-    """A CSV file as texts; None for none."""
-    if path is None:
-        return None
-    return pd.read_csv(io.StringIO("\n".join(files.read_lines(path))), dtype=str, keep_default_na=False)
 
 
 def _verdict(pair: NumberPair) -> str:
@@ -370,18 +359,18 @@ def _heading(label: str) -> str:
     return f"{_place(label)} ({label})"
 
 
-def _groups(params: Params, rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
+def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
     """A row for each comparison; with ``placed`` it names its place in the paper."""
     for row in rows:
         cells = _order_cells(row) if row["kind"] == "order" else _number(row)
-        label = f"{_place(row['label'])}: " * placed + _described(params, row)
+        label = f"{_place(row['label'])}: " * placed + _described(row)
         yield Group(label, (TableRow((*cells, TableCell(row["verdict"], bold=_differs(row)))),))
 
 
-def _described(params: Params, row: dict[str, Any]) -> str:
+def _described(row: dict[str, Any]) -> str:
     """``En→Zh, T=64, EV: COMET-22``."""
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
-    metric = metric.replace("comet", params["paper_label"]).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
+    metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
     parts = [
         row["backbone"] if row["backbone"] != "llada-8b" else "",
         labels.direction(row["direction"]) if row["direction"] else "",

@@ -7,23 +7,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import method_settings
-from entropy_valley.config.schema import Study
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.results import REMEDY
+from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
-from entropy_valley.tables.base import OfStudy, TableReport, diagnostics_files, of_one_backbone
+from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.labels import method, ordered
+from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
@@ -38,7 +37,18 @@ Numbers = Mapping[str, float]
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
 
 
-class Checks(OfStudy, TableReport):
+class WithGrids(Report):
+    """What table and figure share: EV's grid in each direction."""
+
+    recorded = ("grids",)
+
+    @functools.cached_property
+    def grids(self) -> dict[str, list[float]]:
+        directions = dict.fromkeys(cell.direction for cell in self.cells)
+        return {name: method_settings(self.experiment, METHOD, name)["ratios"] for name in directions}
+
+
+class Checks(OfStudy, WithGrids, TableReport):
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
 
     caption = (
@@ -46,26 +56,24 @@ class Checks(OfStudy, TableReport):
         "over canvases whose ratios were dealt to other sentences."
     )
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return [*super().inputs(experiment), *diagnostics_files(experiment, self.cells(experiment))]
+    def inputs(self) -> list[str]:
+        root = self.experiment.results
+        return [*super().inputs(), *dict.fromkeys(diagnostics_file(root, cell) for cell in self.cells)]
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return _with_grids(experiment, cells)
-
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
-        yield from of_one_backbone("the layout checks", cells)
-        if METHOD not in {cell.method for cell in cells}:
+    def problems(self) -> Iterator[str]:
+        yield from self.of_one_backbone("the layout checks")
+        if METHOD not in {cell.method for cell in self.cells}:
             yield f"the layout checks is of the method {METHOD}; add it"
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return measure(params)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return measure(self, results)
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         """A column for each direction; a check that was not run has no rows."""
         places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
         heads = (Column("Check", align="l"), Column("", align="l"))
-        columns = (*heads, *(Column(params.place(*place)) for place in places))
-        tests, metric = _of(numbers, "test"), params.metric
+        columns = (*heads, *(Column(self.place(*place)) for place in places))
+        tests, metric = _of(numbers, "test"), self.metric
         score = functools.partial(_score, metric)
         parts = [
             ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
@@ -75,10 +83,10 @@ class Checks(OfStudy, TableReport):
         for name, runs in tests.groupby("item", sort=False):
             parts.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
         groups = tuple(Group(label, rows) for label, rows in parts if rows)
-        return Table(columns, (TableSection(groups),), _notes(params, tests))
+        return Table(columns, (TableSection(groups),), _notes(self, tests))
 
 
-class SelectorChecksFigure(EntropyValleyFigure):
+class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
     """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
 
     caption = (
@@ -86,36 +94,37 @@ class SelectorChecksFigure(EntropyValleyFigure):
         "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
     )
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        main = experiment.tables.backbone
-        return [cell for cell in super().cells(experiment) if cell.run.backbone == main]
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return [cell for cell in super().cells if cell.backbone == self.experiment.tables.backbone]
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        return _with_grids(experiment, cells)
-
-    def numbers(self, params: Params) -> pd.DataFrame:
-        points = over_runs(curves(params.cells))
+    def numbers(self, results: Results) -> pd.DataFrame:
+        points = over_runs(curves(results, self.cells))
         return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         lines = numbers.groupby(["direction", "testset"], sort=False)
-        return [_panel(params, line, not number) for number, (_, line) in enumerate(lines)]
+        return [_panel(self, line, not number) for number, (_, line) in enumerate(lines)]
 
 
 # --- The numbers.
 
 
-def measure(params: Params) -> pd.DataFrame:
+def measure(report: Checks, results: Results) -> pd.DataFrame:
     """Every number. Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
 
     Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
     ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
     std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
     """
-    ev = [cell for cell in params.cells if cell.method == METHOD]
-    if not ev:
-        raise InputError("PARAMS", "no cell of method ev", "Give EV's cells, and those it is compared with.")
-    rows = [*_sweep(ev), *_chosen(params, ev), *_summarised(params), *_tests(params)]
+    ev = [cell for cell in report.cells if cell.method == METHOD]
+    measured = (
+        _sweep(results, ev),
+        _chosen(report, results, ev),
+        _summarised(report, results),
+        _tests(report, results),
+    )
+    rows = [row for rows in measured for row in rows]
     return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
 
 
@@ -134,8 +143,8 @@ def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[st
     return [(*place, seed, check, str(item), metric, value) for metric, value in numbers.items()]
 
 
-def _sweep(ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
-    points = over_runs(curves(ev))
+def _sweep(results: Results, ev: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
+    points = over_runs(curves(results, ev))
     for place, line in points[points["axis"] == "ratios"].groupby(list(PLACE), sort=False):
         line = line.sort_values("at")
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
@@ -144,57 +153,51 @@ def _sweep(ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
             yield from _tidy(place, "sweep", item, numbers)
 
 
-def _chosen(params: Params, ev: Sequence[ScoredCell]) -> Iterator[tuple[object, ...]]:
+def _chosen(report: Checks, results: Results, ev: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
-        grid = sorted(params["grids"][place[0]])
-        counts = [nominal_ratios(cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        grid = sorted(report.grids[place[0]])
+        counts = [nominal_ratios(results, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
         for number, ratio in enumerate(grid, 1):
             count = sum(run[ratio] for run in counts) / len(counts)
             share = sum(run[ratio] / run.total() for run in counts) / len(counts)
             yield from _tidy(place, "chosen", number, {"ratio": ratio, "count": count, "share": share})
 
 
-def nominal_ratios(cell: ScoredCell, grid: Sequence[float]) -> Counter[float]:
+def nominal_ratios(results: Results, cell: Cell, grid: Sequence[float]) -> Counter[float]:
     """How many sentences of an EV cell have the canvas of each ratio of an ascending grid; the first that gives it.
 
     Raises :class:`InputError` for a canvas that is none of the grid's.
     """
-    tokens = cell.diagnostics("valley")["source_tokens"]
+    tokens = results.diagnostics(cell, "valley")["source_tokens"]
     counts: Counter[float] = Counter()
-    for row in cell.canvases("length"):
+    for row in results.canvases(cell, "length"):
         # Exact products first: one in binary floating point may be a slot less, and no smaller ratio then gives that.
         count = tokens.get(row["id"], 0)
         products = {ratio: {candidate_length(ratio, count, exact=exact) for exact in (True, False)} for ratio in grid}
         fitting = [ratio for ratio, lengths in products.items() if row["length"] in lengths]
         if not fitting:
             problem = f"sentence {row['id']!r}: {row['length']} slots are no canvas of EV's grid"
-            raise InputError(cell.within(cell.translations_file), problem, REMEDY)
+            raise InputError(results.place(cell, TRANSLATIONS), problem, REMEDY)
         counts[fitting[0]] += 1
     return counts
 
 
-def _summarised(params: Params) -> Iterator[tuple[object, ...]]:
-    cells = [cell for cell in params.cells if cell.method in (METHOD, *ALTERNATIVES)]
-    summary = summarise(cells, [params.metric])
+def _summarised(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
+    cells = [cell for cell in report.cells if cell.method in (METHOD, *ALTERNATIVES)]
+    summary = summarise(results, cells, [report.metric])
     for row in summary.itertuples(index=False):
         place, numbers = (row.direction, row.testset), {"mean": row.mean, "std": row.std, "runs": row.runs}
         yield from _tidy(place, "score", row.method, numbers)
 
 
-def _tests(params: Params) -> Iterator[tuple[object, ...]]:
-    for key, cells in by_run(params.cells).items():
+def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
+    for key, cells in by_run(report.cells).items():
         run = dict(zip(RUN, key, strict=True))
         for name, methods in groups(list(cells)).items():
             others = [cells[method] for method in methods]
-            test = against_mean(cells[METHOD], others, **params.test)
-            numbers = asdict(test) | {"bootstrap_seed": params.how.seed, "systems": len(others)}
+            test = against_mean(results, cells[METHOD], others, **report.test)
+            numbers = asdict(test) | {"bootstrap_seed": report.statistics.seed, "systems": len(others)}
             yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
-
-
-def _with_grids(experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-    """EV's grid in each direction."""
-    directions = dict.fromkeys(cell.run.direction for cell in cells)
-    return {"grids": {name: method_settings(experiment, "ev", name)["ratios"] for name in directions}}
 
 
 # --- The layout.
@@ -247,9 +250,9 @@ def _test(metric: Metric, values: Numbers) -> str:
     return f"{formats.lead(values, metric)}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
 
 
-def _notes(params: Params, tests: pd.DataFrame) -> tuple[Note, ...]:
+def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
     """The setting, and how to read each check."""
-    cell = params.cells[0]
+    cell = report.cells[0]
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
     permutations = " or ".join(f"{count:.0f}" for count in counts)
     reassigned = (
@@ -257,7 +260,7 @@ def _notes(params: Params, tests: pd.DataFrame) -> tuple[Note, ...]:
         f"{permutations} permutations, each decoded."
     )
     return (
-        Note(f"{params.label('backbones', cell.backbone)}; reveal order {cell.order}, T = {cell.steps}."),
+        Note(f"{report.backbone(cell.backbone)}; reveal order {cell.order}, T = {cell.steps}."),
         Note("Ratio: entropy (nats), the mean over sentences and runs: at the sweep's ends and where it is lowest."),
         Note("Ratio: share of sentences (number, mean over runs); of ratios with one canvas, the smallest counts."),
         *([Note(reassigned)] if len(counts) else []),
@@ -265,17 +268,17 @@ def _notes(params: Params, tests: pd.DataFrame) -> tuple[Note, ...]:
     )
 
 
-def _panel(params: Params, line: pd.DataFrame, first: bool) -> Panel:
+def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Panel:
     direction, testset = line["direction"].iloc[0], line["testset"].iloc[0]
 
     def panel(axes: Axes) -> None:
-        label = params.label("backbones", line["backbone"].iloc[0])
+        label = report.backbone(line["backbone"].iloc[0])
         draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
-        ratio, look = params["ratios"]["ratio"][direction], {"color": METHOD_COLOURS["ratio"], "zorder": 1}
-        axes.axvline(ratio, label=method("ratio").short, **look)
-        _draw_grid(axes, params["grids"][direction])
+        ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
+        axes.axvline(ratio, label=method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+        _draw_grid(axes, report.grids[direction])
         _lowest(axes, line.loc[line["mean"].idxmin()])
-        axes.set_title(params.place(direction, testset))
+        axes.set_title(report.place(direction, testset))
         axes.set_xlabel("ratio r of the canvas")
         axes.margins(y=0.25)
         if first:

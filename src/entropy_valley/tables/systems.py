@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method, is_ratio_without_slot, method_settings, reassigned_methods
-from entropy_valley.config.schema import Study, metrics_of
+from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.cells import Params, ScoredCell
-from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, system_scores, with_costs
+from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, with_costs
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, OfStudy, TableReport, of_one_backbone
-from entropy_valley.tables.labels import METHODS, closure_title, method, method_in, ordered, shown
-from entropy_valley.tables.lookup import best, require_one_backbone
+from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
+from entropy_valley.tables.labels import METHODS, closure_title, method, ordered
+from entropy_valley.tables.pivot import best
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 
@@ -48,35 +47,35 @@ BEST = "closure_best"  # over the best of the run's fixed ratios
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 
 
-def study(params: Params) -> pd.DataFrame:
+def study(report: Systems, results: Results) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
     Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by
     their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
     sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
     CLOSURES, and where a column has it BEST, over the best of the ratios that ``fixed`` names; those of TESTED for
-    ``against`` of the params (method, order, T) minus the system, sentence by sentence in the main metric; and where a
+    the system ``against`` (method, order, T) minus the system, sentence by sentence in the main metric; and where a
     column has it, ``tokens`` of all passes per sentence,
     ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
     what :func:`differences` and :func:`closure_limits` say of a run, or of the mean of runs, and
     ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = pd.DataFrame(_row(cell, params) for cell in params.cells)
-    if CHANGED in params["columns"]:
-        runs[CHANGED] = _changed(params.cells)
-    intervals = _intervals(params, (*RUN, *SYSTEM))
-    runs = pd.concat([runs, _gaps(runs, params), _tests(params), intervals], axis=1)
+    runs = pd.DataFrame(_row(report, results, cell) for cell in report.cells)
+    if CHANGED in report.columns:
+        runs[CHANGED] = _changed(results, report.cells)
+    intervals = _intervals(report, results, (*RUN, *SYSTEM))
+    runs = pd.concat([runs, _gaps(report, results, runs), _tests(report, results), intervals], axis=1)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
     statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
     for frame in statistics.values():
         frame[[*TESTED[1:], *intervals]] = float("nan")  # limits and p-values are of single runs
         frame["runs"] = groups.size()
-    statistics["mean"][[*intervals]] = _intervals(params, (*PLACE, *SYSTEM)).to_numpy()
+    statistics["mean"][[*intervals]] = _intervals(report, results, (*PLACE, *SYSTEM)).to_numpy()
     named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
     whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
-    place = places(any(cell.pool for cell in params.cells))
+    place = places(any(cell.pool for cell in report.cells))
     return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
 
 
@@ -90,77 +89,76 @@ def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
     return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
 
 
-def _row(cell: ScoredCell, params: Params) -> dict[str, Any]:
-    metrics, tokens = params.metrics, TOKENS in params["columns"]
-    cost = per_sentence(cell, ["run_tokens"] if tokens else [])
+def _row(report: Systems, results: Results, cell: Cell) -> dict[str, Any]:
+    metrics, tokens = report.metrics, TOKENS in report.columns
+    cost = per_sentence(results, cell, ["run_tokens"] if tokens else [])
     return {
         **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
-        **dict(zip(metrics_by_column(metrics), system_scores(cell, metrics).values(), strict=True)),
+        **dict(zip(metrics_by_column(metrics), results.system_scores(cell, metrics).values(), strict=True)),
         "mae": cost["length_mae"],
         **{name: cost[name] for name in COUNTED},
         "untouched": cost["within_steps"],
         "sentences": cost["sentences"],
         **({TOKENS: cost["run_tokens"]} if tokens else {}),
-        **(_seconds(cell) if TIMED.keys() & set(params["columns"]) else {}),
+        **(_seconds(results.latency(cell)) if report.timed else {}),
     }
 
 
-def _seconds(cell: ScoredCell) -> dict[str, float]:
-    measured = files.read_json(cell.latency_file)
+def _seconds(measured: Mapping[str, Any]) -> dict[str, float]:
     return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
 
 
-def _changed(cells: Sequence[ScoredCell]) -> list[float]:
+def _changed(results: Results, cells: Sequence[Cell]) -> list[float]:
     """Of each cell the share of texts that are not those of the first one's backbone in the same system and run; NaN
     where there is none, and for that backbone itself."""
     first, system = cells[0].backbone, attrgetter(*(name for name in (*RUN, *SYSTEM) if name != "backbone"))
-    texts = {system(cell): _texts(cell) for cell in cells if cell.backbone == first}
-    pairs = ((_texts(cell), texts.get(system(cell)) if cell.backbone != first else None) for cell in cells)
-    return [
-        float("nan")
-        if others is None
-        else sum(text != others.get(name) for name, text in texts_of.items()) / len(texts_of)
-        for texts_of, others in pairs
-    ]
+    texts = {system(cell): _texts(results, cell) for cell in cells if cell.backbone == first}
+    shares = []
+    for cell in cells:
+        others, own = texts.get(system(cell)) if cell.backbone != first else None, _texts(results, cell)
+        changed = others and sum(text != others.get(name) for name, text in own.items())
+        shares.append(float("nan") if others is None else changed / len(own))
+    return shares
 
 
-def _texts(cell: ScoredCell) -> dict[str, str]:
-    return {row["id"]: row["hypothesis"] for row in cell.translations()}
+def _texts(results: Results, cell: Cell) -> dict[str, str]:
+    return {row["id"]: row["hypothesis"] for row in results.translations(cell)}
 
 
-def _intervals(params: Params, keys: Sequence[str]) -> pd.DataFrame:
+def _intervals(report: Systems, results: Results, keys: Sequence[str]) -> pd.DataFrame:
     """What the study asks for of each group of cells that agree in ``keys``, in the order they come."""
-    frames = [differences(params, keys)] if DIFFERENCE in params["columns"] else []
-    if LIMITS in params["columns"]:
-        frames.append(closure_limits(params, keys, *params["against"][1:]))
+    asked = (results, report.cells, keys)
+    frames = [differences(*asked, **report.test)] if DIFFERENCE in report.columns else []
+    if LIMITS in report.columns:
+        frames.append(closure_limits(*asked, *report.against[1:], **report.test))
     return pd.concat(frames, axis=1) if frames else pd.DataFrame()
 
 
-def _gaps(runs: pd.DataFrame, params: Params) -> pd.DataFrame:
+def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame:
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
-    cells = dict(zip(rows, params.cells, strict=True))
+    cells = dict(zip(rows, report.cells, strict=True))
 
     @functools.cache
     def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
-        return not is_doubtful(cells[oracle], cells[rival], params.metric)
+        return not is_doubtful(results, cells[oracle], cells[rival], report.metric)
 
-    return pd.DataFrame([_gap(rows, row, params, is_gap) for row in rows.values()])
+    return pd.DataFrame([_gap(report, rows, row, is_gap) for row in rows.values()])
 
 
 def _gap(
+    report: Systems,
     rows: Mapping[tuple[Any, ...], Mapping[str, Any]],
     row: Mapping[str, Any],
-    params: Params,
     is_gap: Callable[[tuple[Any, ...], tuple[Any, ...]], bool],
 ) -> Any:
-    run, sign = tuple(row[key] for key in RUN), 1 if params.metric.higher_is_better else -1
-    gaps = dict.fromkeys((*CLOSURES, *[BEST] * (BEST in params["columns"]), "cost"), float("nan"))
-    for setting in (tuple(params["against"][1:]), (row["order"], row["steps"])):  # its own setting comes last, and wins
-        oracle, *rivals = (rows.get((*run, method, *setting)) for method in ("oracle", *BASELINES))
-        fixed = [rows[key] for name in params.get("fixed", ()) if (key := (*run, name, *setting)) in rows]
-        best = max(fixed, key=lambda system: sign * system[MAIN], default=None)
-        for column, rival in zip((*CLOSURES, BEST), (*rivals, best), strict=True):
+    run, sign = tuple(row[key] for key in RUN), 1 if report.metric.higher_is_better else -1
+    gaps = dict.fromkeys((*CLOSURES, *[BEST] * (BEST in report.columns), "cost"), float("nan"))
+    for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
+        oracle, *rivals = (rows.get((*run, name, *setting)) for name in ("oracle", *BASELINES))
+        fixed = [rows[key] for name in report.fixed if (key := (*run, name, *setting)) in rows]
+        best_ratio = max(fixed, key=lambda system: sign * system[MAIN], default=None)
+        for column, rival in zip((*CLOSURES, BEST), (*rivals, best_ratio), strict=True):
             if column in gaps and rival and oracle:
                 keys = (tuple(system[key] for key in (*RUN, *SYSTEM)) for system in (oracle, rival))
                 closure = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
@@ -170,16 +168,16 @@ def _gap(
     return gaps
 
 
-def _tests(params: Params) -> pd.DataFrame:
-    """``params["against"]`` minus each cell's system, in the cell's run; NaN for that system itself."""
-    runs = by_run(params.cells, RUN, attrgetter(*SYSTEM))
+def _tests(report: Systems, results: Results) -> pd.DataFrame:
+    """The system ``against`` minus each cell's system, in the cell's run; NaN for that system itself."""
+    runs = by_run(report.cells, RUN, attrgetter(*SYSTEM))
     rows = []
-    for cell in params.cells:
-        first = runs[attrgetter(*RUN)(cell)].get(tuple(params["against"]))
+    for cell in report.cells:
+        first = runs[attrgetter(*RUN)(cell)].get(report.against)
         if first is None or first is cell:
             rows.append(dict.fromkeys(TESTED, float("nan")))
         else:
-            test = asdict(against_mean(first, [cell], **params.test))
+            test = asdict(against_mean(results, first, [cell], **report.test))
             rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
     return pd.DataFrame(rows)
 
@@ -209,7 +207,7 @@ NOTES = {
 class SystemRow:
     """A row: what it is, its mean and deviation over runs, and its runs one by one."""
 
-    params: Params
+    report: Systems
     key: Mapping[str, Any]
     mean: Mapping[str, Any]
     std: Mapping[str, Any]
@@ -218,7 +216,7 @@ class SystemRow:
     @property
     def is_tested(self) -> bool:
         """Whether it is the system whose lead over the others is shown."""
-        return tuple(self.key[name] for name in SYSTEM) == tuple(self.params["against"])
+        return tuple(self.key[name] for name in SYSTEM) == self.report.against
 
     def number(self, name: str, decimals: int) -> str:
         """Mean ± deviation; of a single run its value alone."""
@@ -228,11 +226,11 @@ class SystemRow:
         """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
         if self.is_tested or pd.isna(self.mean["lead"]):
             return formats.NONE
-        decimals = self.params.metric.decimals
+        decimals = self.report.metric.decimals
         if len(self.runs) == 1:
             (run,) = self.runs
             interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], decimals)
-            return f"{interval}, {formats.p_statement(run['p_two_sided'], self.params.how.resamples)}"
+            return f"{interval}, {formats.p_statement(run['p_two_sided'], self.report.statistics.resamples)}"
         above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
         lead = formats.signed(self.mean["lead"], decimals)
         return f"{lead} ({above} above, {below} below 0 of {len(self.runs)} runs)"
@@ -242,8 +240,8 @@ class SystemRow:
         if pd.isna(self.mean["difference"]):
             return formats.NONE
         limits = (self.mean[name] for name in ("difference", "difference_low", "difference_high"))
-        p = formats.p_statement(self.mean["difference_p"], self.params.how.resamples)
-        return f"{formats.interval(*limits, self.params.metric.decimals)}, {p}"
+        p = formats.p_statement(self.mean["difference_p"], self.report.statistics.resamples)
+        return f"{formats.interval(*limits, self.report.metric.decimals)}, {p}"
 
     def closure_interval(self) -> str:
         if pd.isna(self.mean["closure_low"]):
@@ -256,7 +254,7 @@ class SystemRow:
 
     def closure(self, column: str) -> str:
         """The share of the gap; none of a fixed ratio over a better one: how far it is below is no share of a gap."""
-        if column != "closure" and self.key["method"] in self.params.get("fixed", ()):
+        if column != "closure" and self.key["method"] in self.report.fixed:
             return formats.NONE
         counted = sum(not pd.isna(run[column]) for run in self.runs)
         return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
@@ -269,13 +267,17 @@ class SystemRow:
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
-        ratios = self.params["grids"].get(self.key["direction"], {}).get(self.key["method"])
+        settings = method_settings(self.report.experiment, self.key["method"], self.key["direction"])
+        ratios = settings.get("ratios")
         return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
 
     def probe_cap(self, steps: int = 0) -> str:
         """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
-        probes = self.params["probes"][self.key["direction"]][self.key["method"]]
-        return formats.NONE if probes is None else f"{'≤ ' * (probes > 0)}{steps + probes}"
+        base = base_method(self.report.experiment, self.key["method"])
+        if base not in ("ev", "oracle", "ratio"):  # the methods that are ours
+            return formats.NONE
+        probes = len(self.grid()) if base == "ev" else 0  # EV has one for each ratio
+        return f"{'≤ ' * (probes > 0)}{steps + probes}"
 
     def ratios(self) -> str:
         grid = self.grid()
@@ -311,11 +313,11 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
 """Title and text of what a study may ask for beside metrics; ``{against}`` is the system whose lead is tested."""
 
 
-def columns_of(params: Params) -> dict[str, tuple[Column, Cells]]:
+def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
     """The columns that a study asks for."""
-    metrics, rival = metrics_by_column(params.metrics), method(params["against"][0]).short
+    metrics, rival = metrics_by_column(report.metrics), method(report.against[0]).short
     columns = {}
-    for name in params["columns"]:
+    for name in report.columns:
         if name in metrics:
             columns[name] = _metric_column(name, metrics[name])
         else:
@@ -334,13 +336,13 @@ def column_names(experiment: Experiment) -> list[str]:
     return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
-def systems(params: Params, frame: pd.DataFrame) -> list[SystemRow]:
+def systems(report: Systems, frame: pd.DataFrame) -> list[SystemRow]:
     """The rows of the table, in the order of the cells."""
     rows, keys = [], [*places("pool" in frame), *SYSTEM]
     for key, group in frame.groupby(keys, sort=False):
         parts = {name: part.to_dict("records") for name, part in group.groupby("statistic")}
         named = {"pool": "", **dict(zip(keys, key, strict=True))}
-        rows.append(SystemRow(params, named, parts["mean"][0], parts["std"][0], parts["run"]))
+        rows.append(SystemRow(report, named, parts["mean"][0], parts["std"][0], parts["run"]))
     return rows
 
 
@@ -354,72 +356,66 @@ class Systems(OfStudy, TableReport):
         "CSV has every run."
     )
     tells_pools = True
+    recorded = ("columns", "against", "fixed")
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        columns, cells = experiment.studies[self.name].columns, self.cells(experiment)
-        timed = [cell.latency(experiment.results) for cell in cells] if _timed(columns) else []
-        return [*super().inputs(experiment), *timed]
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns that the study asks for."""
+        return self.study.columns
 
-    def extra(self, experiment: Experiment, cells: Sequence[matrix.Cell]) -> dict[str, Any]:
-        """What the table shows, the fixed ratios without an EOS slot, the system whose lead is tested, all ratios."""
-        study, tables = experiment.studies[self.name], experiment.tables
-        metrics = metrics_by_column(metrics_of(experiment.scoring))
-        shown = [metrics[name].name for name in (MAIN, "bleu", *study.columns) if name in metrics]
-        grids: dict[str, dict[str, Any]] = {}
-        probes: dict[str, dict[str, int | None]] = {}
-        for direction, name in dict.fromkeys((cell.run.direction, cell.method) for cell in cells):
-            grids.setdefault(direction, {})[name] = method_settings(experiment, name, direction).get("ratios")
-            probes.setdefault(direction, {})[name] = _most_probes(experiment, name, direction)
-        methods = dict.fromkeys(cell.method for cell in cells)
-        fixed = [name for name in methods if is_ratio_without_slot(experiment, name)]
-        return {
-            "fixed": fixed,
-            "columns": study.columns,
-            "shown": list(dict.fromkeys(shown)),
-            "against": [study.against, tables.order, tables.steps],
-            "grids": grids,
-            **({"probes": probes} if {"probe_cap", "forward_cap"} & set(study.columns) else {}),
-        }
+    @property
+    def against(self) -> tuple[str, str, int]:
+        """The system whose lead over the others is tested: its method, order and T."""
+        return self.study.against, self.experiment.tables.order, self.experiment.tables.steps
 
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[matrix.Cell]) -> Iterator[str]:
+    @functools.cached_property
+    def fixed(self) -> list[str]:
+        """The fixed ratios without a slot for the EOS."""
+        methods = dict.fromkeys(cell.method for cell in self.cells)
+        return [name for name in methods if is_ratio_without_slot(self.experiment, name)]
+
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        metrics = metrics_by_column(self.metrics)
+        names = dict.fromkeys(metrics[name].name for name in (MAIN, "bleu", *self.columns) if name in metrics)
+        return self.named_metrics(*names)
+
+    @property
+    def timed(self) -> bool:
+        """Whether a column has measured seconds."""
+        return bool(TIMED.keys() & set(self.columns))
+
+    def inputs(self) -> list[str]:
+        timed = [cell.latency(self.experiment.results) for cell in self.cells] if self.timed else []
+        return [*super().inputs(), *timed]
+
+    def problems(self) -> Iterator[str]:
         """A method that deals another's canvases has nothing to time by itself."""
-        timed = {cell.method for cell in cells} if _timed(study.columns) else set()
-        for name in reassigned_methods(experiment):
+        timed = {cell.method for cell in self.cells} if self.timed else set()
+        for name in reassigned_methods(self.experiment):
             if name in timed:
                 yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return study(params)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return study(self, results)
 
-    def table(self, params: Params, numbers: pd.DataFrame) -> Table:
-        columns = columns_of(params)
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        columns = columns_of(self)
         places_rows: dict[tuple[Any, ...], list[SystemRow]] = {}
-        for system in systems(params, numbers):
+        for system in systems(self, numbers):
             places_rows.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
         sections = tuple(
-            TableSection(tuple(_group(system, rows, columns) for system in rows), _heading(params, place, rows))
+            TableSection(tuple(_group(system, rows, columns) for system in rows), _heading(self, place, rows))
             for place, rows in places_rows.items()
         )
         head = (Column("System", align="l"), *(column for column, _ in columns.values()))
-        timing = notes.timing(params) if _timed(params["columns"]) else ()
-        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in params["columns"]]
-        return Table(head, sections, (*_notes(params), *notes.doubtful_gaps(params, shares), *timing))
-
-
-def _most_probes(experiment: Experiment, method: str, direction: str) -> int | None:
-    """At most so many all-mask passes choose a canvas: EV has one for each ratio; None of methods that are ours."""
-    base = base_method(experiment, method)
-    if base == "ev":
-        return len(method_settings(experiment, method, direction)["ratios"])
-    return 0 if base in ("oracle", "ratio") else None
-
-
-def _timed(columns: Sequence[str]) -> bool:
-    return bool(TIMED.keys() & set(columns))
+        timing = notes.timing(map(results.latency, self.cells)) if self.timed else ()
+        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
+        return Table(head, sections, (*_notes(self), *notes.doubtful_gaps(self, results, shares), *timing))
 
 
 def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
-    ranked = {**metrics_by_column(system.params.metrics), "mae": MAE}
+    ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
     cells = (
         TableCell(text(system), name in ranked and _is_best(system, rivals, name, ranked[name]))
         for name, (_, text) in columns.items()
@@ -429,11 +425,11 @@ def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str,
 
 def _label(system: SystemRow) -> str:
     """The method; order and T where they are not the main ones and have no column, as for a method's own filling."""
-    params, key = system.params, system.key
-    label = method_in(params, key["method"], key["direction"])
-    _, order, steps = params["against"]
+    report, key = system.report, system.key
+    label = report.method_in(key["method"], key["direction"])
+    _, order, steps = report.against
     unsaid = {"order": (order, key["order"]), "steps": (f"T = {steps}", f"T = {key['steps']}")}
-    others = [own for name, (main, own) in unsaid.items() if name not in params["columns"] and own != main]
+    others = [own for name, (main, own) in unsaid.items() if name not in report.columns and own != main]
     return ", ".join([label, *others])
 
 
@@ -443,19 +439,19 @@ def _is_best(system: SystemRow, rivals: Sequence[SystemRow], name: str, metric: 
     return system in deployable and bool(values) and system.mean[name] == best(metric)(values)
 
 
-def _heading(params: Params, place: Sequence[str], rows: Sequence[SystemRow]) -> str:
+def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -> str:
     backbone, direction, testset, pool = place
     sentences, trained = f"N = {rows[0].mean['sentences']:.0f}", [f"pool of {pool} training pairs"] if pool else []
-    return ", ".join([params.label("backbones", backbone), params.place(direction, testset), *trained, sentences])
+    return ", ".join([report.backbone(backbone), report.place(direction, testset), *trained, sentences])
 
 
-def _notes(params: Params) -> tuple[Note, ...]:
-    _, order, steps = params["against"]
-    seeds = len({cell.seed for cell in params.cells})
+def _notes(report: Systems) -> tuple[Note, ...]:
+    _, order, steps = report.against
+    seeds = len({cell.seed for cell in report.cells})
     first = f"Reveal order {order}, T = {steps}, unless a row says otherwise; {seeds} run{'s' if seeds > 1 else ''}"
     lines = [
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best but for upper bounds.",
-        *(NOTES[name] for name in params["columns"] if name in NOTES),
+        *(NOTES[name] for name in report.columns if name in NOTES),
     ]
     return tuple(Note(line) for line in lines)
 
@@ -485,31 +481,31 @@ class SystemsFigure(OfStudy, FigureReport):
     )
     width = 3.15  # names included
 
-    def cells(self, experiment: Experiment) -> list[Cell]:
-        return super().cells(experiment) if experiment.studies[self.name].figure else []
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return super().cells if self.study.figure else []
 
-    def problems(self, experiment: Experiment, study: Study, cells: Sequence[Cell]) -> Iterator[str]:
-        if study.figure:
-            yield from of_one_backbone("the layout systems, drawn,", cells)
+    def problems(self) -> Iterator[str]:
+        if self.study.figure:
+            yield from self.of_one_backbone("the layout systems, drawn,")
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        return with_costs(super().numbers(params), params.cells)
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return with_costs(super().numbers(results), results, self.cells)
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
-        require_one_backbone(numbers["backbone"].unique())
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         height = self.panel_height(numbers)
         places = numbers.groupby(NAME_PLACE, sort=False)
-        return [_panel(params, params.place(*key[1:]), rows, height) for key, rows in places]
+        return [_panel(self, self.place(*key[1:]), rows, height) for key, rows in places]
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         """So that all labels of a panel fit beside it."""
         return max(self.height, FRAME + LINE * (numbers.groupby(NAME_PLACE).size().max() + 1))
 
 
-def _panel(params: Params, title: str, rows: pd.DataFrame, height: float) -> Panel:
+def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float) -> Panel:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     looks = _looks(ordered(rows["method"]))
-    points = [Point(_name(params, row, usual), looks[row.method], row) for row in rows.itertuples(index=False)]
+    points = [Point(_name(report, row, usual), looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
 
     def panel(axes: Axes) -> None:
@@ -520,7 +516,7 @@ def _panel(params: Params, title: str, rows: pd.DataFrame, height: float) -> Pan
         axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
         _add_names(axes, points, LINE / (height - FRAME))
         axes.set_xlabel("Passes a sentence")
-        axes.set_ylabel(params.metric.label)
+        axes.set_ylabel(report.metric.label)
         axes.set_title(title)
 
     return panel
@@ -546,11 +542,11 @@ def _draw(axes: Axes, point: Point) -> None:
     axes.errorbar(row.passes, row.mean, yerr=row.std, markersize=SIZE, **point.look, **bars)
 
 
-def _name(params: Params, row: Any, usual: tuple[str, int]) -> str:
+def _name(report: SystemsFigure, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    by_name = row.method in METHODS or row.method not in params["ratios"]
-    parts = [shown(params, row.method).short if by_name else method_in(params, row.method, row.direction)]
+    by_name = row.method in METHODS or not report.is_ratio(row.method)
+    parts = [report.method(row.method).short if by_name else report.method_in(row.method, row.direction)]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:

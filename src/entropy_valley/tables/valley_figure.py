@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import matrix
 from entropy_valley.errors import InputError
 from entropy_valley.results import REMEDY
-from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import mean, sample_std
-from entropy_valley.tables.base import FigureReport, diagnostics_files
+from entropy_valley.tables.base import FigureReport
+from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel, legend_above
 
 if TYPE_CHECKING:
@@ -38,46 +39,64 @@ class EntropyValleyFigure(FigureReport):
     )
     width, scored = 2.1, False
 
-    def cells(self, experiment: Experiment) -> list[matrix.Cell]:
-        return matrix.valley_cells(experiment)
+    @functools.cached_property
+    def cells(self) -> list[matrix.Cell]:
+        return matrix.valley_cells(self.experiment)
 
-    def inputs(self, experiment: Experiment) -> list[str]:
-        return diagnostics_files(experiment, self.cells(experiment))
+    def inputs(self) -> list[str]:
+        return list(dict.fromkeys(diagnostics_file(self.experiment.results, cell) for cell in self.cells))
 
-    def numbers(self, params: Params) -> pd.DataFrame:
-        points = over_runs(curves(params.cells))
+    def numbers(self, results: Results) -> pd.DataFrame:
+        points = over_runs(curves(results, self.cells))
         return points[points["axis"] != "ratios"]
 
-    def panels(self, params: Params, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
         places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
-        return [_panel(params, lines, not number) for number, (_, lines) in enumerate(places)]
+        return [self._panel(self.place(*place), lines, not at) for at, (place, lines) in enumerate(places)]
+
+    def _panel(self, title: str, shown: pd.DataFrame, first: bool) -> Panel:
+        """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
+        all."""
+
+        from matplotlib import ticker
+
+        def panel(axes: Axes) -> None:
+            axes.axvline(0, color=GRID, linewidth=1.5)
+            for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+                again, style = divmod(number, len(BACKBONE_COLOURS))
+                look = {"linestyle": "--", "markerfacecolor": "white"} if again else {}
+                label = self.backbone(str(backbone))
+                draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
+            axes.set_title(title)
+            axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+            axes.margins(y=0.1)
+            if first:
+                axes.set_ylabel("mean all-mask entropy (nats)")
+                axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_size())
+                legend_above(axes)
+
+        return panel
 
 
 # --- The numbers.
 
 
-def curves(cells: Iterable[ScoredCell]) -> pd.DataFrame:
+def curves(results: Results, cells: Iterable[matrix.Cell]) -> pd.DataFrame:
     """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
 
     Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
     ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
     test set share their curves.
     """
-    runs = {(cell.diagnostics_file, cell.testset): cell for cell in cells}
-    rows = [
-        {key: getattr(cell, key) for key in (*PLACE, "seed")} | {"axis": axis, **point}
-        for cell in runs.values()
-        for axis, points in _axes(cell).items()
-        for point in points
-    ]
+    rows = []
+    for cell in {(cell.run, cell.testset): cell for cell in cells}.values():
+        content = results.diagnostics(cell, "valley")
+        if any(axis not in content for axis in AXES):
+            problem = f"its valley of {cell.testset} lacks one of {', '.join(AXES)}"
+            raise InputError(diagnostics_file(results.root, cell), problem, REMEDY)
+        run = {key: getattr(cell, key) for key in (*PLACE, "seed")}
+        rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
     return pd.DataFrame(rows).astype({"standard_error": float})
-
-
-def _axes(cell: ScoredCell) -> dict[str, list[dict[str, float]]]:
-    content = cell.diagnostics("valley")
-    if any(axis not in content for axis in AXES):
-        raise InputError(cell.within(cell.diagnostics_file), f"lacks one of {', '.join(AXES)}", REMEDY)
-    return {axis: content[axis] for axis in AXES}
 
 
 def over_runs(points: pd.DataFrame) -> pd.DataFrame:
@@ -97,35 +116,6 @@ def _average(group: pd.DataFrame) -> dict[str, object]:
     averages = {name: group[name].mean() for name in ("sentences", "mean_length", "lowest") if name in group}
     band = {"low": centre - reach, "high": centre + reach, "spread": OVER_RUNS if several else OVER_SENTENCES}
     return {"mean": centre, **band, "runs": len(group), **averages}
-
-
-# --- The layout.
-
-
-def _panel(params: Params, shown: pd.DataFrame, first: bool) -> Panel:
-    """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
-    all."""
-
-    from matplotlib import ticker
-
-    direction, testset = shown["direction"].iloc[0], shown["testset"].iloc[0]
-
-    def panel(axes: Axes) -> None:
-        axes.axvline(0, color=GRID, linewidth=1.5)
-        for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-            again, style = divmod(number, len(BACKBONE_COLOURS))
-            look = {"linestyle": "--", "markerfacecolor": "white"} if again else {}
-            label = params.label("backbones", backbone)
-            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
-        axes.set_title(params.place(direction, testset))
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
-        axes.margins(y=0.1)
-        if first:
-            axes.set_ylabel("mean all-mask entropy (nats)")
-            axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_size())
-            legend_above(axes)
-
-    return panel
 
 
 def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, **look: str) -> None:

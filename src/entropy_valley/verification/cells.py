@@ -55,11 +55,11 @@ class Cell:
 
 
 class Table:
-    """A table's record: its params and cells, and the numbers of the sets that it names."""
+    """A table's record: what it says of the table and its cells, and the numbers of the sets that it names."""
 
     def __init__(self, folder: Folder, place: str, params: Mapping[str, Any] | None = None) -> None:
         self.folder, self.place = folder, place
-        self.params = folder.records[place]["params"] if params is None else params
+        self.params = folder.records[place]["facts"] if params is None else params
         self.cells = [self._cell(one) for one in self.params.get("cells", [])]
 
     def _cell(self, one: Mapping[str, Any]) -> Cell:

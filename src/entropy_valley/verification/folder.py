@@ -199,7 +199,7 @@ class Folder:
                     report.compare(CONTENTS, text.relative_to(self.root).as_posix(), "seal", seal, self._seal(place))
 
     def _seal(self, place: str) -> str:
-        made_from = self.records[place]["params"].get("made_from", {})
+        made_from = self.records[place]["facts"].get("made_from", [])
         contents, queue, seen = {}, [self.local(place, path) for path in made_from], set()
         for inside in queue:  # it grows
             described = self._describing.get(inside or "")

@@ -52,8 +52,7 @@ def cost(table: Table) -> Iterator[Expected]:
 
 def corpus(table: Table) -> Iterator[Expected]:
     """Pairs that were drawn, and their length ratios; which were dropped only the data set could tell."""
-    for one in table.params["directions"]:
-        direction = one["direction"]
+    for direction in table.params["directions"]:
         backbones = files.read_json(table.folder.root / f"corpus/{direction}/length_ratios.json", files.MOST)
         pairs = {part: _pairs(table, f"corpus/{direction}/{part}.jsonl") for part in ("train", "dev")}
         dropped = Unchecked("pairs of a data set that is not among the results")

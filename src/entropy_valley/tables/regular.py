@@ -1,0 +1,538 @@
+"""The regular tables, each a short declaration: what its rows and columns are, see :mod:`pivot`.
+
+The main table, all backbones, the whole matrix, and those of studies: step budgets, readings, a reproduction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from entropy_valley.config import matrix
+from entropy_valley.config.matrix import Cell, table_cells
+from entropy_valley.config.paths import checkpoint_of
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.stats.closure import SETTING, with_costs
+from entropy_valley.stats.paper_numbers import deviation, find
+from entropy_valley.tables import formats, notes, systems
+from entropy_valley.tables.base import FigureReport, OfStudy, Report
+from entropy_valley.tables.labels import RISING, closure_title, method, ordered
+from entropy_valley.tables.labels import direction as direction_label
+from entropy_valley.tables.paired_tests import ZEROS
+from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.render import Column, Note, Table, TableCell
+from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
+from entropy_valley.tables.systems import Systems
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --- The main table.
+
+
+class Main(Regular):
+    """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
+
+    caption = (
+        "Main table: {metrics} of the length methods for one backbone, mean and sample standard deviation over "
+        "training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio), run by run, over the paper's Fixed Ratio "
+        "and over the same ratio with the EOS slot that EV and Oracle have; Oracle uses the reference's length and is "
+        "an upper bound."
+    )
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return table_cells(self.experiment, self.experiment.tables.backbone)
+
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return main_metrics(self)
+
+
+def main_metrics(report: Report) -> list[Metric]:
+    """The metrics of the main table."""
+    return report.named_metrics(*(report.experiment.tables.metrics or [report.metric.name, "bleu"]))
+
+
+# --- All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure.
+
+METHODS = ("oracle", "ratio", "ratio_eos", "ev")  # those of these that the matrix has
+SPAN = 0.8  # of the unit between two backbones that their bars fill
+
+
+class AllBackbones(Report):
+    """The cells of the main tables of all backbones, unless the matrix has just one."""
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        return table_cells(self.experiment) if len(self.experiment.matrix.backbones) > 1 else []
+
+
+class CrossBackbone(AllBackbones, Regular):
+    """Scores in the main metric: a group per backbone, a row per direction. Its CSV has every metric."""
+
+    caption = (
+        "The length methods on every masked-diffusion backbone and direction, in {metric}, with EV's lead over Fixed "
+        "Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
+    )
+    keys = (("metric",), "backbone", ("place",))
+
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return [self.metric]
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        (metric,) = self.shown_metrics
+        shown = [name for name in METHODS if name in summary.methods]
+
+        def score(at, name):
+            return summary.score(metric, at | {"method": name}, shaded=name == "ev")
+
+        def lead(at):
+            return TableCell(formats.signed(summary.row(metric, at, method="ev").delta_ratio, metric.decimals))
+
+        def closure(at, name):
+            return summary.closure(metric, at | {"method": "ev"}, name, shaded=True)
+
+        return [
+            *(Entry(Column(method(name).short), functools.partial(score, name=name)) for name in shown),
+            Entry(Column("Δ EV−Ratio"), lead),
+            *(Entry(Column(closure_title(name)), functools.partial(closure, name=name)) for name in summary.baselines),
+        ]
+
+
+class CrossBackboneBleu(CrossBackbone):
+    """The same in sacreBLEU."""
+
+    caption = CrossBackbone.caption.replace("{metric}", "sacreBLEU")
+
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return self.named_metrics("bleu")
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return super().numbers(results).query("metric == 'bleu'")
+
+
+class CrossBackboneFigure(AllBackbones, FigureReport):
+    """Bars of EV's mean gap closure in per cent with deviations over runs; no gap to close prints n/a."""
+
+    caption = (
+        "Share of the {metric} gap between Fixed Ratio and Oracle that Entropy-Valley closes, by backbone and "
+        'direction. Bars are standard deviations over training seeds; "n/a": Oracle does not lead Ratio in any run.'
+    )
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return super().numbers(results).query("method == 'ev'")
+
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+        rows = placed(numbers)
+        backbones, series = (list(dict.fromkeys(rows[key])) for key in ("backbone", "place"))
+        width = SPAN / len(series)
+
+        def panel(axes: Axes) -> None:
+            for index, place in enumerate(series):
+                offset = (index - (len(series) - 1) / 2) * width
+                here = rows[[one == place for one in rows["place"]]]
+                bars = {backbones.index(row.backbone) + offset: row for row in here.itertuples()}
+                look = {"color": SERIES_COLOURS[index % len(SERIES_COLOURS)], "label": self.place(*place)}
+                _bars(axes, dict(sorted(bars.items())), 0.92 * width, **look)
+            axes.margins(y=0.1)
+            axes.axhline(0, color=INK, linewidth=0.7)
+            axes.set_xticks(range(len(backbones)), list(map(self.backbone, backbones)))
+            axes.set_ylabel(f"{self.metric.label} gap closed by EV (%)")
+            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
+
+        return [panel]
+
+
+def _bars(axes: Axes, bars: Mapping[float, Any], width: float, **look: str) -> None:
+    """One direction's bars at their positions, each with its value or n/a."""
+    means = [100 * row.gap_closure_mean for row in bars.values()]
+    stds = [100 * row.gap_closure_std for row in bars.values()]
+    axes.bar(list(bars), means, width, **look)
+    axes.errorbar(list(bars), means, yerr=stds, fmt="none", ecolor=INK, elinewidth=0.9)
+    for position, mean, std in zip(bars, means, stds, strict=True):
+        text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
+        height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
+        axes.annotate(text, (position, height), (0, 2.5), textcoords="offset points", ha="center", fontsize=7)
+
+
+# --- A matrix of several reveal orders or step budgets: each length method under each of them.
+
+WITHIN = Note("Gap closure and bold compare the methods of one reveal order and one T.")
+
+
+class MatrixTable(Main):
+    """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
+
+    caption = (
+        "The whole matrix: {metrics} of every length method under every reveal order and step budget T, mean and "
+        "sample standard deviation over training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio) under the "
+        "same order and T."
+    )
+    keys = (("backbone", "order"), "place", ("steps", "method"))
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        """None where the main tables show the only order and step budget."""
+        several = len(self.experiment.matrix.orders) > 1 or len(self.experiment.matrix.steps) > 1
+        return matrix.cells(self.experiment) if several else []
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        backbones, orders = map(self.backbone, summary.values("backbone")), map(self.order, summary.values("order"))
+        setting = f"Backbones: {', '.join(backbones)}. Reveal orders: {'; '.join(orders)}. "
+        setting += f"T = {', '.join(map(str, summary.values('steps')))}."
+        return (Note(setting), WITHIN, *notes.reading(self, results, numbers))
+
+
+# --- A study of step budgets: Oracle, EV and Ratio at each T, and how much of the gap EV closes there.
+
+COMPARED = ("oracle", "ev", "ratio")
+BUDGETS = (
+    Note("Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
+    Note("Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it."),
+    Note("L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are."),
+)
+
+
+class OfBudgets(OfStudy):
+    """What table and figure share: the scores of a study at each step budget, with their costs."""
+
+    caption = (
+        "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. More steps than slots leave "
+        "a canvas as it is; the table gives the share of such canvases."
+    )
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        return with_costs(super().numbers(results), results, self.cells)
+
+    def summary(self, numbers: pd.DataFrame) -> Summary:
+        return Summary(numbers.sort_values("steps", kind="stable"))
+
+
+class Budgets(OfBudgets, Regular):
+    """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
+
+    keys = ((), "place", ("steps",))
+
+    def problems(self) -> Iterator[str]:
+        yield from self.of_one_backbone("the layout budgets")
+        if len(orders := {cell.order for cell in self.cells}) > 1:
+            yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
+        systems = {(cell.run, cell.steps, cell.method) for cell in self.cells}
+        for name in matrix.COMPARED:
+            if any((cell.run, cell.steps, name) not in systems for cell in self.cells):
+                yield f"the layout budgets needs the method {name} at every T; add it"
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        metric = self.metric
+
+        def score(at, name):
+            return dataclasses.replace(summary.score(metric, at | {"method": name}, shaded=name == "ev"), bold=False)
+
+        def closure(at):
+            oracle, ev = (summary.row(metric, at, method=name) for name in ("oracle", "ev"))
+            text = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
+            return TableCell(text, bold=ev.gap_closure_runs > 0 and best(metric)((ev.mean, oracle.mean)) == ev.mean)
+
+        def within(at):
+            return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
+
+        scores = [(method(name).short, functools.partial(score, name=name)) for name in COMPARED]
+        columns = [*scores, ("Gap closure", closure), ("L ≤ T", within)]
+        return [Entry(Column(title, align="r"), cell) for title, cell in columns]
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        backbones = ", ".join(map(self.backbone, summary.values("backbone")))
+        setting = f"{self.metric.label} at each step budget T; {backbones}, reveal order {summary.order}."
+        return (Note(setting), *notes.spread(numbers), *BUDGETS, *notes.doubtful_gaps(self, results, ["ratio"]))
+
+
+class BudgetsFigure(OfBudgets, FigureReport):
+    """A panel for each direction: lines of means with deviations over runs, T on a logarithmic axis."""
+
+    width, height = 2.1, 2.2
+
+    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+        summary = self.summary(numbers)
+        return [_budgets(self, summary, place, not number) for number, place in enumerate(summary.values("place"))]
+
+
+def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], first: bool) -> Panel:
+    budgets, metric = summary.values("steps"), report.metric
+
+    def panel(axes: Axes) -> None:
+        for name in RISING:
+            rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
+            look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
+            deviations = [row.std for row in rows] if any(row.runs > 1 for row in rows) else None
+            axes.errorbar(budgets, [row.mean for row in rows], yerr=deviations, markersize=4, **look)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
+        axes.minorticks_off()
+        axes.set_xlabel("Denoising steps T")
+        axes.set_title(report.place(*place))
+        if first:
+            axes.set_ylabel(metric.label)
+            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.22)}  # within a panel it would lie over a line
+            axes.legend(ncols=len(RISING), fontsize=7, handlelength=1.2, columnspacing=1, **below)
+
+    return panel
+
+
+# --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
+
+SYSTEM = ("direction", "testset", "method", "order", "steps", "seed")
+
+
+class Readings(OfStudy, Regular):
+    """A section for each direction, a row for each backbone, the methods beside each other."""
+
+    caption = (
+        "One system under several readings of the paper: {metric} of each length method, and BLEU, gap closures and "
+        "changed sentences of one of them. Oracle uses the reference's length and is an upper bound; the CSV has all "
+        "numbers of all methods."
+    )
+    keys = (("place",), "backbone", ())
+    titles: ClassVar = {"backbone": Column("Readings", align="l")}
+    recorded = ("origins",)
+
+    @functools.cached_property
+    def origins(self) -> dict[str, str]:
+        """The backbone that each one is a variant of."""
+        return {name: checkpoint_of(self.experiment, name) for name in {cell.backbone: None for cell in self.cells}}
+
+    def problems(self) -> Iterator[str]:
+        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
+            yield "the layout readings is of one reveal order and one T; name one of each"
+        if lacking := {"oracle", "ratio", self.study.against} - {cell.method for cell in self.cells}:
+            yield f"the layout readings needs the methods {', '.join(sorted(lacking))}; add them"
+        all_cells = set(self.cells)
+        for cell in self.cells:
+            run, origin = cell.run, self.origins[cell.backbone]
+            if dataclasses.replace(cell, run=dataclasses.replace(run, backbone=origin)) not in all_cells:
+                yield f"{run.backbone!r} is compared with {origin!r}, which has no seed {run.seed} here; add it"
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
+        not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the
+        origins, and for other metrics."""
+        by_system = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in self.cells}
+        shares: dict[tuple[object, ...], list[float]] = {}
+        for cell in self.cells:
+            if (origin := self.origins[cell.backbone]) != cell.backbone:
+                place = (*attrgetter(*SETTING, "method")(cell), self.metric.name)
+                systems = (cell, by_system[origin, *attrgetter(*SYSTEM)(cell)])
+                scores, others = (results.sentences(one, self.metric) for one in systems)
+                shares.setdefault(place, []).append(float((scores != others.reindex(scores.index)).mean()))
+        summary = super().numbers(results)
+        places = summary[[*SETTING, "method", "metric"]].itertuples(index=False, name=None)
+        means = {place: sum(values) / len(values) for place, values in shares.items()}
+        return summary.assign(changed=[means.get(place, float("nan")) for place in places])
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        against, (metric, *others) = self.study.against, self.shown_metrics
+
+        def plain(lookup, metric, name, **other):
+            return lambda at: TableCell(lookup(metric, at | {"method": name}, **other).text)
+
+        def changed(at):
+            share = summary.row(metric, at, method=against).changed
+            return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
+
+        short = self.method(against).short
+        return [
+            *(
+                Entry(Column(self.method(name).short, metric.label), plain(summary.score, metric, name))
+                for name in summary.methods
+            ),
+            *(Entry(Column(short, other.label), plain(summary.score, other, against)) for other in others),
+            *(
+                Entry(Column(closure_title(name)), plain(summary.closure, metric, against, baseline=name))
+                for name in summary.baselines
+            ),
+            Entry(Column("Changed", align="r"), changed),
+        ]
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        against = self.method(self.study.against).short
+        lines = (
+            f"Reveal order {summary.order}, T = {summary.steps}. Closures and changes: of {against}.",
+            f"Changed: sentences with another {self.metric.label} than under the readings of the first row of the "
+            "backbone, mean over runs.",
+            *(systems.NOTES[name] for name, _ in zip(systems.CLOSURES, summary.baselines, strict=False)),
+        )
+        return (*map(Note, lines), *notes.spread(numbers), *notes.doubtful_gaps(self, results))
+
+
+# --- A study's systems beside what the paper prints for LLaDA-8B-Base: the check of a reproduction.
+
+PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
+PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
+REPRODUCTION = (
+    Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
+    Note("Difference: here minus the paper's mean."),
+)
+
+
+class Reproduction(OfStudy, Regular):
+    """A group for each direction, a row for each method, ours and the paper's number side by side."""
+
+    caption = (
+        "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle uses the reference's "
+        "length and is an upper bound."
+    )
+
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        return main_metrics(self)
+
+    def problems(self) -> Iterator[str]:
+        yield from self.of_one_backbone("the layout reproduction")
+        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
+            yield "the layout reproduction is of one reveal order and one T; name one of each"
+
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
+        paper's), ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
+        summary = super().numbers(results)
+        keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
+        summary[PRINTED] = [published(*key) for key in keys]
+        summary["difference"] = summary["mean"] - summary["paper_mean"]
+        return summary
+
+    def label(self, key: str, at: At) -> TableCell:
+        return dataclasses.replace(super().label(key, at), bold=False)
+
+    def entries(self, summary: Summary) -> list[Entry]:
+        def paper(at, metric):
+            row = summary.row(metric, at)
+            return formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)
+
+        def difference(at, metric):
+            return formats.signed(summary.row(metric, at).difference, metric.decimals)
+
+        def closure(at, metric):
+            row = summary.row(metric, at)
+            return formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)
+
+        def printed(text, metric):
+            """The text of a number that the paper has, or a dash."""
+
+            def cell(at):
+                shown = text(at, metric)
+                return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
+
+            return cell
+
+        entries = []
+        for metric in self.shown_metrics:
+            cells = {
+                "Here": functools.partial(summary.score, metric),
+                "Paper": printed(paper, metric),
+                "Difference": printed(difference, metric),
+                "Closure here": functools.partial(summary.closure, metric),
+                "Closure in the paper": printed(closure, metric),
+            }
+            entries += [Entry(Column(title, metric.label), cell) for title, cell in cells.items()]
+        return entries
+
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+        return (notes.setting(self, summary), *REPRODUCTION, *notes.reading(self, results, numbers))
+
+
+def published(metric: str, direction: str, method: str) -> list[float]:
+    """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
+    values = []
+    for name in ("", "_closure"):
+        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
+        std = deviation(mean) if mean else None
+        values += [number.value / number.scale if number else float("nan") for number in (mean, std)]
+    return values
+
+
+# --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.
+
+
+class Transfer(Systems):
+    """A section for each backbone and direction, a group for each test set, a row for each pool and seed. Its numbers
+    are those of :mod:`systems`."""
+
+    caption = (
+        "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
+        "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle uses the "
+        "reference's length and is an upper bound."
+    )
+
+    def problems(self) -> Iterator[str]:
+        missing = ", ".join(sorted({"ratio", self.study.against} - {cell.method for cell in self.cells}))
+        if missing:
+            yield f"the layout {self.study.layout} compares {self.study.against} with ratio; add {missing}"
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        runs = numbers[numbers["statistic"] == "run"]
+        runs = runs.fillna({"pool": ""}) if "pool" in runs else runs.assign(pool="")
+        columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
+        entries = self.entries(runs)
+        keys = (("backbone", "direction"), "testset", ("pool", "seed"))
+        sections = pivot(runs, keys, entries, self.label)
+        lines = (*_transfer_notes(self), *notes.doubtful_gaps(self, results, ["ratio"]))
+        return Table((*columns, *(entry.column for entry in entries)), sections, lines)
+
+    def entries(self, runs: pd.DataFrame) -> list[Entry]:
+        """Scores by method, the best that could be deployed bold; and the lead over Fixed Ratio with its tests."""
+        metric, places = self.metric, ("backbone", "direction", "testset", "pool", "seed")
+        rows = {tuple(row[key] for key in (*places, "method")): row for row in runs.to_dict("records")}
+        methods = ordered(runs["method"])
+        deployable = [name for name in methods if not method(name).upper_bound]
+
+        def row(at, name):
+            return rows[(*(at[key] for key in places), name)]
+
+        def score(at, name):
+            values = {other: row(at, other)[systems.MAIN] for other in methods}
+            is_best = name in deployable and values[name] == best(metric)(values[other] for other in deployable)
+            return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
+
+        def tested(at, text):
+            return TableCell(text(row(at, "ratio")))
+
+        tests = {
+            f"{method(self.against[0]).short} − {method('ratio').short} [95 % CI]": lambda test: formats.interval(
+                test["lead"], test["ci_low"], test["ci_high"], metric.decimals
+            ),
+            "p": lambda test: formats.p_value(test["p_two_sided"], self.statistics.resamples),
+            "Wilcoxon's p": lambda test: formats.small_p(test["wilcoxon_p"]),
+        }
+        return [
+            *(Entry(Column(method(name).short, metric.label), functools.partial(score, name=name)) for name in methods),
+            *(Entry(Column(title), functools.partial(tested, text=text)) for title, text in tests.items()),
+        ]
+
+    def label(self, key: str, at: At) -> TableCell:
+        texts = {
+            "backbone": self.backbone,
+            "direction": direction_label,
+            "pool": lambda pool: pool or formats.NONE,
+            "seed": lambda seed: f"{seed:.0f}",
+        }
+        return TableCell(texts.get(key, str)(at[key]))
+
+
+def _transfer_notes(report: Transfer) -> tuple[Note, ...]:
+    _, order, steps = report.against
+    return (
+        Note(f"Reveal order {order}, T = {steps}; a row is one run. Bold: the best but for upper bounds."),
+        Note(
+            "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
+            f"{ZEROS[report.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures."
+        ),
+    )

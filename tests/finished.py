@@ -1,0 +1,278 @@
+"""A finished run, of which the tests make every table, figure and page.
+
+``tables/finished`` has its config, the results that reports read, and ``golden``: what is made of them. After a change
+of what jobs write, make the run again (about ten minutes on one core); after a change of tables alone, ``golden``:
+
+    PYTHONPATH=src:tests python tests/finished.py
+    PYTHONPATH=src:tests python tests/finished.py golden
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from entropy_valley.runs.inventory import Inventory
+from entropy_valley.stats.cells import Params
+from matplotlib.figure import Figure
+
+from entropy_valley import files, provenance, tables
+from entropy_valley.config import base_files
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import load_merged, merge
+from entropy_valley.config.matrix import Cell, sets_of
+from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
+from entropy_valley.tables import document, pages, style
+from entropy_valley.tables.render import Table
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "tests/tables/finished"
+CONFIG, RESULTS, GOLDEN = (FOLDER / name for name in ("config.yaml", "results", "golden"))
+METRIC = "toy_comet"  # the main one, whose mean over rows is the system's
+Row = Mapping[str, Any]
+
+
+@functools.cache
+def config() -> dict[str, Any]:
+    return merge([*base_files(ROOT), CONFIG])
+
+
+class Run:
+    """The finished run in a folder of its own, whose results a test may change; ``over`` is laid over its config."""
+
+    def __init__(self, folder: Path, **over: Any) -> None:
+        self.root = folder / "results"
+        if not self.root.exists():
+            shutil.copytree(RESULTS, self.root)
+        self.experiment = load_merged(overlay(config(), over | {"results": str(self.root)}), further=tables.problems)
+
+    # What is made.
+
+    def make(self, name: str) -> dict[str, Path]:
+        """Make a report, ``tables/main``; its files by ending."""
+        inventory = Inventory(self.experiment)
+        report, root = inventory.reports[name], str(self.root)
+        outputs = {ending: self.root / f"{name}.{ending}" for ending in report.endings}
+        how = {"report": report.key, "caption": report.described(self.experiment), "root": root, "here": root}
+        tables.write(json.loads(inventory.report(name)), how, list(map(str, outputs.values())))
+        return outputs
+
+    def table(self, name: str) -> Table:
+        """A table before it is laid out."""
+        return self._report(name).made(self._params(name))[0]
+
+    def figure(self, name: str) -> Figure:
+        """A figure as it is drawn."""
+        report, params = self._report(name), self._params(name)
+        numbers = report.numbers(params)
+        panels, height = report.panels(params, numbers), report.panel_height(numbers)
+        return style.draw(*panels, width=report.width, height=height)
+
+    def _report(self, name: str) -> Any:
+        return tables.configured(self.experiment)[name]
+
+    def _params(self, name: str) -> Params:
+        return Params(json.loads(Inventory(self.experiment).report(name)))
+
+    def text(self, name: str) -> str:
+        """A table, as Markdown."""
+        return self.make(name)["md"].read_text(encoding="utf-8")
+
+    def rows(self, name: str) -> list[list[str]]:
+        """The texts of each row of a table, with its label."""
+        lines = [line for line in self.text(name).splitlines() if line.startswith("|")]
+        return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+    def numbers(self, name: str) -> pd.DataFrame:
+        """The numbers of a table or figure."""
+        return pd.read_csv(self.make(name)["csv"])
+
+    def make_page(self, place: tuple[str, str]) -> Path:
+        """Make the page of the sentences of a direction and test set."""
+        path = self.root / "pages" / f"{'.'.join(place)}.html"
+        how = {"root": str(self.root), "here": str(self.root)}
+        pages.make_sentences(json.loads(Inventory(self.experiment).at(str(path)).spec), how, str(path))
+        return path
+
+    def make_document(self) -> Path:
+        """Make the document of all tables and figures, which are there."""
+        reports = tables.configured(self.experiment)
+        path = self.root / "report.tex"
+        document.write(document.items(self.experiment, reports), document.about(self.experiment), path)
+        return path
+
+    # What it is made of, and changes of it.
+
+    def cells(self, name: str) -> list[Cell]:
+        """The cells of a report."""
+        return tables.configured(self.experiment)[name].cells(self.experiment)
+
+    def path(self, cell: Cell, file: str) -> Path:
+        """A file of the set where a cell is at home."""
+        return Path(sets_of(self.experiment).folder(cell), file)
+
+    def read(self, cell: Cell, file: str) -> list[dict[str, Any]]:
+        """The rows that a file has of a cell."""
+        return _read(self.path(cell, file))[system_of(cell)][0]
+
+    def entry(self, cell: Cell, file: str) -> dict[str, Any]:
+        """What the header of a file has of a cell."""
+        return _read(self.path(cell, file))[system_of(cell)][1]
+
+    def put(self, cell: Cell, file: str, rows: Sequence[Row] | None = None, **entry: Any) -> None:
+        """Write rows of a cell in the place of its own, and keys of its entry in the header; None removes a key. With
+        rows of scores, the score of the system is their mean. The records fit what is written."""
+        path = self.path(cell, file)
+        systems = _read(path)
+        before, known = systems[system_of(cell)]
+        if file == SCORES and rows and all(METRIC in row for row in rows):
+            entry = {METRIC: float(np.mean([row[METRIC] for row in rows])), **entry}
+        changed = {key: value for key, value in (known | entry).items() if value is not None}
+        systems[system_of(cell)] = (before if rows is None else list(rows), changed)
+        files.write_jsonl(path, tidy({system: rows for system, (rows, _) in systems.items()}))
+        facts = [{**system._asdict(), **one} for system, (_, one) in systems.items()]
+        for name in (TRANSLATIONS, SCORES):
+            self._record(path.with_name(name), {"cells": facts} if name == file else {})
+
+    def score(self, cell: Cell, *scores: float, **entry: Any) -> None:
+        """Give the sentences of a cell these scores, again and again."""
+        rows = self.read(cell, SCORES)
+        self.put(cell, SCORES, [row | {METRIC: scores[at % len(scores)]} for at, row in enumerate(rows)], **entry)
+
+    def replace(self, path: Path, content: Any) -> None:
+        """Write another result in the place of one, a list as JSON Lines; its record fits."""
+        (files.write_jsonl if isinstance(content, list) else files.write_json)(path, content)
+        self._record(path, {})
+
+    def change_params(self, path: Path, **settings: Any) -> None:
+        """Overwrite params in the record of a file."""
+        place = provenance.record_path(path)
+        record = provenance.read_record(place)
+        dataclasses.replace(record, params=record.params | settings).write(place)
+
+    def _record(self, path: Path, facts: Mapping[str, Any]) -> None:
+        """Write the record of a file again: of what it was made is no longer told."""
+        place = next(place for place in _records(path) if path.name in provenance.read_record(place).outputs)
+        record = provenance.read_record(place)
+        outputs = record.outputs | {path.name: record.outputs[path.name] | {"digest": files.file_digest(path)}}
+        dataclasses.replace(record, inputs={}, outputs=outputs, facts=record.facts | facts).write(place)
+
+
+def _records(path: Path) -> list[Path]:
+    """The records in the folder of a file, its own first."""
+    own = provenance.record_path(path)
+    return [*[own] * own.is_file(), *sorted(path.parent.glob(f"*{provenance.ENDING}"))]
+
+
+def _read(path: Path) -> dict[System, tuple[list[dict[str, Any]], dict[str, Any]]]:
+    """The rows and the entry of each cell."""
+    found: dict[System, tuple[list[dict[str, Any]], dict[str, Any]]] = {}
+    for entry in files.read_json(header_path(path))["facts"]["cells"]:
+        found[System(*(entry.pop(key) for key in System._fields))] = ([], entry)
+    for row in files.read_jsonl(path) if path.stat().st_size else []:
+        found[System(*(row.pop(key) for key in System._fields))][0].append(row)
+    return found
+
+
+# --- What is compared: of each report its numbers and what a reader of plain text sees, of one table all layouts.
+
+KEPT = ("csv", "md")
+ALL_LAYOUTS = "tables/main"
+
+
+def make_all(run: Run) -> dict[str, str]:
+    """Make every report, every page and the document; what is compared of them, by file."""
+    texts = {}
+    for name in tables.configured(run.experiment):
+        for ending, path in run.make(name).items():
+            assert path.stat().st_size > 100 or ending == "csv", path
+            if ending in KEPT or name == ALL_LAYOUTS:
+                texts[f"{name}.{ending}"] = path.read_text(encoding="utf-8")
+    for place in pages.cells(run.experiment):
+        path = run.make_page(place)
+        data = re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL)[1]
+        texts[f"pages/{path.stem}.json"] = json.dumps(json.loads(data), ensure_ascii=False, indent=1) + "\n"
+    text = run.make_document().read_text(encoding="utf-8")
+    return texts | {"report.tex": text.replace(str(run.root).replace("_", r"\_"), "results")}
+
+
+def golden() -> dict[str, str]:
+    """What :func:`make_all` is compared with."""
+    paths = sorted(path for path in GOLDEN.rglob("*") if path.is_file())
+    return {path.relative_to(GOLDEN).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+# --- Making it again.
+
+TIMED = ("train", "pretrain", "translate", "score", "diagnose", "latency", "corpus")  # whose benchmarks are kept
+
+
+def run_workflow(work: Path) -> Path:
+    """Run the workflow; the folder of its results."""
+    command = [
+        "-s",
+        ROOT / "Snakefile",
+        "--directory",
+        work,
+        "--cores",
+        "1",
+        "--configfile",
+        CONFIG,
+        "--",
+        "all",
+        "pages",
+    ]
+    subprocess.run([sys.executable, "-m", "snakemake", *map(str, command)], check=True)
+    return work / config()["results"]
+
+
+def keep(results: Path) -> None:
+    """Copy what the reports of a run have read, with the records beside it. Weights, training pairs and what is not a
+    result are left out, of the records too."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    for path in sorted(set(_have_read(results))):
+        place = RESULTS / path.relative_to(results)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    headers = (place for name in (TRANSLATIONS, SCORES) for place in RESULTS.rglob(header_path(name).name))
+    for place in (*RESULTS.rglob(f"*{provenance.ENDING}"), *headers):
+        record = provenance.read_record(place)
+        outputs = {name: output for name, output in record.outputs.items() if (place.parent / name).is_file()}
+        inputs = {name: digest for name, digest in record.inputs.items() if not Path(name).is_absolute()}
+        dataclasses.replace(record, outputs=outputs, inputs=inputs).write(place)
+
+
+def _have_read(results: Path) -> Iterator[Path]:
+    """The files that the reports of a run have read, and the records beside them."""
+    for report in (path for kind in ("tables", "figures", "pages") for path in (results / kind).glob("*.made.json")):
+        for name in provenance.read_record(report).inputs:
+            path = results / Path(name).relative_to(config()["results"])
+            if path.parent.name != "tables":  # the comparison with the paper reads these
+                yield path
+                yield from path.parent.glob(f"*{provenance.ENDING}")
+    for rule in TIMED:
+        yield from (results / "benchmarks").glob(f"{rule}/*.tsv")
+
+
+def write_golden(texts: Mapping[str, str]) -> None:
+    shutil.rmtree(GOLDEN, ignore_errors=True)
+    for name, text in texts.items():
+        files.write_text(GOLDEN / name, text)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        if sys.argv[1:] != ["golden"]:
+            keep(run_workflow(Path(folder)))
+        write_golden(make_all(Run(Path(folder, "copy"))))

@@ -1,3 +1,0 @@
-from __future__ import annotations
-
-from fake_results import matched, params  # noqa: F401 - fixtures

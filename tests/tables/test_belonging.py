@@ -1,0 +1,172 @@
+"""Results that do not belong together make no table: each error names the file, and leaves finished tables alone."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from entropy_valley.provenance import record_path
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
+
+MAIN = "tables/main"
+GRID = [0.55, 0.62, 0.71, 0.8, 1.0]
+ADAPTER = "adapter.json"
+
+
+@pytest.fixture
+def second(run):
+    """EV's cell of the second run of En→Zh."""
+    return next(cell for cell in run.cells(MAIN) if (cell.method, cell.run.seed) == ("ev", 2))
+
+
+def file_of(run, cell, name):
+    return cell.run.folder(run.root) / "adapter" / name if name == ADAPTER else run.path(cell, name)
+
+
+def params(run, cell, name):
+    return files.read_json(record_path(file_of(run, cell, name)))["params"]
+
+
+UNLIKE = {
+    "grid": (TRANSLATIONS, {"methods": {"ev": {"ratios": [0.6, 0.8]}}}, "its methods.ev.ratios is [0.6, 0.8], but"),
+    "order": (TRANSLATIONS, {"orders": {"med": {"order": "mine:Order"}}}, "its orders.med.order is mine:Order, but"),
+    "prompt": (TRANSLATIONS, {"prompt": "Another"}, "its prompt is Another, but that of"),
+    "precision": (TRANSLATIONS, {"precision": "bfloat16"}, "its precision is bfloat16, but that of"),
+    "schedule": (TRANSLATIONS, {"schedule": "floors"}, "its schedule is floors, but that of"),
+    "comet": (SCORES, {"comet": {"batch_size": 2}}, "its comet is {'batch_size': 2}, but that of"),
+    "rank": (ADAPTER, {"training": {"lora": {"rank": 9}}}, "its lora.rank is 9, but that of"),
+}
+
+
+@pytest.mark.parametrize(("name", "settings", "said"), UNLIKE.values(), ids=list(UNLIKE))
+def test_unlike_settings_are_refused_with_both_files(run, second, name, settings, said):
+    known = params(run, second, name)
+    if name != SCORES:
+        settings = {key: merged(known[key], value) for key, value in settings.items()}
+    path = file_of(run, second, name)
+    run.change_params(path, **settings)
+    with pytest.raises(InputError, match=re.escape(f"{path}: {said}")) as error:
+        run.make(MAIN)
+    assert "seed1" in error.value.problem
+
+
+def merged(known, value):
+    """Nested settings, some of which are others."""
+    if not isinstance(value, dict) or not isinstance(known, dict):
+        return value
+    return known | {key: merged(known.get(key), inner) for key, inner in value.items()}
+
+
+def test_a_backbone_may_have_readings_of_its_own(run):
+    """K_t, the mask token, products and BLEU are compared within a backbone alone."""
+    for cell in run.cells("tables/crossbb"):
+        if cell.run.backbone == "dream-tiny":
+            path = run.path(cell, TRANSLATIONS)
+            methods = merged(params(run, cell, TRANSLATIONS)["methods"], {"ev": {"exact": False}})
+            run.change_params(path, schedule="floors", mask_token="may_be_revealed", methods=methods)
+            run.change_params(run.path(cell, SCORES), bleu={"tokenize": "zh"})
+    assert "Dream-tiny" in run.text("tables/crossbb")
+
+
+@pytest.mark.parametrize("key", ["decoder", "data_digest", "backbone_digest", "shifted"])
+def test_cells_decoded_differently_do_not_share_a_table(run, second, key):
+    signature = run.entry(second, TRANSLATIONS)["signature"]
+    run.put(second, TRANSLATIONS, signature=signature | {key: "other"})
+    with pytest.raises(InputError, match=rf"signature\.{key} is other, but that of"):
+        run.make(MAIN)
+
+
+def test_an_adapter_does_not_count_as_two_runs(run):
+    first, second = ([cell for cell in run.cells(MAIN) if cell.run.seed == seed] for seed in (1, 2))
+    for one, other in zip(first, second, strict=True):
+        run.put(other, TRANSLATIONS, signature=run.entry(one, TRANSLATIONS)["signature"])
+    with pytest.raises(InputError, match=r"seed2/.*: has the same adapter as .*/seed1/"):
+        run.make(MAIN)
+
+
+@pytest.mark.parametrize(("metric", "label"), [("toy_comet", "toy COMET"), ("bleu", "sacreBLEU")])
+def test_cells_scored_differently_do_not_share_a_table(run, second, metric, label):
+    run.put(second, SCORES, signatures=run.entry(second, SCORES)["signatures"] | {metric: "other"})
+    with pytest.raises(InputError, match=f"the signature of {label}"):
+        run.make(MAIN)
+
+
+LACKING = {
+    "total": (TRANSLATIONS, {"passes": None}, "tables/variants", r"translations\.json: grammar ev med-T8: no passes"),
+    "signature": (SCORES, {"signatures": None}, MAIN, r"no signatures\.toy_comet"),
+    "text": (SCORES, {"bleu": "0.8"}, MAIN, r"bleu is '0\.8', not a finite number"),
+    "truth": (SCORES, {"bleu": True}, MAIN, "bleu is True, not a finite number"),
+    "not the mean": (SCORES, {"toy_comet": 0.99}, MAIN, r"toy_comet is 0\.99, but the mean of its"),
+}
+
+
+@pytest.mark.parametrize(("file", "entry", "name", "said"), LACKING.values(), ids=list(LACKING))
+def test_what_a_header_lacks_is_named(run, second, file, entry, name, said):
+    run.put(second, file, **entry)
+    with pytest.raises(InputError, match=said):
+        run.make(name)
+
+
+def test_a_header_that_does_not_have_a_cell_is_named(run, second):
+    path = record_path(run.path(second, SCORES))
+    header = files.read_json(path)
+    header["facts"]["cells"] = [one for one in header["facts"]["cells"] if one["method"] != "ev"]
+    files.write_json(path, {**header, "digest": files.digest({k: v for k, v in header.items() if k != "digest"})})
+    with pytest.raises(InputError, match=r"scores\.json: has nothing of grammar ev med-T8\."):
+        run.make(MAIN)
+    path.unlink()
+    with pytest.raises(InputError, match=r"scores\.json: file not found"):
+        run.make(MAIN)
+
+
+@pytest.mark.parametrize("change", ["other", "twice", "text"])
+def test_rows_must_be_those_of_the_test_set(run, second, change):
+    first, *rows = run.read(second, SCORES)
+    changed, said = {
+        "other": ([{**first, "id": "t9"}, *rows], "2 ids are in one only, such as 't(9|est-000001)'"),
+        "twice": ([first, first, *rows], "a sentence id comes twice"),
+        "text": ([{**first, "toy_comet": None}, *rows], r"sentence 'test-000001': toy_comet is None, not a finite"),
+    }[change]
+    run.put(second, SCORES, changed)
+    with pytest.raises(InputError, match=said):
+        run.make("tables/full_significance")
+
+
+def test_sentences_are_paired_by_id(run, second):
+    before = run.numbers("tables/full_significance")
+    run.put(second, SCORES, run.read(second, SCORES)[::-1])
+    assert run.numbers("tables/full_significance").equals(before)
+
+
+def exchanged(path):
+    names = {"ev": "ratio", "ratio": "ev"}
+    edited = [row | {"method": names.get(row["method"], row["method"])} for row in files.read_jsonl(path)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in edited))
+
+
+def replaced(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("scores.json", lambda path: replaced(path, '"bleu": ', '"bleu": 9')),
+        ("scores.jsonl", exchanged),
+        ("scores.jsonl", lambda path: replaced(path, '"toy_comet": 0.8', '"toy_comet": 0.7')),  # at the same size
+        ("translations.json", lambda path: replaced(path, '"calls": ', '"calls": 1')),
+    ],
+)
+def test_no_table_is_made_of_what_was_edited(run, second, name, edit):
+    before = {path: path.read_bytes() for path in run.make(MAIN).values()}
+    edit(run.path(second, name))
+    with pytest.raises(InputError, match=rf"{name}.* was edited: its digest is"):
+        run.make(MAIN)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list((run.root / "tables").glob(".*"))

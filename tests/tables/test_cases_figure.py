@@ -1,0 +1,68 @@
+"""The figure of the cases: Chinese texts, with and without a font, and texts that are too long."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from fontTools.ttLib import TTFont
+from matplotlib import font_manager
+
+from entropy_valley.tables import style
+from entropy_valley.tables.cases import CHINESE, LEFT_OUT, NO_FONT, chinese_fonts, wrapped
+
+NAME = "figures/cases"
+
+
+def drawn(run, folder):
+    """The texts of the figure, as it is saved; a character without a glyph is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = run.figure(NAME)
+        style.save(figure, pdf=folder / "cases.pdf", png=folder / "cases.png")
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+@pytest.mark.skipif(not {*CHINESE} & {*font_manager.get_font_names()}, reason="no Chinese font on this machine")
+def test_chinese_has_glyphs(run, tmp_path):
+    assert LEFT_OUT not in drawn(run, tmp_path)
+
+
+@pytest.fixture
+def no_chinese_font(monkeypatch):
+    """A machine whose fonts are those that matplotlib brings."""
+    monkeypatch.setenv("MPL_IGNORE_SYSTEM_FONTS", "1")
+    manager = font_manager.fontManager
+    monkeypatch.setattr(manager, "ttflist", [font for font in manager.ttflist if font.name not in CHINESE])
+
+
+def test_without_a_chinese_font_the_figure_and_the_log_say_what_to_install(run, tmp_path, no_chinese_font, capsys):
+    printed = drawn(run, tmp_path)
+    assert printed[-2:] == [*NO_FONT] and LEFT_OUT in printed
+    assert "fonts-noto-cjk" in capsys.readouterr().err
+
+
+def test_a_chinese_font_that_was_installed_later_is_taken(tmp_path, no_chinese_font, monkeypatch):
+    """Matplotlib's list of fonts, which it keeps in a file, does not have it yet; nor what is no font."""
+    font = TTFont(font_manager.findfont("DejaVu Sans"))
+    for record in font["name"].names:
+        font["name"].setName(CHINESE[0], *(record.nameID, record.platformID, record.platEncID, record.langID))
+    font.save(tmp_path / "font.ttf")
+    (tmp_path / "none.ttf").write_bytes(b"none")
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(path) for path in tmp_path.glob("*.ttf")])
+    assert chinese_fonts() == [CHINESE[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("one two three", ["one two", "three"]),
+        ("点击重置。", ["点击重", "置。"]),
+        ("点击重。置", ["点击重。", "置"]),
+        ("abcdefghij", ["abcdefgh", "ij"]),
+        ("aa bb cc dd ee ff gg", ["aa bb cc", "dd ee f…"]),
+        ("", [""]),
+    ],
+)
+def test_lines_are_broken_at_words_and_between_chinese_characters(text, lines):
+    assert wrapped(text, 8, 2) == lines

@@ -1,0 +1,277 @@
+"""What tables say where there is little to say: no gap, no loss, no case, one run, a partial form.
+
+The tables are those of a finished run, whose results each test changes.
+"""
+
+from __future__ import annotations
+
+import finished
+import pytest
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.results import SCORES, TRANSLATIONS
+
+MAIN = "tables/main"
+
+
+def where(run, name, **keys):
+    """The cells of a report that have these methods, directions, backbones or seeds."""
+
+    def has(cell, key, value):
+        return getattr(cell if hasattr(cell, key) else cell.run, key) == value
+
+    return [cell for cell in run.cells(name) if all(has(cell, *item) for item in keys.items())]
+
+
+def score(run, name, scores, **keys):
+    """Give the cells of each method a mean score, around which its sentences lie."""
+    for method, mean in scores.items():
+        for cell in where(run, name, method=method, **keys):
+            run.score(cell, mean - 0.001, mean + 0.001)
+
+
+def lengths(run, name, length):
+    """Give each cell's canvases ``length`` of its method and the reference's canvas."""
+    for cell in run.cells(name):
+        rows = []
+        for row, true in zip(run.read(cell, TRANSLATIONS), reference_lengths(run, name, cell), strict=True):
+            slots = length(cell.method, true)
+            rows.append(row | {"length": slots, "canvas": row["canvas"] | {"length": slots}})
+        run.put(cell, TRANSLATIONS, rows)
+
+
+def reference_lengths(run, name, cell):
+    (oracle,) = [
+        one
+        for one in where(run, name, method="oracle")
+        if (one.run, one.order, one.steps) == (cell.run, cell.order, cell.steps)
+    ]
+    return [row["length"] for row in run.read(oracle, TRANSLATIONS)]
+
+
+def notes_of(text):
+    return [line for line in text.splitlines() if line and not line.startswith("|")]
+
+
+class TestGap:
+    """A run without a gap has no closure, in any metric and table."""
+
+    @pytest.fixture
+    def even(self, run):
+        """Oracle leads Ratio by a third of a standard error in both runs of Zh→En."""
+        for cell in where(run, MAIN, direction="zh-en"):
+            if cell.method in ("oracle", "ratio"):
+                ahead = 0.001 * (cell.method == "oracle")
+                run.score(cell, *(0.8 + ahead + sign * 0.01 * (cell.method == "ratio") for sign in (1, -1)))
+        return run
+
+    def test_it_is_not_available_in_any_metric_and_the_runs_are_named(self, even):
+        text = even.text(MAIN)
+        rows = [row for row in even.rows(MAIN)][4:8]
+        assert rows[0][0] == "Zh→En" and {row[3] for row in rows} == {row[6] for row in rows} == {"n/a"}
+        assert (
+            "Gap closure leaves out runs, in any metric, where Oracle's lead in toy COMET may be chance (at most 1.96 "
+            "standard errors over sentences): LLaDA-tiny Zh→En (2 of 2 runs)." in notes_of(text)
+        )
+        assert even.numbers(MAIN).query("direction == 'zh-en'")["gap_closure_mean"].isna().all()
+
+    def test_nor_in_studies_and_figures(self, even):
+        rows = even.rows("tables/full_pareto")
+        assert any("n/a" in row for row in rows)
+        assert (
+            even.numbers("figures/crossbb")
+            .query("direction == 'zh-en' and backbone == 'llada-tiny'")["gap_closure_mean"]
+            .isna()
+            .all()
+        )
+
+    def test_it_has_no_interval(self, run):
+        score(run, "tables/variants", {"oracle": 0.5})
+        column = [row[5] for row in run.rows("tables/variants") if len(row) > 5]
+        assert set(column) <= {"–", ""}
+
+    def test_a_claim_needs_one(self, run):
+        lengths(run, "tables/dissociation", lambda method, true: true)
+        frame = run.numbers("tables/dissociation").dropna(subset=["baseline"])
+        assert frame[["length_closure", "delta", "ci_low", "ci_high"]].isna().all(axis=None)
+        (note,) = [note for note in notes_of(run.text("tables/dissociation")) if note.startswith("Over Ratio:")]
+        assert note.startswith("Over Ratio: holds in 0 of 4 runs") and note.endswith("4 without a gap.")
+
+
+@pytest.mark.parametrize(
+    ("off", "said"),
+    [(6, "holds in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2), refuted in 0"), (0, "holds in 0 of 4 runs")],
+    ids=["no nearer to the reference", "the reference's lengths"],
+)
+def test_the_text_says_in_how_many_runs_a_claim_holds(run, off, said):
+    lengths(run, "tables/dissociation", lambda method, true: true + {"oracle": 0, "ev": off}.get(method, 6))
+    (note,) = [note for note in notes_of(run.text("tables/dissociation")) if note.startswith("Over Ratio:")]
+    assert note.startswith(f"Over Ratio: {said}")
+
+
+def test_bold_is_the_best_that_can_be_deployed(run):
+    score(run, MAIN, {"ratio": 0.99}, direction="en-zh")
+    assert [row[2].startswith("**") for row in run.rows(MAIN)[:4]] == [False, True, False, False]
+
+
+def test_a_single_run_prints_its_value_alone_and_the_footnote_says_so(tmp_path):
+    run = finished.Run(tmp_path, matrix={"seeds": [1]}, tables={"studies": []})
+    assert "±" not in "".join("".join(row) for row in run.rows(MAIN))
+    assert "One run (training seed)." in run.text(MAIN)
+
+
+def test_the_main_table_prints_the_metrics_that_are_asked_for(tmp_path):
+    run = finished.Run(tmp_path, tables={"metrics": ["chrf", "toy_comet"], "studies": []})
+    head = run.text(MAIN).splitlines()[0]
+    assert head.index("chrF") < head.index("toy COMET") and "sacreBLEU" not in head
+    assert "sacreBLEU" not in run.text(MAIN)
+
+
+def test_the_lowest_length_error_is_bold_but_for_upper_bounds(run):
+    rows = run.rows("tables/lengths")
+    maes = [(float(row[4].strip("*")), row[4].startswith("**")) for row in rows if len(row) > 4 and row[4].strip("*")]
+    assert maes[0] == (0, False)
+    lowest = min(value for value, _ in maes[1:])
+    assert [value for value, bold in maes if bold] and {value for value, bold in maes if bold} == {lowest}
+
+
+def test_a_backbone_with_a_seed_that_the_first_lacks_has_no_difference_over_runs(tmp_path):
+    study = {"backbones": ["dream-tiny", "llada-tiny"], "methods": ["ev"], "columns": ["difference"], "seeds": "all"}
+    run = finished.Run(tmp_path, studies={"mine": study | {"directions": ["en-zh"]}}, tables={"studies": ["mine"]})
+    frame = run.numbers("tables/mine").query("backbone == 'llada-tiny'").set_index("statistic")
+    assert frame.difference["run"].isna().tolist() == [False, True]
+    assert frame.loc[["mean"], ["difference", "difference_low"]].isna().all(axis=None)
+
+
+def test_the_number_of_sentences_of_each_direction(run):
+    for cell in where(run, MAIN, direction="zh-en"):
+        run.put(cell, SCORES, sentences=2037)
+    assert "Sentences (N): En→Zh: 12; Zh→En: 2,037." in notes_of(run.text(MAIN))
+
+
+class TestSentences:
+    """Tables of single sentences: cases, coverage, losses, categories."""
+
+    def test_a_case_that_there_is_not_is_said(self, run):
+        for cell in run.cells("tables/cases"):
+            run.score(cell, 0.5)
+            rows = [row | {"hypothesis": ""} for row in run.read(cell, TRANSLATIONS)]
+            run.put(cell, TRANSLATIONS, rows)
+        text = run.text("tables/cases")
+        assert text.count("there is no such sentence.") >= 2
+
+    def test_a_sentence_without_entropies_is_named(self, run):
+        (ev,) = where(run, "tables/cases", method="ev")
+        first, *rows = run.read(ev, TRANSLATIONS)
+        run.put(ev, TRANSLATIONS, [first | {"canvas": first["canvas"] | {"scores": []}}, *rows])
+        with pytest.raises(InputError, match=r"grammar ev med-T8: sentence 'test-000001' has 0 entropies of \d cand"):
+            run.make("tables/cases")
+
+    def test_no_sentences_are_a_count_of_0_and_dashes(self, tmp_path):
+        run = finished.Run(tmp_path, coverage={"buckets": {"en-zh": [0.01, 0.02]}}, tables={"studies": []})
+        (row,) = [row for row in run.rows("tables/coverage") if row[0] == "r < 0.01"]
+        assert row[1] == "0" and set(row[2:]) == {"–"}
+
+    def test_without_a_loss_there_is_no_share(self, run):
+        score(run, MAIN, {"ratio": 0.1, "ratio_eos": 0.1})
+        numbers = run.numbers("tables/failure_buckets")
+        assert not numbers["losses"].any() and numbers["share"].isna().all()
+
+    def test_equal_leads_have_no_correlation(self, run):
+        for cell in run.cells("tables/negative_order"):
+            run.score(cell, 0.5 + 0.1 * (cell.order == "med"))
+        numbers = run.numbers("tables/negative_order")
+        assert numbers.query("metric == 'spearman_rho'")["value"].isna().all()
+        assert "MED: n/a (LLaDA-tiny" in run.text("tables/negative_order")
+
+    @pytest.mark.parametrize("name", ["negative_order", "coverage", "cases", "dream_instruct", "dissociation"])
+    def test_outputs_of_other_sentences_are_refused(self, run, name):
+        cell = run.cells(f"tables/{name}")[-1]
+        first, *rows = run.read(cell, SCORES)
+        run.put(cell, SCORES, [first | {"id": "other"}, *rows])
+        first, *rows = run.read(cell, TRANSLATIONS)
+        run.put(cell, TRANSLATIONS, [first | {"id": "other"}, *rows])
+        with pytest.raises(InputError, match=r"not the sentences of|'other'"):
+            run.make(f"tables/{name}")
+
+
+class TestChecks:
+    def test_a_canvas_of_another_grid_is_an_error(self, run):
+        ev = where(run, "tables/selector_checks", method="ev")[0]
+        first, *rows = run.read(ev, TRANSLATIONS)
+        run.put(ev, TRANSLATIONS, [first | {"canvas": first["canvas"] | {"length": 99}}, *rows])
+        with pytest.raises(InputError, match=r"grammar ev .*: sentence 'test-000001': 99 slots are no"):
+            run.make("tables/selector_checks")
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ({"valley": {"grammar": {"offsets": []}}}, r"diagnostics\.json: .*: lacks one of offsets"),
+            ({"sig": {}}, r"diagnostics\.json: has no valley of grammar"),
+        ],
+    )
+    def test_another_file_is_no_valley(self, run, content, said):
+        cell = run.cells("figures/entropy_valley")[0]
+        path = cell.run.folder(run.root) / "diagnostics.json"
+        run.replace(path, content)
+        with pytest.raises(InputError, match=said):
+            run.make("figures/entropy_valley")
+
+
+class TestInstruct:
+    def path(self, run, name):
+        return run.root / "en-zh/dream-instruct-plain/seed1/adapter" / name
+
+    @pytest.mark.parametrize("name", ["losses.csv", "adapter.json"])
+    def test_a_missing_file_of_the_adapter(self, run, name):
+        self.path(run, name).unlink()
+        with pytest.raises(InputError, match=f"{name}: file not found|has no {name}"):
+            run.make("tables/dream_instruct")
+
+    @pytest.mark.parametrize("size", [None, 1, "many"])
+    def test_an_adapter_without_a_vocabulary(self, run, size):
+        path = self.path(run, "adapter.json")
+        run.replace(path, files.read_json(path) | {"vocabulary": size})
+        with pytest.raises(InputError, match="vocabulary is"):
+            run.make("tables/dream_instruct")
+
+
+class TestPeople:
+    def ratings(self, run, direction):
+        return run.root / f"human_evaluation/{direction}/ratings.jsonl"
+
+    def test_a_partial_form_is_said(self, run):
+        path = self.ratings(run, "en-zh")
+        rows = files.read_jsonl(path)
+        run.replace(path, [row for row in rows if row["annotator"] != "B" or row["id"] > rows[4]["id"]])
+        assert "Partial: of the 8 sentences of En→Zh were rated by A 8, B 3, C 8." in run.text("tables/human_eval")
+
+    def test_an_annotator_who_sent_nothing_has_dashes(self, run):
+        path = self.ratings(run, "zh-en")
+        run.replace(path, [row for row in files.read_jsonl(path) if row["annotator"] == "A"])
+        details = run.text("tables/human_eval_details")
+        assert "Zh→En were rated by A 8, B 0, C 0" in details
+        assert "| Fleiss' κ of preferences | – | – | – | n/a |" in details
+
+
+class TestSettings:
+    def test_a_language_without_limits_is_named(self, run):
+        path = run.root / "corpus/zh-en/corpus.json"
+        content = files.read_json(path)
+        run.replace(path, content | {"filters": content["filters"] | {"zh": {}}})
+        assert "Zh none" in run.text("tables/corpus")
+
+    def test_a_setting_without_a_printed_name_is_shown_where_it_is_not_the_default(self, run):
+        path = run.root / "en-zh/llada-tiny/seed1/adapter/adapter.json"
+        facts = files.read_json(path)
+        facts["spec"]["training"] |= {"too_long": "drop", "keep_every": 4, "loss": {"antithetic": False}}
+        run.replace(path, facts)
+        keys = set(run.numbers("tables/hyperparams")["key"])
+        assert {"keep_every", "loss_antithetic"} <= keys and "too_long" not in keys
+
+    def test_another_day_of_latencies_is_another_line(self, run):
+        path = run.root / "en-zh/llada-tiny/seed1/latency/grammar/ev/med-T8.json"
+        run.replace(path, files.read_json(path) | {"date": "2020-02-02"})
+        notes = [note for note in notes_of(run.text("tables/direct_length_baselines")) if note.startswith("Latency: m")]
+        assert len(notes) == 2 and any(note.endswith("2020-02-02.") for note in notes)

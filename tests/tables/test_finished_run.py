@@ -1,0 +1,39 @@
+"""Every table, figure and page of a finished run, as they were before; and their numbers again, in other words."""
+
+from __future__ import annotations
+
+import finished
+import pytest
+
+from entropy_valley import tables
+from entropy_valley.verification import tables as verified
+from entropy_valley.verification.folder import Folder, Report
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return finished.Run(tmp_path_factory.mktemp("finished"))
+
+
+@pytest.fixture(scope="module")
+def made(run):
+    return finished.make_all(run)
+
+
+GOLDEN = finished.golden()
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_file_is_as_it_was(made, name):
+    assert made[name] == GOLDEN[name]
+
+
+def test_every_report_and_layout_is_there(run, made):
+    assert made.keys() == GOLDEN.keys()
+    assert {report.key for report in tables.configured(run.experiment).values()} == tables.REPORTS.keys()
+
+
+def test_every_number_follows_from_the_rows(run, made):
+    report = Report()
+    verified.check(Folder(run.root), report)
+    assert report.differences == [] and sum(report.same.values()) > 5000
