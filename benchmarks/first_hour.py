@@ -41,13 +41,10 @@ from entropy_valley import files
 from entropy_valley.checking import checks, tiny
 from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.beam_search import BeamSearch, Search, Task
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import TOKENS, padded_tokens
 from entropy_valley.decoding.kernels import HEAD_ROWS
 from entropy_valley.decoding.orders import Denoising, make_order
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.source import Synthetic
@@ -64,6 +61,9 @@ from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet
 from entropy_valley.training import data, deepspeed, processes, sft
 from entropy_valley.training.adapter import LOSSES
+from entropy_valley.translation.beam_search import BeamSearch, Search, Task
+from entropy_valley.translation.job import TOKENS, padded_tokens
+from entropy_valley.translation.translator import Pipeline
 
 OK, SLOW, MEASURED, SKIPPED, FAILED = "ok", "slow", "measured", "skipped", "FAILED"
 FAMILIES = {"tiny": "llada", "llada-8b": "llada", "dream-7b": "dream", "diffullama-7b": "diffullama"}

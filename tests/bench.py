@@ -12,13 +12,12 @@ import sys
 import pytest
 
 from entropy_valley import files, results
-from entropy_valley.decoding import latency, translations
-from entropy_valley.decoding.job import How, ModelJob
-from entropy_valley.decoding.translations import Translations
-from entropy_valley.lengths import diagnostics
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.results import System
 from entropy_valley.store import Store
+from entropy_valley.translation import diagnostics, latency, translations
+from entropy_valley.translation.job import How, ModelJob
+from entropy_valley.translation.translations import Translations
 
 LEDGERS = {}  # the counts of this process's jobs, by their store
 _report = ModelJob.report
@@ -34,8 +33,8 @@ ModelJob.report = _noted
 METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 WITHOUT_TORCH = """
 import json, sys
-from entropy_valley.decoding import translations
-from entropy_valley.decoding.job import How
+from entropy_valley.translation import translations
+from entropy_valley.translation.job import How
 params, how, testsets, out = json.loads(sys.argv[1])
 translations.write(params, How.of(how), testsets, out)
 sys.exit(bool({"torch", "transformers"} & sys.modules.keys()))

@@ -16,14 +16,14 @@ from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
-from entropy_valley.decoding.job import ModelJob
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths.statistics import LengthStatistics
-from entropy_valley.lengths.training_pairs import Fits, length_statistics
 from entropy_valley.results import System
 from entropy_valley.tables import find
+from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.training_pairs import Fits, length_statistics
 
 # What depends on the machine, the installed packages or the last bit of a weight.
 MACHINES = ("digest", "digests", "versions", "signature", "signatures", "backbone_digest", "data", "path")

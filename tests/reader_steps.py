@@ -19,10 +19,10 @@ import torch
 import entropy_valley
 from entropy_valley.checking.tiny import SOURCES, write
 from entropy_valley.config.load import base_files, load_files
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.lengths import make_method
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.translator import Translator
 
 PACKAGE = f"{Path(entropy_valley.__file__).parent}/"
 

@@ -23,8 +23,6 @@ from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
 from entropy_valley.checking import tiny
-from entropy_valley.decoding.inputs import read_identity
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
@@ -33,6 +31,8 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
+from entropy_valley.translation.inputs import read_identity
+from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one
 CSV, XLSX, WEIGHTS, TOKENS = "en-zh.A.csv", "en-zh.A.xlsx", "model.safetensors", "tokenizer.json"

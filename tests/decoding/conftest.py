@@ -4,7 +4,7 @@ import pytest
 from tiny_checkpoints import SOURCES, architecture, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ModelJob
+from entropy_valley.translation.job import ModelJob
 
 
 @pytest.fixture

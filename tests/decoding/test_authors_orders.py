@@ -11,13 +11,13 @@ import torch
 
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.inputs import Inputs, text_tokens
 from entropy_valley.decoding.orders import Denoising, VariableLength
 from entropy_valley.decoding.requests import Ledger, Memo, Runner
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
+from entropy_valley.translation.inputs import Inputs, text_tokens
+from entropy_valley.translation.translator import Pipeline
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import torch
 from bench import Bench, killed_at_the_sixth_result
 
 from entropy_valley import files
-from entropy_valley.decoding.beam_search import BeamSearch, Search, Task
 from entropy_valley.decoding.reference import EAGER
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import using_attention
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 
 SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
 PATIENT = [Search(4, 1.0, 12, early_stopping=False), Search(3, 2.0, 12, early_stopping=False)]

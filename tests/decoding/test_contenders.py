@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from entropy_valley import files
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.requests import Decoded
-from entropy_valley.decoding.translator import Translator, winner
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.translator import Translator, winner
 
 RATIOS = METHODS["ev"]["ratios"]
 

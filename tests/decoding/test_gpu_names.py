@@ -12,8 +12,8 @@ import pytest
 from bench import Bench
 
 from entropy_valley import machine as gpus
-from entropy_valley.decoding.job import ModelJob
 from entropy_valley.model import load as loading
+from entropy_valley.translation.job import ModelJob
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
 

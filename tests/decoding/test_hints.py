@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.translator import SENTENCES, Translation, Translator, Usual
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.translator import SENTENCES, Translation, Translator, Usual
 
 
 class Measured:

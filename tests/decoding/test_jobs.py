@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.decoding import kernels, reference
-from entropy_valley.decoding.inputs import text_tokens, turn_end_id
 from entropy_valley.decoding.requests import Decoded
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
+from entropy_valley.translation.inputs import text_tokens, turn_end_id
 
 STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
 

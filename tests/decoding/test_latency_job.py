@@ -10,8 +10,8 @@ from bench import Bench
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding import latency
 from entropy_valley.errors import InputError
+from entropy_valley.translation import latency
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import pytest
 from bench import METHODS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ModelJob
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.length_head import LengthHead
-from entropy_valley.lengths.training_pairs import Fits
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.training_pairs import Fits
+from entropy_valley.translation.translator import Translator
 
 TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest": 12}
 

@@ -7,11 +7,11 @@ from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.job import ModelJob
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics
-from entropy_valley.lengths.training_pairs import length_statistics
 from entropy_valley.store import Store
+from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.training_pairs import length_statistics
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_calibrated": {"ratios": [0.6, 0.8, 1.0, 1.05]}, "ev_prior": {"window": 1.0}}
 

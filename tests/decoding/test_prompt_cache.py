@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompt_cache import CachePolicy, Reuse, footnote
 from entropy_valley.decoding.requests import Decoded, Draft, Probe, Reading
-from entropy_valley.decoding.translations import PromptCosts, sentence_costs
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.revisions import DECODING
+from entropy_valley.translation.inputs import Inputs
+from entropy_valley.translation.translations import PromptCosts, sentence_costs
+from entropy_valley.translation.translator import Pipeline
 
 PROMPT = [5, 9, 12, 7]
 MED, SIG = Denoising.named("med", 8, "llada"), Denoising.named("sig_first", 8, "llada")

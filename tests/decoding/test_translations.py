@@ -10,13 +10,13 @@ from bench import LEDGERS, killed_at_the_sixth_result, started
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files, results
-from entropy_valley.decoding import translations
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.job import How
-from entropy_valley.decoding.translations import Shard
 from entropy_valley.errors import InputError
 from entropy_valley.provenance import read_record
 from entropy_valley.results import TRANSLATIONS, System
+from entropy_valley.translation import translations
+from entropy_valley.translation.job import How
+from entropy_valley.translation.translations import Shard
 
 BASE = {
     **{"family": "llada", "prompt": "Say: {src}\nIn German: ", "bos": False, "shifted": False},

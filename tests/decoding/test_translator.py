@@ -8,12 +8,12 @@ import pytest
 from bench import with_turn_end
 
 from entropy_valley.decoding import reference, reference_authors
-from entropy_valley.decoding.inputs import distractors
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.inputs import distractors
+from entropy_valley.translation.translator import Translator
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]

@@ -11,13 +11,13 @@ import torch
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import VariableLength
 from entropy_valley.decoding.requests import Probe, Reading, Runner
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.attention import hidden_states
+from entropy_valley.translation.inputs import Inputs
+from entropy_valley.translation.translator import Pipeline
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
+from entropy_valley.translation.translator import Translator
 
 DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}
 DECODERS = [("daedal", {"eos_window": 1, "cap": 24}), ("rho_eos", {"cap": 24})]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.data.sampling import draw
-from entropy_valley.lengths import diagnostics
-from entropy_valley.lengths.diagnostics import ValleyCanvas, concentration, gini, top_share
+from entropy_valley.translation import diagnostics
+from entropy_valley.translation.diagnostics import ValleyCanvas, concentration, gini, top_share
 
 
 def test_around_the_reference_every_canvas_that_has_content():

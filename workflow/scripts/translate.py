@@ -8,9 +8,8 @@ Rules: translate, shard, diagnose, latency.
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    from entropy_valley.decoding import latency, translations
-    from entropy_valley.decoding.job import How
-    from entropy_valley.lengths import diagnostics
+    from entropy_valley.translation import diagnostics, latency, translations
+    from entropy_valley.translation.job import How
 
     how, testsets, rule = How.of(job.how, job.threads), job.input.testsets, snakemake.rule  # noqa: F821
     if rule == "diagnose":

@@ -25,19 +25,19 @@ from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.released import DEMO, RELEASED
 from entropy_valley.decoding.prompt_cache import CachePolicy
-from entropy_valley.decoding.translations import OF_SET
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method, make_method
-from entropy_valley.lengths.training_pairs import PAIRS
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
 from entropy_valley.runs.inventory import Inventory
+from entropy_valley.translation.training_pairs import PAIRS
+from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.translator import Translation, Translator, Usual
     from entropy_valley.model.families.base import Family
+    from entropy_valley.translation.translator import Translation, Translator, Usual
 
 BATCH = 64
 STDIN = "stdin"
@@ -144,7 +144,7 @@ def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
 
 def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]:
     """What is usual for each method, on development pairs of the direction."""
-    from entropy_valley.decoding.translator import Usual
+    from entropy_valley.translation.translator import Usual
 
     if not dev.is_file():
         _say(f"{dev}: not there, so no hint says which entropies are unusual")
@@ -225,13 +225,13 @@ class Chosen:
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.decoding.job import How, ModelJob
-        from entropy_valley.decoding.translator import Translator
         from entropy_valley.lengths.length_head import LengthHead
-        from entropy_valley.lengths.select import needed_head, read_method
-        from entropy_valley.lengths.training_pairs import Fits
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
+        from entropy_valley.translation.job import How, ModelJob
+        from entropy_valley.translation.select import needed_head, read_method
+        from entropy_valley.translation.training_pairs import Fits
+        from entropy_valley.translation.translator import Translator
 
         require_device(device, CPU)
         how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)

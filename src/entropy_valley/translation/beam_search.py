@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import torch
     from transformers import GenerationConfig
 
-    from entropy_valley.decoding.job import ModelJob
     from entropy_valley.model.load import Backbone
+    from entropy_valley.translation.job import ModelJob
 
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"

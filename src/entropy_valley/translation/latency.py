@@ -22,18 +22,18 @@ import torch
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import How, ModelJob
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompt_cache import CachePolicy
 from entropy_valley.decoding.requests import Ledger
-from entropy_valley.decoding.translations import signature
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
-from entropy_valley.lengths.select import needed_head, read_method
-from entropy_valley.lengths.training_pairs import PAIRS, Fits
 from entropy_valley.machine import processor
+from entropy_valley.translation.job import How, ModelJob
+from entropy_valley.translation.select import needed_head, read_method
+from entropy_valley.translation.training_pairs import PAIRS, Fits
+from entropy_valley.translation.translations import signature
+from entropy_valley.translation.translator import Pipeline
 
 if TYPE_CHECKING:
     from entropy_valley.lengths import LengthMethod

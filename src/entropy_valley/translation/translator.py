@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.inputs import Inputs, Texts, turn_end_id
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Draft, Finished, Gain, Probe, Runner, anchored, gains
@@ -25,6 +24,7 @@ from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.translation.inputs import Inputs, Texts, turn_end_id
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine

@@ -20,19 +20,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
-from entropy_valley.decoding import beam_search
-from entropy_valley.decoding.job import ROW, How, ModelJob
 from entropy_valley.decoding.orders import Denoising, needs_sourceless
 from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
-from entropy_valley.decoding.translator import Pipeline, Row, contenders, winner
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
-from entropy_valley.lengths.select import reassigned_rows, to_choose
-from entropy_valley.lengths.training_pairs import PAIRS, Fits
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.provenance import differences, read_record, record_path
 from entropy_valley.results import REMEDY, System
 from entropy_valley.revisions import DECODING
+from entropy_valley.translation import beam_search
+from entropy_valley.translation.job import ROW, How, ModelJob
+from entropy_valley.translation.select import reassigned_rows, to_choose
+from entropy_valley.translation.training_pairs import PAIRS, Fits
+from entropy_valley.translation.translator import Pipeline, Row, contenders, winner
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, provenance
-from entropy_valley.decoding.inputs import Identity, Inputs, Texts, read_identity
 from entropy_valley.decoding.orders import reveals_masks
 from entropy_valley.decoding.requests import Ledger, Memo, Probe, Reading, Runner, gains
 from entropy_valley.errors import InputError
@@ -30,6 +29,7 @@ from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.progress import progress
 from entropy_valley.provenance import Record
 from entropy_valley.store import Store
+from entropy_valley.translation.inputs import Identity, Inputs, Texts, read_identity
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine

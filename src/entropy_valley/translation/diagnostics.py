@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding.job import ROW, How, ModelJob
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.translation.job import ROW, How, ModelJob
 
 # --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
 # ratios.

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ROW, ModelJob
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.ev import mean_entropy
@@ -21,6 +20,7 @@ from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.store import Store
+from entropy_valley.translation.job import ROW, ModelJob
 
 if TYPE_CHECKING:
     import torch
