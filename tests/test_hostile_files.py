@@ -31,7 +31,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
-from entropy_valley.translation.inputs import read_identity
+from entropy_valley.translation.job import read_identity
 from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one

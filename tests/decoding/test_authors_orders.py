@@ -16,8 +16,7 @@ from entropy_valley.decoding.requests import Ledger, Memo, Runner
 from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
-from entropy_valley.translation.inputs import Inputs, text_tokens
-from entropy_valley.translation.translator import Pipeline
+from entropy_valley.translation.job import Inputs, Pipeline, Texts
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +53,13 @@ def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
     results = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
-    return [text_tokens(one[length], None, backbone.mask_id) for one in results]
+    return [Texts(None, None, backbone.mask_id).tokens(one[length]) for one in results]
 
 
 def plain(backbone, inputs, order, length, steps, mask_token=False):
     """The texts of the plain loops."""
     given = dict(order=order[0], mask_token=mask_token, **order[1])
-    distractors = [inputs.prompts[inputs.distractor(place)] for place in range(len(inputs.prompts))]
+    distractors = [inputs.prompts[inputs.distractors[place]] for place in range(len(inputs.prompts))]
     return [
         reference_authors.decode(backbone, prompt, length, steps, distractor=distractor, anchors=anchors, **given)[1]
         for prompt, distractor, anchors in zip(inputs.prompts, distractors, ANCHORS, strict=True)

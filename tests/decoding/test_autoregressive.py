@@ -175,7 +175,7 @@ def test_the_job_writes_what_the_search_finds(bench, llama3):
 
 def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     first = bench.generate()
-    assert bench.generate(how={"store": None, "token_budget": 300}, out="without") == first
+    assert bench.generate(execution={"store": None, "token_budget": 300}, out="without") == first
     no_model()
     assert bench.generate(out="again") == first
 
@@ -215,9 +215,9 @@ def test_another_search_is_another_key(bench, change):
 
 
 def test_a_killed_job_resumes_to_the_same_bytes(bench, monkeypatch):
-    expected = bench.generate(how={"store": None}, out="whole")
+    expected = bench.generate(execution={"store": None}, out="whole")
     with killed_at_the_sixth_result(monkeypatch):
-        bench.generate(how={"token_budget": 400})
+        bench.generate(execution={"token_budget": 400})
     assert not bench.out.exists()
     assert bench.generate() == expected
     assert bench.ledgers()[-1]["computed"] == 12 - 5

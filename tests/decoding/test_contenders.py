@@ -13,7 +13,8 @@ from entropy_valley.decoding.requests import Decoded
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.translator import Translator, winner
+from entropy_valley.translation.job import winner
+from entropy_valley.translation.translator import Translator
 
 RATIOS = METHODS["ev"]["ratios"]
 
@@ -69,7 +70,7 @@ def alone(bench, canvases):
         contenders = [canvas.get("contenders", [canvas["length"]]) for canvas in canvases]
         lengths = [one[min(number, len(one) - 1)] for one in contenders]
         fixed = {"method": f"{__name__}:Fixed", "lengths": lengths}
-        decoded.append(bench.decode("alone", how={"store": None}, chosen=fixed, out=f"alone{number}")[0])
+        decoded.append(bench.decode("alone", execution={"store": None}, chosen=fixed, out=f"alone{number}")[0])
     return list(zip(*decoded, strict=True))
 
 

@@ -10,7 +10,7 @@ import torch
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue, Reading
+from entropy_valley.decoding.requests import Canvas, ProbeResult, Queue
 from entropy_valley.model.attention import hidden_states
 
 LENGTHS, STEPS = (1, 2, 3, 5, 8, 13, 21, 34), (1, 2, 5, 8, 32)
@@ -113,7 +113,7 @@ def test_probes_ride_with_denoising_steps_and_what_is_put_meanwhile_is_run(backb
     expected, _ = fill(backbone, canvases)
     engine, queue, filled = Engine(backbone, budget=300), Queue(enumerate(as_probes(canvases))), {}
     for place, result in engine.run(queue, make_order("med")):
-        if isinstance(result, Reading):
+        if isinstance(result, ProbeResult):
             queue.put(place, dataclasses.replace(canvases[place], start=result))
         else:
             filled[place] = result

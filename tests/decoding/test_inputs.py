@@ -8,9 +8,15 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import attention_of
-from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
-from entropy_valley.translation.inputs import Inputs, RustTokenizer, read_identity, read_tokenizer, turn_end_id
+from entropy_valley.model.prompt import (
+    RustTokenizer,
+    attention_of,
+    load_tokenizer,
+    read_tokenizer,
+    train_tokenizer,
+    turn_end_id,
+)
+from entropy_valley.translation.job import Inputs, read_identity
 
 TEMPLATE = "English: {src}\nGerman: "
 

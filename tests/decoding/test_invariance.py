@@ -14,7 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.kernels import HEAD_ROWS, whole_sums
+from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding import kernels, reference
+from entropy_valley.decoding import head, reference
 from entropy_valley.decoding.requests import Decoded
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.prompt import Prompt, turn_end_id
 from entropy_valley.revisions import DECODING
 from entropy_valley.store import Store
-from entropy_valley.translation.inputs import text_tokens, turn_end_id
+from entropy_valley.translation.job import Texts
 
 STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
 
@@ -38,7 +38,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = bos + backbone.tokenizer(text, add_special_tokens=False)["input_ids"]
         _, text = reference.decode(backbone, prompt, canvas["length"], 8)
-        tokens = text_tokens(Decoded(text, len(text), None, 1), turn_end_id(backbone.tokenizer, backbone.family))
+        tokens = Texts(None, turn_end_id(backbone.tokenizer, backbone.family)).tokens(Decoded(text, len(text), None, 1))
         assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)
         assert row["hypothesis"] == backbone.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
@@ -47,7 +47,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 12), st.none() | st.integers(0, 9))
 def test_a_text_ends_before_the_first_end_of_a_turn(tokens, text, turn_end):
-    kept = text_tokens(Decoded(tokens, text, None, 1), turn_end)
+    kept = Texts(None, turn_end).tokens(Decoded(tokens, text, None, 1))
     assert kept == tokens[: len(kept)] and len(kept) <= text and turn_end not in kept
     assert len(kept) == min(text, len(tokens)) or tokens[len(kept)] == turn_end
 
@@ -99,7 +99,7 @@ def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
 
 def test_costs_of_a_sig_against_a_distractor(bench):
     """Two calls, of which the engine runs the second alone: the first is also the first step's."""
-    rows, entry = bench.decode("ratio", how=NO_STORE, order="sig_first")
+    rows, entry = bench.decode("ratio", execution=NO_STORE, order="sig_first")
     for row in rows:
         canvas = row["canvas"]
         assert row["calls"] == canvas["calls"] + 10 and row["slots"] == canvas["slots"] + 10 * row["length"]
@@ -164,13 +164,13 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
 def test_without_the_store_the_rows_are_the_same(bench):
     first = bench.decode("ev")
     count = len(Store(bench.root / "store"))
-    assert bench.decode("ev", how=NO_STORE, out="again") == first
+    assert bench.decode("ev", execution=NO_STORE, out="again") == first
     assert len(Store(bench.root / "store")) == count
 
 
 def test_a_budget_changes_no_byte(bench):
     small = NO_STORE | {"token_budget": 40}
-    assert bench.decode("ratio", how=small) == bench.decode("ratio", how=NO_STORE, out="again")
+    assert bench.decode("ratio", execution=small) == bench.decode("ratio", execution=NO_STORE, out="again")
 
 
 def test_methods_share_canvases_and_probes(bench):
@@ -203,7 +203,7 @@ def test_a_wider_grid_probes_the_new_lengths_alone(bench, monkeypatch):
 
 
 def test_a_killed_decode_resumes_to_the_same_bytes(bench, monkeypatch, tmp_path):
-    expected = bench.decode("ratio", how=NO_STORE, out="whole")
+    expected = bench.decode("ratio", execution=NO_STORE, out="whole")
     with killed_at_the_sixth_result(monkeypatch):
         bench.decode("ratio")
     assert not bench.out.exists()
@@ -307,15 +307,15 @@ def test_padded_passes_have_results_of_their_own(bench):
     assert one["computed"] == other["computed"] > 0
     assert one["padded"] == 0 < other["padded"] and one["tokens"] == other["tokens"]
     assert other["tokens"] + other["padded"] == 1024 * other["passes"]
-    bench.decode("ev", how={"token_budget": 400}, out="smaller")  # other shapes: another name in the store
+    bench.decode("ev", execution={"token_budget": 400}, out="smaller")  # other shapes: another name in the store
     assert bench.ledgers()[-1]["computed"] == other["computed"]
 
 
 def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     """Where passes are padded: else nothing is compiled."""
-    monkeypatch.setattr(kernels, "require_compiler", lambda device: None)
-    graph = torch.compile(kernels._layer, backend="eager", fullgraph=True)
-    monkeypatch.setattr(kernels, "_graph", lambda: graph)
+    monkeypatch.setattr(head, "require_compiler", lambda device: None)
+    graph = torch.compile(head._layer, backend="eager", fullgraph=True)
+    monkeypatch.setattr(head, "_graph", lambda: graph)
     computed, decoders, texts = [], [], []
     for settings in ({}, {"compile_layers": True}, {"batch_invariant": True}):
         bench.spec |= settings

@@ -60,7 +60,7 @@ def test_median_of_the_repeats_without_the_round_that_warms_up(bench, monkeypatc
 
 
 def test_says_where_and_when_it_was_measured_and_leaves_nothing_in_the_store(bench):
-    value = bench.latency("ratio", repeats=1, how={"token_budget": 256})
+    value = bench.latency("ratio", repeats=1, execution={"token_budget": 256})
     assert (value["precision"], value["token_budget"], value["threads"]) == ("float32", 256, 1)
     assert value["device"] and value["torch"]
     assert value["date"] == datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.batch import Batch, Pass, lowest
+from entropy_valley.decoding.engine import Batch, Pass, lowest
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.decoding.orders import (
     ORDERS,
@@ -27,7 +27,7 @@ from entropy_valley.decoding.orders import (
 )
 from entropy_valley.decoding.requests import Canvas
 from entropy_valley.errors import InputError
-from entropy_valley.translation.inputs import distractors
+from entropy_valley.translation.job import distractors
 
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}

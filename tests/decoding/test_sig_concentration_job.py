@@ -9,7 +9,7 @@ from entropy_valley import files
 from entropy_valley.decoding import reference, reference_authors
 from entropy_valley.decoding.reference import Step
 from entropy_valley.translation.diagnostics import concentration
-from entropy_valley.translation.inputs import distractors
+from entropy_valley.translation.job import distractors
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.inputs import distractors
+from entropy_valley.translation.job import distractors
 from entropy_valley.translation.translator import Translator
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]

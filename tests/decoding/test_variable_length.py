@@ -12,12 +12,11 @@ import torch
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import VariableLength
-from entropy_valley.decoding.requests import Probe, Reading, Runner
+from entropy_valley.decoding.requests import Probe, ProbeResult, Runner
 from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.attention import hidden_states
-from entropy_valley.translation.inputs import Inputs
-from entropy_valley.translation.translator import Pipeline
+from entropy_valley.translation.job import Inputs, Pipeline
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +145,7 @@ class Start(NamedTuple):
     prompt: list[int]
     length: int
     most: int
-    reading: Reading | None = None
+    reading: ProbeResult | None = None
 
 
 def fill(backbone, canvases, order, budget=None):

@@ -56,7 +56,7 @@ def test_a_result_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_
 
 def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench, monkeypatch):
     monkeypatch.setitem(METHODS, "daedal", {"start": 64, "eos_window": 640})
-    rows, _ = bench.decode("daedal", how={"token_budget": 4096}, order="daedal", eos_window=640)
+    rows, _ = bench.decode("daedal", execution={"token_budget": 4096}, order="daedal", eos_window=640)
     for row in rows:
         canvas = row["canvas"]
         assert canvas["candidates"][:2] == [64, 72] and canvas["candidates"] == sorted(canvas["candidates"])

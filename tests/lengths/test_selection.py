@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from readings import SETTINGS, STATISTICS, choose_canvases
 
-from entropy_valley.decoding.requests import Reading
+from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.lengths.base import Choice, sentences_of
 
@@ -31,7 +31,9 @@ class Probes:
 
     def __call__(self, canvases):
         self.rounds.append(list(canvases))
-        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in canvases]
+        return [
+            ProbeResult((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in canvases
+        ]
 
 
 class Spied:
@@ -65,7 +67,7 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
     assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
     rows = choose_canvases(spied, sentences, Probes(valley=4))
     assert spied.given and all(
-        sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {Reading}
+        sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {ProbeResult}
         for sentence, probes in spied.given
     )
     other = [{**row, "target": "a far longer reference than the other one was"} for row in ROWS]
@@ -92,7 +94,7 @@ def test_what_a_selector_is_given_holds_numbers_of_probes_only():
             return [3]
 
         def choose(self, sentence, probes):
-            assert probes == {3: Reading((0, 0, 0), (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0), (-9.0, -9.0, -9.0))}
+            assert probes == {3: ProbeResult((0, 0, 0), (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0), (-9.0, -9.0, -9.0))}
             return Choice(3)
 
     (row,) = choose_canvases(Spy(), sentences_of(ROWS[:1], Words(), Spy()), Probes(3))

@@ -19,7 +19,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import Adapter, adapter_digest, export, from_peft, read_adapter, to_peft
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, load_backbone
-from entropy_valley.translation.inputs import read_identity
+from entropy_valley.translation.job import read_identity
 
 
 def assert_equal(adapter, wanted):

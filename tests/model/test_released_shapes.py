@@ -9,8 +9,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import config_arguments, write_manifest
-from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.families.base import STOCK_FIELDS
+from entropy_valley.model.families import FAMILIES, STOCK_FIELDS
 from entropy_valley.model.load import empty_model, torch_dtype
 
 # What their config.json say of the computation and the special ids. LLaDA's, Dream's and LLaMA-3's as published;

@@ -15,7 +15,7 @@ from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone, new_model
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import train_tokenizer
 
 NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]
 CODE = """

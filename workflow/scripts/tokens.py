@@ -12,9 +12,8 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, provenance
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
-    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios
+    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, read_tokenizer
     from entropy_valley.progress import progress
-    from entropy_valley.translation.inputs import read_tokenizer
 
     (out,), folders = job.output, {name: Path(folder) for name, folder in job.how.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}

@@ -9,15 +9,15 @@ from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.translation import diagnostics, latency, translations
-    from entropy_valley.translation.job import How
+    from entropy_valley.translation.job import Execution
 
-    how, testsets, rule = How.of(job.how, job.threads), job.input.testsets, snakemake.rule  # noqa: F821
+    execution, testsets, rule = Execution.of(job.how, job.threads), job.input.testsets, snakemake.rule  # noqa: F821
     if rule == "diagnose":
-        diagnostics.write(job.params, how, testsets, job.output[0])
+        diagnostics.write(job.params, execution, testsets, job.output[0])
     elif rule == "latency":
         # One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
-        latency.write(job.params, How.of(job.how, threads=1), testsets[0], job.output[0], job.how["minutes"])
+        latency.write(job.params, Execution.of(job.how, threads=1), testsets[0], job.output[0], job.how["minutes"])
     elif shard := job.output.get("shard"):
-        translations.write_shard(job.params, how, testsets, shard)
+        translations.write_shard(job.params, execution, testsets, shard)
     else:
-        translations.write(job.params, how, testsets, job.output.rows, job.input.shards)
+        translations.write(job.params, execution, testsets, job.output.rows, job.input.shards)

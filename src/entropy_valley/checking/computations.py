@@ -19,7 +19,7 @@ from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import BYTES, Size, Subject, model_config
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.kernels import HEAD_ROWS
+from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint

@@ -1,8 +1,9 @@
 """What goes into the engine, what comes out of it, and who waits for it.
 
-A :class:`Canvas` is read or denoised; the result is a :class:`Reading` or a :class:`Decoded`. The :class:`Queue` holds
-the canvases that wait for a place in a pass. A :class:`Runner` answers :class:`Request`s: from the store, else by the
-engine, those of many sentences in the same passes.
+Three chapters. *Canvases*: a :class:`Canvas` is read or denoised; the result is a :class:`ProbeResult` or a
+:class:`Decoded`. *Requests*: what is asked of the model about one canvas, such as a :class:`Probe`; those that fill one
+are in :mod:`.orders`. *The runner*: a :class:`Runner` answers the requests of many sentences, from the store, else by
+the engine in the same passes.
 
 The work on one sentence is a generator. It yields the requests whose results it needs next, is sent these results, and
 returns what it makes of them::
@@ -25,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.prompt_cache import NO_REUSE, PromptIds, Reuse, RowSource
+from entropy_valley.decoding.prompts import NO_REUSE, PromptIds, Reuse, RowSource
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING
 
@@ -43,7 +44,7 @@ VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every readi
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProbeResult:
     """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
     token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
     source too.
@@ -78,13 +79,13 @@ class Canvas:
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
     order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
     looks at it. ``sentence`` is its name in errors. ``reuse`` says which
-    passes compute the prompt, see :mod:`.prompt_cache`.
+    passes compute the prompt, see :mod:`.prompts`.
     """
 
     prompt: Sequence[int]
     length: int
     counts: Sequence[int] = ()
-    start: Reading | None = None
+    start: ProbeResult | None = None
     sourceless: Sequence[int] | None = None
     tokens: Sequence[int] | None = None
     sigs: Sequence[float] = ()
@@ -198,7 +199,7 @@ class Decoded:
         return cls(**value)
 
 
-Canvases = Generator[Canvas, Reading | Decoded, Any]
+Canvases = Generator[Canvas, ProbeResult | Decoded, Any]
 
 Work = Generator[Sequence["Request"], list[Any], Any]
 
@@ -233,7 +234,7 @@ class Probe:
     ``reuse``: which passes compute the prompt.
     """
 
-    result: ClassVar[type] = Reading
+    result: ClassVar[type] = ProbeResult
 
     prompt: Sequence[int]
     length: int
@@ -257,7 +258,7 @@ class Draft:
     has all slots: of a revealed one what its own step read, of the others what the last pass reads.
     """
 
-    result: ClassVar[type] = Reading
+    result: ClassVar[type] = ProbeResult
 
     prompt: Sequence[int]
     length: int
@@ -283,7 +284,7 @@ class Draft:
                 tokens[slot] = seen[slot][0]
             hidden = [slot for slot in hidden if tokens[slot] == mask]
             reading = None if count else reading  # nothing revealed: the next pass would read the same
-        return Reading(*zip(*seen, strict=True))
+        return ProbeResult(*zip(*seen, strict=True))
 
     def _revealed(self, step: int) -> int:
         return self.length * step // (self.steps + 1)
@@ -303,7 +304,7 @@ def anchored(slots: Sequence[int], length: int) -> Gain:
     return Gain(within, tuple(float(slot in within) for slot in range(length)))
 
 
-def gains(own: Reading, distracted: Reading) -> tuple[float, ...]:
+def gains(own: ProbeResult, distracted: ProbeResult) -> tuple[float, ...]:
     """The SIG of each slot, from the readings of the same all-mask canvas behind the two prompts."""
     return tuple(other - one for one, other in zip(own.entropies, distracted.entropies, strict=True))
 
@@ -513,7 +514,7 @@ class _Stream:
     def _stored(self, request: Request) -> Any | None:
         return self._memo and self._memo.get(request)
 
-    def _compute(self, computation: _Computation, result: Reading | Decoded | None) -> None:
+    def _compute(self, computation: _Computation, result: ProbeResult | Decoded | None) -> None:
         """Put the next canvas of a computation into the queue, or finish it."""
         try:
             self._queue.put(computation, computation.canvases.send(result))

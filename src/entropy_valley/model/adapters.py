@@ -18,8 +18,7 @@ from pydantic import AfterValidator, Field, PositiveInt
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import find_family
-from entropy_valley.model.families.base import Family
+from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, Attention, attention_of
 from entropy_valley.provenance import CARD
 from entropy_valley.settings import Direction, Foreign, read_object

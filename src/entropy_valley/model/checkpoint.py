@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families.base import Family
+from entropy_valley.model.families import Family
 from entropy_valley.settings import Foreign, misfits, read_object
 
 if TYPE_CHECKING:

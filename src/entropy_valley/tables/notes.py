@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.decoding.prompt_cache import footnote
+from entropy_valley.decoding.prompts import footnote
 from entropy_valley.errors import listed
 from entropy_valley.provenance import Ancestry
 from entropy_valley.stats import comparisons, signatures

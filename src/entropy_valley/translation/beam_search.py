@@ -99,7 +99,7 @@ def _search(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
 
         tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
-        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.how.token_budget).run(tasks):
+        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.execution.token_budget).run(tasks):
             yield missing[done], vars(hypothesis)
 
     return job.recall("generate", keys, compute)

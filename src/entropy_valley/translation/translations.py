@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
 from entropy_valley.decoding.orders import Denoising, needs_sourceless
-from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
+from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import find_method
+from entropy_valley.lengths import find_method, make_method
+from entropy_valley.lengths.base import sentences_of
+from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.provenance import differences, read_record, record_path
 from entropy_valley.results import REMEDY, System
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation import beam_search
-from entropy_valley.translation.job import ROW, How, ModelJob
-from entropy_valley.translation.select import reassigned_rows, to_choose
-from entropy_valley.translation.training_pairs import PAIRS, Fits
-from entropy_valley.translation.translator import Pipeline, Row, contenders, winner
+from entropy_valley.translation.fits import PAIRS, Fits, predict
+from entropy_valley.translation.job import ROW, Execution, ModelJob, Pipeline, Row, contenders, winner
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
@@ -67,16 +67,18 @@ class Shard:
         return place % self.count == self.number
 
 
-def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str, shards: Sequence[str] = ()) -> None:
+def write(
+    params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
+) -> None:
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
 
     ``params`` are those of the rule, ``testsets`` the files of its test sets. Raises InputError, and writes nothing,
     where a cell has failed; by then all others are in the store.
     """
     if shards:
-        how = dataclasses.replace(how, store=None)
+        execution = dataclasses.replace(execution, store=None)
     with (
-        Translations(params, how, testsets) as work,
+        Translations(params, execution, testsets) as work,
         work.job.made("translate", params, [*work.testsets, *(shards or work.corpus)], [out]) as record,
     ):
         rows = work.merged(shards, record.inputs) if shards else work.rows()
@@ -86,11 +88,11 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
         work.job.report("translate")
 
 
-def write_shard(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
+def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
     shard = Shard.named(Path(out).stem)
     with (
-        Translations(params, how, testsets, shard) as work,
+        Translations(params, execution, testsets, shard) as work,
         work.job.made("shard", params, [*work.testsets, *work.corpus], [out]),
     ):
         files.write_jsonl(out, results.tidy(work.rows()))
@@ -113,12 +115,16 @@ class Translations:
     """
 
     def __init__(
-        self, params: Mapping[str, Any], how: How, testsets: Sequence[str | Path], shard: Shard | None = None
+        self,
+        params: Mapping[str, Any],
+        execution: Execution,
+        testsets: Sequence[str | Path],
+        shard: Shard | None = None,
     ) -> None:
         self.spec, self.shard = params, shard or Shard()
         self.cells = [System(*cell) for cell in params["cells"]]
         self.base = {key: value for key, value in params.items() if key not in OF_SET}
-        self.job = ModelJob(self.base, how)
+        self.job = ModelJob(self.base, execution)
         paths = map(Path, testsets)
         self.tests = {path.stem: self.job.on(files.read_jsonl(path, ROW), path) for path in paths}
         self.fits, self.failures = Fits(), dict[str, Exception]()
@@ -140,7 +146,7 @@ class Translations:
     @property
     def corpus(self) -> list[Path]:
         """The files of training pairs that fits read, if there are any."""
-        return [self.job.how.corpus / name for name in PAIRS] if self.spec.get("fits") else []
+        return [self.job.execution.corpus / name for name in PAIRS] if self.spec.get("fits") else []
 
     def rows(self) -> Rows:
         """The rows of each cell, in the order of the test set, or of the shard's part of it.
@@ -208,16 +214,13 @@ class Translations:
 
     # Canvases.
 
-    def _fit(self) -> None:
-        try:
-            self.fits = Fits.of(self.job, self.spec.get("fits", {}))
-        except InputError as error:
-            self._unfit = error  # of each method that needs them
-
     def choose(self) -> dict[Choice, dict[int, Row]]:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
-        self._fit()
+        try:
+            self.fits = Fits.of(self.job, self.spec["fits"]) if self.spec.get("fits") else Fits()
+        except InputError as error:
+            self._unfit = error  # of each method that needs them
         runner, choices = self._runner("probe"), self._choices()
         origins = {choice: (choice[0], origin) for choice in choices if (origin := self._origin(choice[1]))}
         # Ratios are reassigned among all sentences: every shard chooses the canvases that they come from for all.
@@ -254,26 +257,40 @@ class Translations:
         (testset, method), label = choice, " ".join(choice)
         job, settings = self.tests[testset], self.spec["methods"][method]
         with self._failing(label):
-            if self._unfit and _is_fitted(method, settings):
+            kind = find_method(method, settings)
+            uses_head = getattr(kind, "uses_length_head", False)
+            if self._unfit and (uses_head or getattr(kind, "uses_statistics", False)):
                 raise self._unfit
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
-            length_method, sentences = to_choose(job, method, settings, self.fits, places)
+            length_method = make_method(method, settings, self.fits.statistics)
+            part = job.on([job.rows[place] for place in places])
+            predicted = predict(part, self.fits.head.weights) if uses_head else ()
+            sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [
                 ((choice, place), self._guarded(label, pipeline.choosing(length_method, place, one, {})))
-                for place, one in sentences.items()
+                for place, one in zip(places, sentences, strict=True)
             ]
         return []
 
     def _reassign(self, choice: Choice, origin: Choice) -> None:
+        """Give the ratios of the canvases of ``origin`` to other sentences; they have been probed already."""
         testset, method = choice
         if " ".join(origin) in self.failures:
             self.failures[" ".join(choice)] = self.failures[" ".join(origin)]
             return
         job, given = self.tests[testset], self._canvases[origin]
         with self._failing(" ".join(choice)):
+            settings, tokens = self.spec["methods"][method], job.identity.prompt.tokens
             lengths = [given[place]["length"] for place in range(len(job.rows))]
-            self._canvases[choice] = dict(enumerate(reassigned_rows(job, self.spec["methods"][method], lengths)))
+            sources = [len(tokens(row["source"])) for row in job.rows]
+            reassigned = reassign(lengths, sources, settings["seed"], settings["within"])
+            for place, length in enumerate(reassigned):
+                job.inputs.check(place, length)
+            self._canvases[choice] = {
+                place: {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
+                for place, length in enumerate(reassigned)
+            }
 
     # Texts.
 
@@ -368,11 +385,6 @@ def _require_ids(place: object, ids: Sequence[str], due: Sequence[str]) -> None:
             raise InputError(place, f"id {one!r} where {other!r} is due", REMEDY)
 
 
-def _is_fitted(method: str, settings: Mapping[str, Any]) -> bool:
-    kind = find_method(method, settings)
-    return getattr(kind, "uses_statistics", False) or getattr(kind, "uses_length_head", False)
-
-
 def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
     """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
 
@@ -382,7 +394,7 @@ def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], 
     """
     best, inputs = winner(decoded), job.inputs
     tokens = inputs.texts.tokens(best)
-    other = inputs.prompts[inputs.distractor(place)] if denoising.looks_at_distractor else inputs.sourceless
+    other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
     once, cache = job.attention == PREFIX, CachePolicy.of(job.spec)
     prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, cache)
     return {
