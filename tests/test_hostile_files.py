@@ -254,7 +254,7 @@ EXAMPLES = {
         ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
         ("config.json", keys(embedding_size=0), "vocab_size is 0, but must be greater than 0"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
-        ("config.json", keys(n_heads=5), "hidden_size 32 is no even number for each of 5 heads"),
+        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
         ("config.json", keys(max_sequence_length=2**40), "max_position_embeddings is 1099511627776"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", text("[]"), "checkpoint.json: it is .., but must be a JSON object"),

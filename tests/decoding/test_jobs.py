@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from bench import METHODS, Bench, killed_at_the_sixth_result, with_turn_end
+from bench import METHODS, Bench, with_turn_end
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.decoding import head, reference
 from entropy_valley.decoding.requests import Decoded
-from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt, turn_end_id
 from entropy_valley.revisions import DECODING
-from entropy_valley.store import Store
 from entropy_valley.translation.job import Texts
 
 STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
-
-
-@pytest.fixture
-def bench(tmp_path, checkpoints, testset):
-    return Bench(tmp_path, checkpoints, testset)
 
 
 def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, backbone):
@@ -137,18 +129,6 @@ def test_the_documented_order_of_the_users_own(bench, llada, tmp_path, monkeypat
         assert row["tokens"] == reference.decode(llada, tokens, row["length"], 8, rank=outward)[1]
 
 
-def test_the_source_free_pass_has_the_prompt_of_an_empty_source(bench, llada):
-    """What the job decodes is the reference's, given the same template with nothing in it."""
-    rows, _ = bench.decode("ratio", order="sig_first", **STEPWISE)
-    pair, row = files.read_jsonl(bench.testset)[4], rows[4]
-    prompt, empty = (
-        llada.tokenizer(bench.spec["prompt"].replace("{src}", source), add_special_tokens=False)["input_ids"]
-        for source in (pair["source"], "")
-    )
-    _, text = reference.decode(llada, prompt, row["length"], 8, rank=reference.sig_first(), sourceless=empty)
-    assert row["tokens"] == text
-
-
 def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     """It makes what is missing again, be it the header alone."""
     bench.decode("ev")
@@ -159,24 +139,6 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     bench.decode("ev")
     assert (bench.out.read_bytes(), header.read_bytes()) == (first, before)
     assert [ledger["loads"] for ledger in bench.ledgers()] == [1, 0]
-
-
-def test_without_the_store_the_rows_are_the_same(bench):
-    first = bench.decode("ev")
-    count = len(Store(bench.root / "store"))
-    assert bench.decode("ev", execution=NO_STORE, out="again") == first
-    assert len(Store(bench.root / "store")) == count
-
-
-def test_a_budget_changes_no_byte(bench):
-    small = NO_STORE | {"token_budget": 40}
-    assert bench.decode("ratio", execution=small) == bench.decode("ratio", execution=NO_STORE, out="again")
-
-
-def test_methods_share_canvases_and_probes(bench):
-    shared = bench.decode("ev")[0], bench.decode("ratio")[0]
-    same = sum(ev["length"] == ratio["length"] for ev, ratio in zip(*shared, strict=True))
-    assert bench.ledgers()[-1]["computed"] == 12 - same
 
 
 def test_another_shift_is_another_decode(bench):
@@ -202,54 +164,28 @@ def test_a_wider_grid_probes_the_new_lengths_alone(bench, monkeypatch):
     assert bench.ledgers()[-1]["computed"] == new == 12
 
 
-def test_a_killed_decode_resumes_to_the_same_bytes(bench, monkeypatch, tmp_path):
-    expected = bench.decode("ratio", execution=NO_STORE, out="whole")
-    with killed_at_the_sixth_result(monkeypatch):
-        bench.decode("ratio")
-    assert not bench.out.exists()
-    shard = max((tmp_path / "store").glob("*.jsonl"), key=os.path.getmtime)
-    shard.write_bytes(shard.read_bytes()[:-9])  # and the last line was torn
-    assert bench.decode("ratio") == expected
-    assert bench.ledgers()[-1]["computed"] == 12 - 4
-
-
 @pytest.mark.parametrize("method", ["oracle", "ratio"])
 def test_unprobed_methods_load_no_model(bench, method, no_model):
     no_model()
     assert {(row["calls"], row["slots"]) for row in bench.canvas(method)} == {(0, 0)}
 
 
-def test_a_sentence_beyond_the_context_ends_before_any_pass(bench, no_model, capsys):
-    rows = files.read_jsonl(bench.testset)
-    rows[3]["source"] = "the old red car " * 30
-    files.write_jsonl(bench.testset, rows)
-    no_model()
-    with pytest.raises(InputError, match="translations: not written: test ratio failed"):
-        bench.decode("ratio")
-    message = capsys.readouterr().err
-    assert not bench.out.exists() and "error: test ratio: " in message
-    assert all(part in message for part in ("test.jsonl", "'s3'", "prompt", "canvas", "context is 128", "Split"))
-
-
-def test_a_heads_precision_has_results_of_its_own(bench):
-    """A float32 head beside a bfloat16 model; results of before it stay those of the rounded one."""
-    bench.spec["precision"] = "bfloat16"
-    computed, decoders = [], []
-    for settings in ({}, {"head_precision": "float32"}):
-        bench.spec |= settings
-        decoders.append(bench.decode("ev")[1]["signature"]["decoder"])
-        computed.append(bench.ledgers()[-1]["computed"])
-    assert decoders[1] == f"{decoders[0]}|float32 head"
-    assert all(computed)
-
-
-def test_results_with_masks_that_may_be_revealed_have_a_name_of_their_own(bench):
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"head_precision": "float32"}, "float32 head"),  # beside a bfloat16 model
+        ({"mask_token": "may_be_revealed"}, "reveals masks"),
+        ({"attention": "prefix"}, "prefix attention"),
+    ],
+)
+def test_what_computes_otherwise_has_results_of_its_own(bench, settings, name):
+    bench.spec["precision"] = "bfloat16" if "head_precision" in settings else "float32"
     decoders = []
-    for settings in ({}, {"mask_token": "may_be_revealed"}):
-        bench.spec |= settings
+    for more in ({}, settings):
+        bench.spec |= more
         decoders.append(bench.decode("ratio")[1]["signature"]["decoder"])
         assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]
-    assert decoders[1] == f"{decoders[0]}|reveals masks"
+    assert decoders[1] == f"{decoders[0]}|{name}"
 
 
 def test_a_prompt_cache_has_results_of_its_own_but_what_is_exact_is_shared(bench):
@@ -284,15 +220,6 @@ def test_costs_are_the_engines_under_prefix_attention(bench, llada):
     prompt = Prompt(bench.spec["prompt"], llada.tokenizer)
     assert twice == sum(len(prompt.encode(row["source"])) for row in files.read_jsonl(bench.testset))
     assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
-
-
-def test_another_attention_has_results_of_its_own(bench):
-    signatures = []
-    for settings in ({}, {"attention": "prefix"}):
-        bench.spec |= settings
-        signatures.append(bench.decode("ratio")[1]["signature"]["decoder"])
-        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]
-    assert signatures[1] == f"{signatures[0]}|prefix attention"
 
 
 def test_padded_passes_have_results_of_their_own(bench):

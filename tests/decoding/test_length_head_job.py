@@ -78,12 +78,6 @@ def test_another_heads_predictions_are_not_taken(bench):
     assert [ledger["computed"] for ledger in bench.ledgers()] == [13, 13]
 
 
-def test_without_its_head_a_method_says_so(bench):
-    bench.fits = {}
-    with pytest.raises(InputError, match="length method 'length_head': needs a length head"):
-        bench.canvas("length_head")
-
-
 def test_the_translator_reads_the_same_head(bench, llada):
     rows, _ = bench.decode("length_head")
     sources = [row["source"] for row in files.read_jsonl(bench.testset)]

@@ -76,11 +76,6 @@ def test_canvases_from_statistics(bench, method):
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
 
 
-def test_without_its_statistics_a_method_says_so(bench):
-    with pytest.raises(InputError, match="length method 'cal': needs length statistics"):
-        bench.canvas("cal")
-
-
 def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_needs_it(bench, capsys):
     bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
     files.write_jsonl(bench.execution.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])

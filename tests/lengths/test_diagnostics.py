@@ -103,11 +103,6 @@ def test_gini_is_half_the_mean_difference_over_the_mean(sigs):
         assert gini(sigs) == pytest.approx(differences / (2 * mean), abs=1e-9)
 
 
-def test_the_two_measures_differ():
-    sigs = [0.1, 0.5, 0.2, 0.9, 0.3]
-    assert concentration(sigs, {"measure": "gini"}) != concentration(sigs, {"measure": "top_share", "share": 0.2})
-
-
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(0.01, 1), st.randoms())
 def test_it_lies_between_evenness_and_one_slot_and_has_no_order(sigs, share, rng):
     score = top_share(sigs, share)

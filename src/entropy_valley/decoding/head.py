@@ -111,14 +111,11 @@ def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> 
 
     A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
     """
-    values = [_values(head, chunk, mask_id, eos_id) for chunk in head.chunks(states)]
+    reduce, values = reduction(states.device.type), []
+    for chunk in head.chunks(states):
+        parts = (reduce(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(chunk))
+        values.append(finish(functools.reduce(merge, parts)))
     return SlotValues(*(torch.cat(column)[: states.shape[0]] for column in zip(*values, strict=True)))
-
-
-def _values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
-    part = reduction(states.device.type)
-    parts = (part(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(states))
-    return finish(functools.reduce(merge, parts))
 
 
 def finish(whole: Part) -> SlotValues:

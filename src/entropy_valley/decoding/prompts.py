@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -207,7 +207,10 @@ class CachedPrompts:
         needed = dict.fromkeys(source for source in sources if source)
         if not (needed or self._waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return PassLayout.of(whole)
-        all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
+        all_masked: dict[RowSource, int] = {}  # those that are run whole
+        for place, (canvas, source, masks) in enumerate(zip(whole.canvases, sources, whole.masks, strict=True)):
+            if source is None and canvas.reuse.refresh is None and masks == canvas.length:
+                all_masked[tuple(canvas.prompt), canvas.length] = place
         given = {
             source: place
             for source, place in all_masked.items()
@@ -220,15 +223,13 @@ class CachedPrompts:
         cached = self.cached | {one.name: one.places for one in saved}
         own, renewed = self._own(whole)
         attended = [cached[source] if source else places for source, places in zip(sources, own, strict=True)]
-        behind = [self._tokens(source, whole.mask_id) for source in alone]
+        behind = [
+            list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[whole.mask_id] * slots]
+            for prompt, slots in alone
+        ]
         # Dummy rows where a CPU's BLAS would take another path.
         few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
         return PassLayout.with_cached(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
-
-    def _tokens(self, source: RowSource, mask_id: int) -> list[int]:
-        """The sequence of a source: its prompt, and the masks that this sees."""
-        prompt, slots = source
-        return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
 
     def _saved(self, sequence: int, prompt: PromptIds, holder: dict[Any, Places], name: Any) -> Insert:
         places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
@@ -247,13 +248,6 @@ class CachedPrompts:
             else:
                 cached.append(kept.get(prompt, _NONE))
         return cached, renewed
-
-
-def _all_masked(whole: Batch, sources: Sequence[RowSource | None]) -> Iterator[RowSource | None]:
-    """What each canvas may be the source of: the all-mask ones that are run whole; None for the others."""
-    for canvas, source, masks in zip(whole.canvases, sources, whole.masks, strict=True):
-        is_whole = source is None and canvas.reuse.refresh is None
-        yield (tuple(canvas.prompt), canvas.length) if is_whole and masks == canvas.length else None
 
 
 class PassBudget:
@@ -370,19 +364,17 @@ class PassLayout:
         """The sequences on the device, and the ``columns``; all go there in one copy."""
         from entropy_valley.model.attention import CachedRows, Packed, upload
 
-        given = [self.ids, self.position, *(self._kept() if self.cached else ())]
-        ids, position, *tensors = upload([*given, *columns], device)
-        of_pool, others = tensors[: len(given) - 2], tensors[len(given) - 2 :]
-        kept = CachedRows(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
-        return Packed(ids[None], position[None], self.lengths, kept=kept), others
-
-    def _kept(self) -> tuple[np.ndarray, ...]:
-        """The columns of :class:`CachedRows`."""
-        starts = np.cumsum((0, *self.lengths))
-        rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
-        into = [one.places for one in self.saved]
-        keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
-        return *(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys
+        kept = ()
+        if self.cached:
+            starts = np.cumsum((0, *self.lengths))
+            rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
+            into = [one.places for one in self.saved]
+            keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
+            kept = (*(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys)
+        ids, position, *tensors = upload([self.ids, self.position, *kept, *columns], device)
+        of_pool, others = tensors[: len(kept)], tensors[len(kept) :]
+        rows = CachedRows(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
+        return Packed(ids[None], position[None], self.lengths, kept=rows), others
 
     def keep(self) -> None:
         """Let the holders of what was saved know it: the pass is done."""

@@ -43,6 +43,9 @@ SHORTEST = 2  # slots: one of content and the EOS's
 VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every reading has, in the order of its columns
 
 
+# --- Canvases: what the engine runs, what it says of them, and those that wait.
+
+
 @dataclass(frozen=True)
 class ProbeResult:
     """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
@@ -65,7 +68,7 @@ class ProbeResult:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         columns = [tuple(value[key]) for key in VALUES]
-        sum(map(sum, columns))  # TypeError for what is no number
+        sum(map(sum, columns))  # TypeError for what is not a number
         return cls(*columns, tuple(value.get("sigs", ())))
 
 
@@ -195,9 +198,12 @@ class Decoded:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        sum(value["tokens"], value["text"] + value["passes"])  # TypeError for what is no number
+        sum(value["tokens"], value["text"] + value["passes"])  # TypeError for what is not a number
         return cls(**value)
 
+
+# --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text. Those that fill a canvas
+# are in :mod:`.orders`.
 
 Canvases = Generator[Canvas, ProbeResult | Decoded, Any]
 
@@ -220,10 +226,6 @@ class Request(Protocol):
         ``stored`` gives another request's result where the store has it, else None.
         """
         ...
-
-
-# --- Requests that read a canvas: all masks, revealed in part, or a finished text. Those that fill one are in
-# :mod:`.orders`.
 
 
 @dataclass(frozen=True)
@@ -382,7 +384,7 @@ def _head(module: Any, float32: bool) -> Head:
     return Head(module, float32)
 
 
-# --- Who waits for results: work on many sentences at once, and the store.
+# --- The runner: work on many sentences at once, and the store.
 
 
 @dataclass(frozen=True)
@@ -483,53 +485,51 @@ class _Stream:
                 self._compute(computation, None)
 
     def _resume(self, piece: _Piece) -> Iterator[tuple[Any, Any]]:
+        """Send a piece of work its results, and see what it asks for next: from the store, from a computation that
+        runs already, or from a new one."""
         try:
             requests = piece.work.send(piece.results)
         except StopIteration as done:
             yield piece.name, done.value
             return
         piece.results, piece.missing = [None] * len(requests), len(requests)
+        self._ledger.count(requested=len(requests))
         for place, request in enumerate(requests):
-            self._ask(request, piece, place)
+            if (stored := self._stored(request)) is not None:
+                self._answer(piece, place, stored)
+                continue
+            key = self._memo and self._memo.key(request)
+            computation = self._pending.get(key)
+            if computation is None:
+                computation = _Computation(request, key)
+                self._new.append(computation)
+                self._ledger.count(computed=1)
+                if self._memo:
+                    self._pending[key] = computation
+                if self._bar is not None:
+                    self._bar.total += 1
+            computation.waiting.append((piece, place))
         if not requests:
             self._ready.append(piece)
-
-    def _ask(self, request: Request, piece: _Piece, place: int) -> None:
-        self._ledger.count(requested=1)
-        if (stored := self._stored(request)) is not None:
-            self._answer(piece, place, stored)
-            return
-        key = self._memo and self._memo.key(request)
-        computation = self._pending.get(key)
-        if computation is None:
-            computation = _Computation(request, key)
-            self._new.append(computation)
-            self._ledger.count(computed=1)
-            if self._memo:
-                self._pending[key] = computation
-            if self._bar is not None:
-                self._bar.total += 1
-        computation.waiting.append((piece, place))
 
     def _stored(self, request: Request) -> Any | None:
         return self._memo and self._memo.get(request)
 
     def _compute(self, computation: _Computation, result: ProbeResult | Decoded | None) -> None:
-        """Put the next canvas of a computation into the queue, or finish it."""
+        """Put the next canvas of a computation into the queue; after the last one store its result and hand it out."""
         try:
             self._queue.put(computation, computation.canvases.send(result))
+            return
         except StopIteration as done:
-            self._finish(computation, done.value)
-
-    def _finish(self, computation: _Computation, result: Any) -> None:
+            final = done.value
         self._ledger.count(**getattr(computation.request, "counts", {}))
         if self._memo:
-            self._memo.store.put(computation.key, result.to_json())
+            self._memo.store.put(computation.key, final.to_json())
             del self._pending[computation.key]
         if self._bar is not None:
             self._bar.update()
         for piece, place in computation.waiting:
-            self._answer(piece, place, result)
+            self._answer(piece, place, final)
 
     def _answer(self, piece: _Piece, place: int, result: Any) -> None:
         piece.results[place] = result

@@ -300,7 +300,8 @@ class Daedal(LengthMethod):
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         most = self.cap if sentence.room is None else min(self.cap, sentence.room)
-        length = min(self._first(sentence), most)
+        first = self.start or candidate_length(self.ratios, sentence.source_tokens)
+        length = min(first, most)
         while length in probes:
             if length == most or self._confidence(probes[length]) >= self.expansion_threshold:
                 return ()
@@ -309,9 +310,6 @@ class Daedal(LengthMethod):
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         return Choice(max(probes), {length: -self._confidence(reading) for length, reading in probes.items()})
-
-    def _first(self, sentence: Sentence) -> int:
-        return self.start or candidate_length(self.ratios, sentence.source_tokens)
 
     def _confidence(self, reading: ProbeResult) -> float:
         """Of an all-mask canvas; the EOS is a slot's most probable token where the two have one log-probability."""

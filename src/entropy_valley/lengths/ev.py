@@ -144,11 +144,10 @@ class LineEntropyValley(Fitted):
         return sorted(near, key=lambda length: (abs(length - expected), length))[: self.candidates]
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return Choice.lowest({length: self._score(sentence, length, reading) for length, reading in probes.items()})
-
-    def _score(self, sentence: Sentence, length: int, reading: ProbeResult) -> float:
-        z = self.statistics.line.z(length, sentence.source_tokens)
-        return round(mean_entropy(reading) + self.weight * (z - self.shift) ** 2 / 2, 6)
+        z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
+        return Choice.lowest(
+            {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
+        )
 
 
 # --- Reranked EV, ours: the finished translations decide between the candidates of lowest entropy.
@@ -189,7 +188,8 @@ class AdaptiveEntropyValley(OnGrid):
             if window - probes.keys():
                 return window
             best = valley({length: probes[length] for length in window}).length
-            lower = below + (best == min(window) and self._can_fall(below))
+            can_fall = below < self._most and self._edges(below + 1, 0)[0] > 0
+            lower = below + (best == min(window) and can_fall)
             upper = above + (best == max(window) and above < self._most)
             if (lower, upper) == (below, above):
                 return ()
@@ -207,9 +207,6 @@ class AdaptiveEntropyValley(OnGrid):
     def _most(self) -> int:
         """Steps on a side; a grid of one ratio has none."""
         return self.extensions if len(self.ratios) > 1 else 0
-
-    def _can_fall(self, below: int) -> bool:
-        return below < self._most and self._edges(below + 1, 0)[0] > 0
 
     def _edges(self, below: int, above: int) -> tuple[Fraction, Fraction]:
         """The outermost ratios after so many steps."""

@@ -241,7 +241,7 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
         return problems
     width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
     shared = arguments.get("num_key_value_heads") or heads
-    problems = [f"hidden_size {width} is no even number for each of {heads} heads"] if width % (2 * heads) else []
+    problems = [f"hidden_size {width} is not an even number for each of {heads} heads"] if width % (2 * heads) else []
     return problems + ([f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else [])
 
 

@@ -113,7 +113,7 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
 
 def torch_dtype(name: str) -> torch.dtype:
     if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16}):
-        raise InputError("dtype", unknown(name, f"{name!r} is none", names), "Give one of these.")
+        raise InputError("dtype", unknown(name, f"{name!r} is unknown", names), "Give one of these.")
     return names[name]
 
 

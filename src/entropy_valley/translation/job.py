@@ -406,7 +406,8 @@ class ModelJob:
     @property
     def numerics(self) -> str:
         """The same of what the engine computes: its modes, too."""
-        return self.model_numerics + self._engine_modes
+        modes = [*self._modes, *([f"batch-invariant {self.fill}"] if self.fill else [])]
+        return "|".join([self.model_numerics, *modes])
 
     @property
     def _prefix(self) -> list[str]:
@@ -418,11 +419,6 @@ class ModelJob:
         modes = {FLOAT32_HEAD: self.spec.get("head_precision") == "float32"}
         modes |= {MASKS: self.reveals_masks, COMPILED_LAYERS: self.compiles}
         return [mode for mode, has in modes.items() if has]
-
-    @property
-    def _engine_modes(self) -> str:
-        """How the engine computes, where that is not usual."""
-        return "".join(f"|{mode}" for mode in self._modes) + (f"|batch-invariant {self.fill}" if self.fill else "")
 
     @property
     def reveals_masks(self) -> bool:

@@ -36,7 +36,6 @@ from entropy_valley.translation.job import ROW, Execution, ModelJob, Pipeline, R
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.orders import DecodedVariableLength
     from entropy_valley.decoding.requests import Decoded, Runner, Work
 
 
@@ -158,15 +157,18 @@ class Translations:
             self._decode()
         else:
             self._generate()
+        for label, error in self.failures.items():
+            errors.tell(error, f"error: {label}: ")
         if self.failures:
-            raise self._failed()
+            problem = f"not written: {errors.listed(list(self.failures))} failed"
+            raise InputError("translations", problem, "The lines above say why. What was computed is in the store.")
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
     def merged(self, shards: Sequence[str], inputs: Mapping[str, str]) -> Rows:
         """The rows of each cell from the files of all shards, the first shard's first; ``inputs`` has the digests of
         what this job reads.
 
-        Raises InputError for a shard of other params, inputs or sentences.
+        Raises InputError for a shard of other params, inputs or content.
         """
         others = {path: digest for path, digest in inputs.items() if path not in map(str, shards)}
         for path in map(Path, shards):
@@ -176,9 +178,7 @@ class Translations:
         for number, path in enumerate(shards[:most]):
             parts = results.systems(path)
             for cell in self.cells:
-                part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
-                _require_ids(f"{path}: {cell.label}", [row["id"] for row in part], [row["id"] for row in due])
-                rows[cell][number :: len(shards)] = part
+                rows[cell][number :: len(shards)] = parts.get(cell, [])
         return rows
 
     def _require_shard(self, path: Path, content: str, inputs: Mapping[str, str]) -> None:
@@ -205,12 +205,6 @@ class Translations:
             signed, totals = beam_search.signature(job, search), beam_search.summary(rows)
         signed["data_digest"] = files.file_digest(job.testset)
         return {**cell._asdict(), "signature": signed, **totals}
-
-    def _failed(self) -> InputError:
-        for label, error in self.failures.items():
-            errors.tell(error, f"error: {label}: ")
-        problem = f"not written: {errors.listed(list(self.failures))} failed"
-        return InputError("translations", problem, "The lines above say why. What was computed is in the store.")
 
     # Canvases.
 
@@ -314,7 +308,8 @@ class Translations:
                 works = [work for part in parts for work in self._denoising(runner, part)]
                 for (cell, place), decoded in runner.run(works, parts[0].denoising.order if parts else None):
                     if decoded:
-                        self._rows[cell][place] = self._row(by_cell[cell], place, decoded)
+                        part, canvas = by_cell[cell], self._canvases[cell.testset, cell.method][place]
+                        self._rows[cell][place] = row(part.job, place, canvas, decoded, part.denoising)
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
@@ -330,10 +325,6 @@ class Translations:
             for place, canvas in self._canvases[cell.testset, cell.method].items()
             if self.shard.has(place)
         ]
-
-    def _row(self, part: _Part, place: int, decoded: Mapping[int, Decoded]) -> Row:
-        canvas = self._canvases[part.cell.testset, part.cell.method][place]
-        return row(part.job, place, canvas, decoded, part.denoising)
 
     def _generate(self) -> None:
         for cell in self.cells:
@@ -377,14 +368,6 @@ class Translations:
                 self.failures.setdefault(label, error)
 
 
-def _require_ids(place: object, ids: Sequence[str], due: Sequence[str]) -> None:
-    """Raise InputError that names the first difference unless these sentences, in this order, are those that are
-    due."""
-    for one, other in itertools.zip_longest(ids, due, fillvalue="no sentence"):
-        if one != other:
-            raise InputError(place, f"id {one!r} where {other!r} is due", REMEDY)
-
-
 def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
     """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
 
@@ -417,19 +400,15 @@ def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[st
     """
     within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(row["canvas"])) for row in rows)
+    true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
+    distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
     return {
         "sentences": len(rows),
         "within_steps": within,
-        "length_mae": _length_error(job, rows),
+        "length_mae": round(sum(distances) / max(1, len(distances)), 6),
         **({"contenders": decoded} if decoded > len(rows) else {}),
         **{name: sum(row[name] for row in rows) for name in COUNTS},
     }
-
-
-def _length_error(job: ModelJob, rows: Sequence[Row]) -> float:
-    true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
-    distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
-    return round(sum(distances) / max(1, len(distances)), 6)
 
 
 def signature(job: ModelJob, denoising: Denoising) -> dict[str, Any]:
@@ -499,7 +478,9 @@ def sentence_costs(
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if denoising.variable_length:
-            costs.append(_variable_length(length, one, probed and prompts.cache.is_exact))
+            reused, passes = int(probed and prompts.cache.is_exact), one.passes
+            run_slots, head_rows = one.slots - reused * length, one.rows - reused * length
+            costs.append(_Cost(passes, one.slots, passes - reused, 0, 0, 0, run_slots, head_rows))
         else:
             costs.append(_fixed_length(length, one, denoising, probed, prompts.cache))
         if canvas.get("rescoring") and len(decoded) > 1:
@@ -533,8 +514,3 @@ def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: b
         (passes - reused + exact + others) * length,
         sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
     )
-
-
-def _variable_length(length: int, decoded: DecodedVariableLength, probed: bool) -> _Cost:
-    passes, slots = decoded.passes, decoded.slots
-    return _Cost(passes, slots, passes - probed, 0, 0, 0, slots - probed * length, decoded.rows - probed * length)
