@@ -31,17 +31,17 @@ from workload import LENGTHS, SHAPES, Workload, flops, make
 
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import CachePolicy
+from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.decoding.requests import Ledger
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
+from entropy_valley.translation.job import Pipeline
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}
 EXACT, PREFIXED = "engine", "engine, prefix attention"
 CACHED = {f"engine, prompt cache {k}": k for k in (2, 4)} | {"engine, prompt cache never renewed": sys.maxsize}
-ENGINES = {EXACT: None, PREFIXED: None, **CACHED}  # by method, in how many passes: see decoding/prompt_cache.py
+ENGINES = {EXACT: None, PREFIXED: None, **CACHED}  # by method, in how many passes: see decoding/prompts.py
 ALONE, PADDED, SKIPPING = "one by one", "padded", "padded, empty steps skipped"
 METHODS = (*ENGINES, ALONE, PADDED, SKIPPING)
 PAIRS = {"EV": (*ENGINES, ALONE, PADDED), "Ratio": (*ENGINES, SKIPPING)}  # what is compared unless --all

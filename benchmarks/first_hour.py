@@ -41,13 +41,10 @@ from entropy_valley import files
 from entropy_valley.checking import checks, tiny
 from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.beam_search import BeamSearch, Search, Task
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import TOKENS, padded_tokens
-from entropy_valley.decoding.kernels import HEAD_ROWS
+from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import Denoising, make_order
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.source import Synthetic
@@ -55,15 +52,15 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import WEIGHTS
-from entropy_valley.model.families import find_family
-from entropy_valley.model.families.base import Family
+from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt
-from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, load_tokenizer, train_tokenizer
 from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet
 from entropy_valley.training import data, deepspeed, processes, sft
 from entropy_valley.training.adapter import LOSSES
+from entropy_valley.translation.beam_search import BeamSearch, Search, Task
+from entropy_valley.translation.job import TOKENS, Pipeline, padded_tokens
 
 OK, SLOW, MEASURED, SKIPPED, FAILED = "ok", "slow", "measured", "skipped", "FAILED"
 FAMILIES = {"tiny": "llada", "llada-8b": "llada", "dream-7b": "dream", "diffullama-7b": "diffullama"}

@@ -12,20 +12,19 @@ import sys
 import pytest
 
 from entropy_valley import files, results
-from entropy_valley.decoding import latency, translations
-from entropy_valley.decoding.job import How, ModelJob
-from entropy_valley.decoding.translations import Translations
-from entropy_valley.lengths import diagnostics
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.results import System
 from entropy_valley.store import Store
+from entropy_valley.translation import diagnostics, latency, translations
+from entropy_valley.translation.job import Execution, ModelJob
+from entropy_valley.translation.translations import Translations
 
 LEDGERS = {}  # the counts of this process's jobs, by their store
 _report = ModelJob.report
 
 
 def _noted(job, what):
-    LEDGERS.setdefault(job.how.store, []).append(job.ledger.to_json())
+    LEDGERS.setdefault(job.execution.store, []).append(job.ledger.to_json())
     _report(job, what)
 
 
@@ -34,10 +33,10 @@ ModelJob.report = _noted
 METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 WITHOUT_TORCH = """
 import json, sys
-from entropy_valley.decoding import translations
-from entropy_valley.decoding.job import How
-params, how, testsets, out = json.loads(sys.argv[1])
-translations.write(params, How.of(how), testsets, out)
+from entropy_valley.translation import translations
+from entropy_valley.translation.job import Execution
+params, execution, testsets, out = json.loads(sys.argv[1])
+translations.write(params, Execution.of(execution), testsets, out)
 sys.exit(bool({"torch", "transformers"} & sys.modules.keys()))
 """
 
@@ -60,15 +59,15 @@ class Bench:
             "precision": "float32",
             "direction": "en-de",
         }
-        self.how = How(checkpoints / family, corpus=root / "corpus", store=root / "store")
+        self.execution = Execution(checkpoints / family, corpus=root / "corpus", store=root / "store")
         self.fits = {}
 
     def fit(self, **settings):
         """Have length methods fitted: ``length_statistics`` or ``length_head`` with their settings."""
         self.fits = {name: self.spec | one for name, one in settings.items()}
-        self.how.corpus.mkdir(exist_ok=True)
+        self.execution.corpus.mkdir(exist_ok=True)
         for name in ("train.jsonl", "dev.jsonl"):
-            shutil.copy(self.testset, self.how.corpus / name)
+            shutil.copy(self.testset, self.execution.corpus / name)
 
     def set_of(self, method, steps=8, order="med", chosen=None, **order_settings):
         """The params of a set with one cell."""
@@ -78,29 +77,29 @@ class Bench:
         fits = {"fits": self.fits} if self.fits else {}
         return {**self.spec, "cells": [cell], "methods": methods, "orders": orders, "schedule": "llada", **fits}
 
-    def canvas(self, method, chosen=None, **how):
+    def canvas(self, method, chosen=None, **execution):
         """The canvas row of each sentence; raise the first error."""
         spec = self.set_of(method, chosen=chosen)
-        with Translations(spec, dataclasses.replace(self.how, **how), [self.testset]) as work:
+        with Translations(spec, dataclasses.replace(self.execution, **execution), [self.testset]) as work:
             chosen = work.choose()
             work.job.report("canvas")
         for error in work.failures.values():
             raise error
         return [canvas for _, canvas in sorted(chosen[self.testset.stem, method].items())]
 
-    def decode(self, method, out="decode", how=(), chosen=None, **settings):
+    def decode(self, method, out="decode", execution=(), chosen=None, **settings):
         """The rows and the header's entry, without the cell's own columns; see also ``out``."""
-        return self.write(self.set_of(method, chosen=chosen, **settings), out, how)
+        return self.write(self.set_of(method, chosen=chosen, **settings), out, execution)
 
-    def generate(self, out="generate", how=(), beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
+    def generate(self, out="generate", execution=(), beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
         """The same of an autoregressive backbone."""
         search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens} | rare
-        return self.write({**self.spec, **search, "cells": [[self.testset.stem, "beam", "", 0]]}, out, how)
+        return self.write({**self.spec, **search, "cells": [[self.testset.stem, "beam", "", 0]]}, out, execution)
 
-    def write(self, spec, out="set", how=()):
+    def write(self, spec, out="set", execution=()):
         """Rows and entry of the first cell of a set."""
         self.out = self.root / out / results.TRANSLATIONS
-        translations.write(spec, dataclasses.replace(self.how, **dict(how)), [self.testset], self.out)
+        translations.write(spec, dataclasses.replace(self.execution, **dict(execution)), [self.testset], self.out)
         cell = System(*spec["cells"][0])
         entry = {key: value for key, value in results.entry(self.out, cell).items() if key not in System._fields}
         return results.rows(self.out, cell), entry
@@ -112,20 +111,25 @@ class Bench:
 
     def process(self, spec, out):
         """The job in a process of its own."""
-        return started(spec, self.how, [self.testset], self.root / out / results.TRANSLATIONS)
+        return started(spec, self.execution, [self.testset], self.root / out / results.TRANSLATIONS)
 
     def diagnose(self, kind, **settings):
         """What a diagnostic of the test set reads."""
         params = {**self.spec, kind: self.spec | settings, "testsets": {kind: [self.testset.stem]}}
-        diagnostics.write(params, self.how, [self.testset], out := self.root / results.DIAGNOSTICS)
+        diagnostics.write(params, self.execution, [self.testset], out := self.root / results.DIAGNOSTICS)
         return files.read_json(out)[kind][self.testset.stem]
 
-    def latency(self, method, how=(), **settings):
+    def latency(self, method, execution=(), **settings):
         """How long a cell takes."""
         denoising = {"order": "med", "order_settings": {}, "steps": 8, "schedule": "llada"}
         spec = {**self.spec, **denoising, "method": method, "settings": METHODS[method]}
         spec |= {"sentences": 5, "repeats": 3, "seed": 1, **settings, **({"fits": self.fits} if self.fits else {})}
-        latency.write(spec, dataclasses.replace(self.how, **dict(how)), self.testset, out := self.root / "latency.json")
+        latency.write(
+            spec,
+            dataclasses.replace(self.execution, **dict(execution)),
+            self.testset,
+            out := self.root / "latency.json",
+        )
         return files.read_json(out)
 
     def ledgers(self):
@@ -133,10 +137,10 @@ class Bench:
         return list(LEDGERS.get(self.root / "store", []))
 
 
-def started(spec, how, testsets, out):
+def started(spec, execution, testsets, out):
     """The job of a set in a process of its own; its exit status is 1 if torch or transformers was imported."""
-    how = {key: value for key, value in dataclasses.asdict(how).items() if value is not None}
-    given = json.dumps([spec, how, testsets, out], default=str)
+    execution = {key: value for key, value in dataclasses.asdict(execution).items() if value is not None}
+    given = json.dumps([spec, execution, testsets, out], default=str)
     return subprocess.Popen([sys.executable, "-c", WITHOUT_TORCH, given], stderr=subprocess.DEVNULL)
 
 

@@ -16,14 +16,14 @@ from tiny_checkpoints import SOURCES
 from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
-from entropy_valley.decoding.job import ModelJob
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths.statistics import LengthStatistics
-from entropy_valley.lengths.training_pairs import Fits, length_statistics
 from entropy_valley.results import System
 from entropy_valley.tables import find
+from entropy_valley.translation.fits import Fits, length_statistics
+from entropy_valley.translation.job import ModelJob
 
 # What depends on the machine, the installed packages or the last bit of a weight.
 MACHINES = ("digest", "digests", "versions", "signature", "signatures", "backbone_digest", "data", "path")
@@ -163,7 +163,7 @@ class Stages:
 
     def length_statistics(self) -> Any:
         """Of the fitted bias its values: other parameters of the same curve are one rounding away."""
-        with ModelJob(self.bench.spec | {"pairs": 4, "bias_pairs": 2}, self.bench.how, self.testset) as job:
+        with ModelJob(self.bench.spec | {"pairs": 4, "bias_pairs": 2}, self.bench.execution, self.testset) as job:
             found = length_statistics(job)
         bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
         values = [statistics.confidence_bias(point["length"]) for point in bias["points"]]
@@ -180,7 +180,7 @@ class Stages:
         bench = Bench(self.root / "length_head", self.checkpoints, self.testset)
         bench.root.mkdir()
         bench.fit(length_head={"seed": 1, "training": training})
-        with ModelJob(bench.spec, dataclasses.replace(bench.how, store=None)) as job:
+        with ModelJob(bench.spec, dataclasses.replace(bench.execution, store=None)) as job:
             return Fits.of(job, bench.fits).head.info
 
     def generation(self) -> Any:

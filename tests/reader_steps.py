@@ -17,13 +17,17 @@ from typing import NamedTuple
 import torch
 
 import entropy_valley
-from entropy_valley.checking.tiny import SOURCES, write
+from entropy_valley.checking.tiny import ROWS, SOURCES, write
 from entropy_valley.config.load import base_files, load_files
-from entropy_valley.decoding.translator import Translator
+from entropy_valley.files import write_jsonl
 from entropy_valley.lengths import make_method
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation import translations
+from entropy_valley.translation.job import Execution
+from entropy_valley.translation.translator import Translator
 
+RATIOS = [0.8, 0.9, 1.0, 1.1, 1.2]
 PACKAGE = f"{Path(entropy_valley.__file__).parent}/"
 
 
@@ -66,10 +70,28 @@ def of_translation(folder: Path) -> Steps:
     """One sentence by EV, all five ratios of its grid, on a tiny LLaDA that is written into ``folder``."""
     write(folder, "llada", eos=4)
     backbone = load_backbone(folder, "llada")
-    method = make_method("ev", {"ratios": [0.8, 0.9, 1.0, 1.1, 1.2]})
+    method = make_method("ev", {"ratios": RATIOS})
     translator = Translator(backbone, Prompt("{src} = ", backbone.tokenizer), method)
     translator.translate(SOURCES[:1])
     return steps(lambda: translator.translate(SOURCES[:1]))
+
+
+def of_translate_rule(folder: Path) -> Steps:
+    """What rule ``translate`` does for the same sentence: a set of one cell, on a model that must be loaded."""
+    write(folder / "checkpoint", "llada", eos=4)
+    write_jsonl(folder / "dev.jsonl", ROWS[:1])
+    params = {
+        **{"family": "llada", "prompt": "{src} = ", "bos": False, "shifted": False, "precision": "float32"},
+        **{"methods": {"ev": {"ratios": RATIOS}}, "orders": {"med": {"order": "med", "order_settings": {}}}},
+        **{"schedule": "llada", "cells": [["dev", "ev", "med", 32]], "made_from": {}},
+    }
+
+    def run(name: str) -> None:
+        execution = Execution(folder / "checkpoint", store=folder / name / "store")
+        translations.write(params, execution, [str(folder / "dev.jsonl")], str(folder / name / "translations.jsonl"))
+
+    run("first")
+    return steps(lambda: run("second"))
 
 
 def of_config() -> Steps:
@@ -81,5 +103,10 @@ def of_config() -> Steps:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        for name, walked in (("a translation", of_translation(Path(folder))), ("config.yaml", of_config())):
-            print(f"{name}: {len(walked.files)} files, {walked.jumps} jumps", *walked.files, sep="\n  ")
+        walks = {
+            "a translation": of_translation(Path(folder, "translator")),
+            "rule translate": of_translate_rule(Path(folder, "rule")),
+            "config.yaml": of_config(),
+        }
+    for name, walked in walks.items():
+        print(f"{name}: {len(walked.files)} files, {walked.jumps} jumps", *walked.files, sep="\n  ")

@@ -23,8 +23,6 @@ from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
 from entropy_valley.checking import tiny
-from entropy_valley.decoding.inputs import read_identity
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
@@ -33,6 +31,8 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
+from entropy_valley.translation.job import read_identity
+from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one
 CSV, XLSX, WEIGHTS, TOKENS = "en-zh.A.csv", "en-zh.A.xlsx", "model.safetensors", "tokenizer.json"
@@ -254,7 +254,7 @@ EXAMPLES = {
         ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
         ("config.json", keys(embedding_size=0), "vocab_size is 0, but must be greater than 0"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
-        ("config.json", keys(n_heads=5), "hidden_size 32 is no even number for each of 5 heads"),
+        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
         ("config.json", keys(max_sequence_length=2**40), "max_position_embeddings is 1099511627776"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", text("[]"), "checkpoint.json: it is .., but must be a JSON object"),

@@ -17,7 +17,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import new_model
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import train_tokenizer
 
 OLD, NEW = "a" * 40, "b" * 40
 KEY = "`backbones.mine.folder`"

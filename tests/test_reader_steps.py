@@ -1,13 +1,18 @@
-"""A reader follows one sentence, and the loading of the config, through few files."""
+"""A reader follows one sentence, rule `translate` and the loading of the config through few files."""
 
 from __future__ import annotations
 
-from reader_steps import of_config, of_translation
+from reader_steps import of_config, of_translate_rule, of_translation
 
 
 def test_a_sentence_goes_through_few_files(tmp_path):
     files, jumps = of_translation(tmp_path)
-    assert len(files) <= 15 and jumps <= 250, (files, jumps)
+    assert len(files) <= 15 and jumps <= 220, (files, jumps)
+
+
+def test_rule_translate_goes_through_few_files(tmp_path):
+    files, jumps = of_translate_rule(tmp_path)
+    assert len(files) <= 22 and jumps <= 450, (files, jumps)
 
 
 def test_a_config_goes_through_few_files():

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from entropy_valley.config.released import released, tiny
-    from entropy_valley.decoding.translator import Translation, Translator
     from entropy_valley.errors import InputError, SentenceError
     from entropy_valley.lengths import LENGTH_METHODS, LengthMethod, make_method
+    from entropy_valley.translation.translator import Translation, Translator
 
     __version__: str
 
@@ -32,8 +32,8 @@ _MODULES = {
     "InputError": "errors",
     "LengthMethod": "lengths",
     "SentenceError": "errors",
-    "Translation": "decoding.translator",
-    "Translator": "decoding.translator",
+    "Translation": "translation.translator",
+    "Translator": "translation.translator",
     "make_method": "lengths",
     "released": "config.released",
     "tiny": "config.released",

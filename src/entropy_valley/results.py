@@ -136,7 +136,16 @@ ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
 HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
-COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training")  # its folders that make numbers
+COMPUTING = (
+    "data",
+    "demo",
+    "decoding",
+    "lengths",
+    "model",
+    "scoring",
+    "training",
+    "translation",
+)  # its folders that make numbers
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # in a whole folder: for people, who may edit it

@@ -14,7 +14,7 @@ from first_hour import FAILED, MEASURED, OK, Hour
 from entropy_valley import files
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.tokenizer import load_tokenizer
+from entropy_valley.model.prompt import load_tokenizer
 
 KINDS = ("mask", "eos", "bos")
 

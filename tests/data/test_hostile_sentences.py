@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from entropy_valley import files
 from entropy_valley.data import build
 from entropy_valley.data.sources.files import read_parallel
-from entropy_valley.decoding.inputs import RustTokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import Prompt
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import Prompt, RustTokenizer, train_tokenizer
 
 TEXT = "Grüße\nzwei\n"
 # What a sentence of a user's own file cannot have: the text, and what the error says.

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from bench import Bench
 from tiny_checkpoints import SOURCES, architecture, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ModelJob
+from entropy_valley.translation.job import ModelJob
 
 
 @pytest.fixture
@@ -26,3 +27,9 @@ def no_model(monkeypatch):
         monkeypatch.setattr(ModelJob, "backbone", property(lambda job: pytest.fail("the model was loaded")))
 
     return refuse
+
+
+@pytest.fixture
+def bench(tmp_path, checkpoints, testset):  # noqa: F811
+    """Jobs on LLaDA, in a folder of their own."""
+    return Bench(tmp_path, checkpoints, testset)

@@ -90,7 +90,7 @@ class TestJobs:
     @pytest.fixture
     def bench(self, tmp_path, checkpoints, testset, family, folder):
         bench = Bench(tmp_path, checkpoints, testset, family.name)
-        bench.how = dataclasses.replace(bench.how, adapter=folder)
+        bench.execution = dataclasses.replace(bench.execution, adapter=folder)
         return bench
 
     def run(self, bench, **settings):

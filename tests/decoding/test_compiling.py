@@ -8,10 +8,10 @@ import random
 import pytest
 import torch
 
-from entropy_valley.decoding import head, kernels
+from entropy_valley.decoding import head
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.kernels import whole_sums
-from entropy_valley.decoding.prompt_cache import Reuse
+from entropy_valley.decoding.head import whole_sums
+from entropy_valley.decoding.prompts import Reuse
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
@@ -22,7 +22,7 @@ MASK, EOS = 3, 2
 @pytest.fixture(autouse=True)
 def afresh():
     torch._dynamo.reset()
-    remembered = kernels.require_compiler, kernels.compiled
+    remembered = head.require_compiler, head.compiled
     for function in remembered:
         function.cache_clear()
     yield
@@ -58,8 +58,8 @@ def graphs(monkeypatch):
 )
 @torch.inference_mode()
 def test_one_graph_serves_all_numbers_of_rows(function, given, vocabulary, graphs, monkeypatch):
-    monkeypatch.setattr(kernels, "require_compiler", lambda device: None)
-    compiled = kernels.compiled(function, "cuda")
+    monkeypatch.setattr(head, "require_compiler", lambda device: None)
+    compiled = head.compiled(function, "cuda")
     for rows in (*range(4, 14), 37, 65):
         logits = torch.randn(rows, vocabulary, generator=torch.Generator().manual_seed(rows))
         for column, expected in zip(compiled(*given(logits)), function(*given(logits)), strict=True):
@@ -77,7 +77,7 @@ def test_one_graph_serves_all_layers_and_passes(attention, llada):
             Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, reuse=Reuse(is_source=length == 9))
         )
     eager = dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases))))
-    kernels.require_compiler("cpu")
+    head.require_compiler("cpu")
     torch._dynamo.utils.counters.clear()
     compiled = dict(Engine(backbone, fill=96, compile_layers=True).run(Queue(enumerate(canvases))))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
@@ -90,8 +90,8 @@ def test_one_graph_serves_all_layers_and_passes(attention, llada):
 
 def test_padded_passes_have_a_kernel_of_their_own(graphs, monkeypatch):
     """Its blocks are chosen by the first call's rows, which must be those of a padded pass."""
-    monkeypatch.setattr(kernels, "require_compiler", lambda device: None)
-    compiled = kernels.compiled(torch.Tensor.exp, "cuda")
+    monkeypatch.setattr(head, "require_compiler", lambda device: None)
+    compiled = head.compiled(torch.Tensor.exp, "cuda")
     for padded, expected in ((False, 1), (True, 2), (False, 2), (True, 2)):
         with whole_sums(padded):
             compiled(torch.ones(3 + padded, 2))
@@ -100,7 +100,7 @@ def test_padded_passes_have_a_kernel_of_their_own(graphs, monkeypatch):
 
 def test_inductor_knows_the_options():
     options = torch._inductor.list_options()
-    assert set(kernels.STABLE) <= set(options)
+    assert set(head.STABLE) <= set(options)
 
 
 def test_without_a_compiler_a_gpu_decodes_nothing(monkeypatch):
@@ -116,9 +116,9 @@ def test_without_a_compiler_a_gpu_decodes_nothing(monkeypatch):
 
     monkeypatch.setattr(torch, "compile", broken)
     with pytest.raises(InputError, match=r"RuntimeError: Failed to find C compiler\.\).*Python\.h"):
-        kernels.compiled(len, "cuda")
+        head.compiled(len, "cuda")
 
 
 def test_a_cpu_compiles_nothing(monkeypatch):
     monkeypatch.setattr(torch, "compile", None)
-    assert kernels.compiled(len, "cpu") is len
+    assert head.compiled(len, "cpu") is len

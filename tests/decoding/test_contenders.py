@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding import reference_authors
 from entropy_valley.decoding.requests import Decoded
-from entropy_valley.decoding.translator import Translator, winner
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.job import winner
+from entropy_valley.translation.translator import Translator
 
 RATIOS = METHODS["ev"]["ratios"]
 
@@ -69,7 +70,7 @@ def alone(bench, canvases):
         contenders = [canvas.get("contenders", [canvas["length"]]) for canvas in canvases]
         lengths = [one[min(number, len(one) - 1)] for one in contenders]
         fixed = {"method": f"{__name__}:Fixed", "lengths": lengths}
-        decoded.append(bench.decode("alone", how={"store": None}, chosen=fixed, out=f"alone{number}")[0])
+        decoded.append(bench.decode("alone", execution={"store": None}, chosen=fixed, out=f"alone{number}")[0])
     return list(zip(*decoded, strict=True))
 
 
@@ -119,23 +120,6 @@ def test_the_best_finished_text_is_kept_by_the_score_of_plain_loops(bench, monke
     assert bench.decode("neighbours", out="again")[0] == rows
 
 
-def test_what_another_method_has_decoded_is_shared(bench, no_model):
-    rows, _ = bench.decode("ev")
-    more, _ = bench.decode("neighbours")
-    assert [row["canvas"]["length"] for row in more] == [row["length"] for row in rows]
-    decoded = sum(len(row["canvas"]["contenders"]) for row in more)
-    assert bench.ledgers()[1]["computed"] == decoded - 12
-    no_model()
-    bench.canvas("ev_rerank")
-    bench.decode("neighbours", out="again")
-
-
-def test_one_canvas_each_has_no_contenders(bench):
-    rows, entry = bench.decode("ev")
-    assert not any("contenders" in row["canvas"] for row in rows)
-    assert "contenders" not in entry
-
-
 def test_the_length_error_is_of_the_chosen_canvas(bench, llada):
     rows, entry = bench.decode("neighbours")
     targets = [row["target"] for row in files.read_jsonl(bench.testset)]
@@ -150,21 +134,6 @@ def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
         lengths = canvas["contenders"]
         assert lengths[0] == 2 and lengths == list(range(2, lengths[-1] + 1))
         assert canvas["length"] in lengths and lengths[-1] < 128  # of the context, which holds the prompt too
-
-
-def test_the_translator_keeps_the_best_of_all(backbone):
-    prompt, sources = Prompt("English: {src}\nGerman: ", backbone.tokenizer), ["Anna sees it", "a small dog paints it"]
-    plain, several = (make_method(name, {"ratios": RATIOS}) for name in ("ev", "neighbours"))
-    first = Translator(backbone, prompt, plain, steps=4).translate(sources)
-    translations = Translator(backbone, prompt, several, steps=4).translate(sources)
-    for source, one, translation in zip(sources, first, translations, strict=True):
-        lengths = range(max(2, one.length - 2), one.length + 3)
-        fixed = {
-            length: Translator(backbone, prompt, Fixed(length), steps=4).translate([source])[0] for length in lengths
-        }
-        assert translation.length in fixed and translation.text == fixed[translation.length].text
-        _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
-        assert translation.text == prompt.text(text)
 
 
 def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):

@@ -10,7 +10,7 @@ import torch
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue, Reading
+from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states
 
 LENGTHS, STEPS = (1, 2, 3, 5, 8, 13, 21, 34), (1, 2, 5, 8, 32)
@@ -59,20 +59,6 @@ def test_the_engine_is_the_plain_algorithm_token_for_token(backbone, cases):
     assert settled  # the case that stops early was there
 
 
-def test_a_result_is_bit_equal_in_any_company(backbone, cases):
-    canvases = [case for case, _ in cases]
-    whole, ledger = fill(backbone, canvases, budget=100_000)
-    small, small_ledger = fill(backbone, canvases, budget=64)
-    assert whole == small
-    assert (ledger.tokens, ledger.rows) == (small_ledger.tokens, small_ledger.rows)
-    assert ledger.passes < small_ledger.passes
-    order = list(range(len(canvases)))
-    random.Random(0).shuffle(order)
-    shuffled, _ = fill(backbone, [canvases[place] for place in order])
-    assert {order[place]: result for place, result in shuffled.items()} == whole
-    assert {0: whole[7]} == fill(backbone, [canvases[7]])[0]
-
-
 def test_a_decode_from_a_stored_probe_is_the_same_and_a_pass_cheaper(backbone, cases):
     canvases = [case for case, _ in cases]
     readings = probe(backbone, canvases)
@@ -105,22 +91,6 @@ def test_logprob_is_the_mean_at_reveal_time_before_the_eos(llada):
         assert result.logprob == (round(sum(logprobs) / result.text, 4) if result.text else None)
         texts.add(min(result.text, 1))
     assert texts == {0, 1}
-
-
-def test_probes_ride_with_denoising_steps_and_what_is_put_meanwhile_is_run(backbone, cases):
-    """Each canvas is first read, then decoded from its reading, all in one queue."""
-    canvases = [case for case, _ in cases]
-    expected, _ = fill(backbone, canvases)
-    engine, queue, filled = Engine(backbone, budget=300), Queue(enumerate(as_probes(canvases))), {}
-    for place, result in engine.run(queue, make_order("med")):
-        if isinstance(result, Reading):
-            queue.put(place, dataclasses.replace(canvases[place], start=result))
-        else:
-            filled[place] = result
-    assert filled == expected
-    assert engine.ledger.passes < sum(result.passes for result in filled.values())
-    tokens = sum(case.size * filled[place].passes for place, case in enumerate(canvases))
-    assert engine.ledger.tokens == tokens  # no row twice, no row for nothing
 
 
 def test_an_order_is_not_asked_about_canvases_that_are_only_read(llada):
@@ -164,31 +134,6 @@ def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
     rng = random.Random(4)
     with pytest.raises(torch.OutOfMemoryError, match="no memory at all"):
         fill(llada, [canvas(llada, rng, 9, 4) for _ in range(8)])
-
-
-def test_the_empty_queue_runs_nothing(llada):
-    results, ledger = fill(llada, [])
-    assert results == {} and ledger.passes == 0
-
-
-def test_a_canvas_longer_than_the_budget_runs_alone(llada):
-    rng = random.Random(1)
-    canvases = [canvas(llada, rng, 20, 4) for _ in range(3)]
-    assert fill(llada, canvases, budget=1)[0] == fill(llada, canvases)[0]
-
-
-def test_a_user_order_decides_what_is_revealed_first(llada, tmp_path, monkeypatch):
-    (tmp_path / "my_order.py").write_text(
-        "class RightToLeft:\n    def scores(self, slots):\n        return -slots.position.double()\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    rng = random.Random(2)
-    case = canvas(llada, rng, 6, 6)
-    ((_, result),) = Engine(llada).run(Queue([("it", case)]), make_order("my_order:RightToLeft"))
-    tokens = [llada.mask_id] * 6
-    for slot in reversed(range(6)):
-        tokens[slot] = reference.read(llada, case.prompt, tokens)[1][slot]
-    assert result.tokens[: result.text] == tokens[: tokens.index(llada.eos_id) if llada.eos_id in tokens else 6]
 
 
 def test_the_reference_leaves_the_model_as_it_was(llada):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Decoded, Queue, Reading
+from entropy_valley.decoding.requests import Canvas, Decoded, ProbeResult, Queue
 from entropy_valley.model.load import load_backbone
 
 PROMPTS = st.lists(st.integers(0, 299), min_size=3, max_size=8).map(tuple)  # special tokens too
@@ -81,7 +81,7 @@ def test_what_is_put_into_the_queue_meanwhile_comes_out_the_same(plain, first, l
     results = {}
     for place, result in engine.run(queue, make_order("med")):
         assert place not in results
-        if isinstance(result, Reading):
+        if isinstance(result, ProbeResult):
             prompt, length, *_ = cases[place]
             cases[place] = (prompt, length, 3, True)
             queue.put(place, dataclasses.replace(canvas(cases[place], reading), start=result))

@@ -12,8 +12,8 @@ import pytest
 from bench import Bench
 
 from entropy_valley import machine as gpus
-from entropy_valley.decoding.job import ModelJob
 from entropy_valley.model import load as loading
+from entropy_valley.translation.job import ModelJob
 
 H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
 
@@ -37,7 +37,7 @@ def machine(monkeypatch):
 def bench(tmp_path, checkpoints, testset, machine):
     bench = Bench(tmp_path, checkpoints, testset)
     bench.spec["batch_invariant"] = False  # a CPU's budget is another
-    bench.how = dataclasses.replace(bench.how, device="cuda")
+    bench.execution = dataclasses.replace(bench.execution, device="cuda")
     return bench
 
 
@@ -59,7 +59,7 @@ def test_another_gpu_computes_again_and_the_same_one_does_not(bench, machine):
 
 def test_on_a_cpu_the_names_of_results_are_those_of_ever(bench):
     """The values of a user's store are found again."""
-    with ModelJob(bench.spec, dataclasses.replace(bench.how, device="cpu")) as job:
+    with ModelJob(bench.spec, dataclasses.replace(bench.execution, device="cpu")) as job:
         assert job.numerics == job.model_numerics == f"unshifted|float32|cpu|torch {version('torch')}"
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.translator import SENTENCES, Translation, Translator, Usual
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.translator import SENTENCES, Translation, Translator, TypicalEntropy
 
 
 class Measured:
@@ -26,7 +26,7 @@ class Measured:
 
 @given(st.lists(st.integers(1, 12), max_size=2 * SENTENCES), st.integers(1, 12))
 def test_only_an_entropy_above_all_development_sentences_is_unusual(lengths, length):
-    usual = Usual.of(Measured(), ["word " * one for one in lengths])
+    usual = TypicalEntropy.of(Measured(), ["word " * one for one in lengths])
     fitting = [one for one in lengths[:SENTENCES] if one < 10]
     assert usual.sentences == len(fitting)
     hints = usual.hints(Measured(), "any", Translation("text", canvas=4, entropies={4: float(length), 5: 99.0}))
@@ -34,7 +34,9 @@ def test_only_an_entropy_above_all_development_sentences_is_unusual(lengths, len
 
 
 def test_what_the_tokenizer_does_not_know_is_said_without_development_sentences():
-    assert Usual().hints(Measured(), "a ☃", Translation("text")) == ["has characters that the tokenizer does not know"]
+    assert TypicalEntropy().hints(Measured(), "a ☃", Translation("text")) == [
+        "has characters that the tokenizer does not know"
+    ]
 
 
 @pytest.fixture
@@ -100,7 +102,7 @@ class TestLists:
         with pytest.raises(InputError, match=r"test_hints\.py, Halves\.propose: sentence 8: TypeError"):
             mine.translate(["the cat"], skip=True, names=[8])
         with pytest.raises(InputError, match=r"Halves\.propose: sentence 'dev\.jsonl:1': TypeError"):
-            Usual.of(mine, ["the cat"], "dev.jsonl")
+            TypicalEntropy.of(mine, ["the cat"], "dev.jsonl")
 
     def test_nothing_is_made_of_nothing(self, translator):
         assert translator.translate(["", " \t"]) == [Translation(""), Translation("")]

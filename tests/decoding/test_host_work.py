@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from entropy_valley.decoding import engine, head
 from entropy_valley.decoding.orders import looks_at_distractor, make_order, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue, Reading
+from entropy_valley.decoding.requests import Canvas, ProbeResult, Queue
 from entropy_valley.model import attention
 
 STEPWISE = {"sig": "stepwise_kl"}
@@ -127,7 +127,7 @@ def test_the_host_waits_once_a_pass_and_calls_few_operations(llada, name, settin
 
     def run():
         for place, result in ours.run(queue, order):
-            if isinstance(result, Reading):
+            if isinstance(result, ProbeResult):
                 queue.put(place, dataclasses.replace(cases[place], start=result))
 
     waits, calls = counted(run)

@@ -5,12 +5,17 @@ import shutil
 import pytest
 
 from entropy_valley import files
-from entropy_valley.decoding.inputs import Inputs, RustTokenizer, read_identity, read_tokenizer, turn_end_id
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import attention_of
-from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
+from entropy_valley.model.prompt import (
+    RustTokenizer,
+    load_tokenizer,
+    read_tokenizer,
+    train_tokenizer,
+    turn_end_id,
+)
+from entropy_valley.translation.job import Inputs, read_identity
 
 TEMPLATE = "English: {src}\nGerman: "
 
@@ -67,24 +72,6 @@ def test_an_adapter_makes_another_checkpoint_of_the_same_backbone(checkpoint, tm
     bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
     read = read_identity(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
     assert read.adapter_digest == "a1" and read.digest != bare.digest
-
-
-def test_an_adapter_of_another_backbone_is_refused(checkpoint, tmp_path):
-    with pytest.raises(InputError, match="trained on backbone other"):
-        read_identity(checkpoint, adapter(tmp_path / "a", "other"), "diffullama", TEMPLATE, bos=True)
-
-
-@pytest.mark.parametrize(("trained", "wanted"), [({}, "prefix"), ({"attention": "prefix"}, "bidirectional")], ids=str)
-def test_an_adapter_of_another_attention_is_refused(checkpoint, tmp_path, trained, wanted):
-    folder = adapter(tmp_path / "a", checkpoint_digest(checkpoint))
-    facts = files.read_json(folder / "adapter.json")
-    files.write_json(folder / "adapter.json", {**facts, "spec": trained})
-    attention = attention_of(trained)
-    assert read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, attention).adapter_digest == "a1"
-    with pytest.raises(
-        InputError, match=rf"a: trained with attention {attention}, not {wanted}\. Use a .*attention: {attention}"
-    ):
-        read_identity(checkpoint, folder, "diffullama", TEMPLATE, True, wanted)
 
 
 def test_the_token_that_ends_a_turn():

@@ -14,8 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.job import TOKENS, is_wanted, padded_tokens
-from entropy_valley.decoding.kernels import HEAD_ROWS, whole_sums
+from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
@@ -23,6 +22,7 @@ from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
 from entropy_valley.model.attention import filled, hidden_states, pack
 from entropy_valley.model.load import load_backbone
+from entropy_valley.translation.job import TOKENS, is_wanted, padded_tokens
 
 FILL = 320
 

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from bench import METHODS, Bench, killed_at_the_sixth_result, with_turn_end
+from bench import METHODS, Bench, with_turn_end
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding import kernels, reference
-from entropy_valley.decoding.inputs import text_tokens, turn_end_id
+from entropy_valley.decoding import head, reference
 from entropy_valley.decoding.requests import Decoded
-from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import Prompt
+from entropy_valley.model.prompt import Prompt, turn_end_id
 from entropy_valley.revisions import DECODING
-from entropy_valley.store import Store
+from entropy_valley.translation.job import Texts
 
 STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
-
-
-@pytest.fixture
-def bench(tmp_path, checkpoints, testset):
-    return Bench(tmp_path, checkpoints, testset)
 
 
 def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, backbone):
@@ -38,7 +30,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = bos + backbone.tokenizer(text, add_special_tokens=False)["input_ids"]
         _, text = reference.decode(backbone, prompt, canvas["length"], 8)
-        tokens = text_tokens(Decoded(text, len(text), None, 1), turn_end_id(backbone.tokenizer, backbone.family))
+        tokens = Texts(None, turn_end_id(backbone.tokenizer, backbone.family)).tokens(Decoded(text, len(text), None, 1))
         assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)
         assert row["hypothesis"] == backbone.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
@@ -47,7 +39,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 12), st.none() | st.integers(0, 9))
 def test_a_text_ends_before_the_first_end_of_a_turn(tokens, text, turn_end):
-    kept = text_tokens(Decoded(tokens, text, None, 1), turn_end)
+    kept = Texts(None, turn_end).tokens(Decoded(tokens, text, None, 1))
     assert kept == tokens[: len(kept)] and len(kept) <= text and turn_end not in kept
     assert len(kept) == min(text, len(tokens)) or tokens[len(kept)] == turn_end
 
@@ -99,7 +91,7 @@ def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
 
 def test_costs_of_a_sig_against_a_distractor(bench):
     """Two calls, of which the engine runs the second alone: the first is also the first step's."""
-    rows, entry = bench.decode("ratio", how=NO_STORE, order="sig_first")
+    rows, entry = bench.decode("ratio", execution=NO_STORE, order="sig_first")
     for row in rows:
         canvas = row["canvas"]
         assert row["calls"] == canvas["calls"] + 10 and row["slots"] == canvas["slots"] + 10 * row["length"]
@@ -137,18 +129,6 @@ def test_the_documented_order_of_the_users_own(bench, llada, tmp_path, monkeypat
         assert row["tokens"] == reference.decode(llada, tokens, row["length"], 8, rank=outward)[1]
 
 
-def test_the_source_free_pass_has_the_prompt_of_an_empty_source(bench, llada):
-    """What the job decodes is the reference's, given the same template with nothing in it."""
-    rows, _ = bench.decode("ratio", order="sig_first", **STEPWISE)
-    pair, row = files.read_jsonl(bench.testset)[4], rows[4]
-    prompt, empty = (
-        llada.tokenizer(bench.spec["prompt"].replace("{src}", source), add_special_tokens=False)["input_ids"]
-        for source in (pair["source"], "")
-    )
-    _, text = reference.decode(llada, prompt, row["length"], 8, rank=reference.sig_first(), sourceless=empty)
-    assert row["tokens"] == text
-
-
 def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     """It makes what is missing again, be it the header alone."""
     bench.decode("ev")
@@ -159,24 +139,6 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     bench.decode("ev")
     assert (bench.out.read_bytes(), header.read_bytes()) == (first, before)
     assert [ledger["loads"] for ledger in bench.ledgers()] == [1, 0]
-
-
-def test_without_the_store_the_rows_are_the_same(bench):
-    first = bench.decode("ev")
-    count = len(Store(bench.root / "store"))
-    assert bench.decode("ev", how=NO_STORE, out="again") == first
-    assert len(Store(bench.root / "store")) == count
-
-
-def test_a_budget_changes_no_byte(bench):
-    small = NO_STORE | {"token_budget": 40}
-    assert bench.decode("ratio", how=small) == bench.decode("ratio", how=NO_STORE, out="again")
-
-
-def test_methods_share_canvases_and_probes(bench):
-    shared = bench.decode("ev")[0], bench.decode("ratio")[0]
-    same = sum(ev["length"] == ratio["length"] for ev, ratio in zip(*shared, strict=True))
-    assert bench.ledgers()[-1]["computed"] == 12 - same
 
 
 def test_another_shift_is_another_decode(bench):
@@ -202,54 +164,28 @@ def test_a_wider_grid_probes_the_new_lengths_alone(bench, monkeypatch):
     assert bench.ledgers()[-1]["computed"] == new == 12
 
 
-def test_a_killed_decode_resumes_to_the_same_bytes(bench, monkeypatch, tmp_path):
-    expected = bench.decode("ratio", how=NO_STORE, out="whole")
-    with killed_at_the_sixth_result(monkeypatch):
-        bench.decode("ratio")
-    assert not bench.out.exists()
-    shard = max((tmp_path / "store").glob("*.jsonl"), key=os.path.getmtime)
-    shard.write_bytes(shard.read_bytes()[:-9])  # and the last line was torn
-    assert bench.decode("ratio") == expected
-    assert bench.ledgers()[-1]["computed"] == 12 - 4
-
-
 @pytest.mark.parametrize("method", ["oracle", "ratio"])
 def test_unprobed_methods_load_no_model(bench, method, no_model):
     no_model()
     assert {(row["calls"], row["slots"]) for row in bench.canvas(method)} == {(0, 0)}
 
 
-def test_a_sentence_beyond_the_context_ends_before_any_pass(bench, no_model, capsys):
-    rows = files.read_jsonl(bench.testset)
-    rows[3]["source"] = "the old red car " * 30
-    files.write_jsonl(bench.testset, rows)
-    no_model()
-    with pytest.raises(InputError, match="translations: not written: test ratio failed"):
-        bench.decode("ratio")
-    message = capsys.readouterr().err
-    assert not bench.out.exists() and "error: test ratio: " in message
-    assert all(part in message for part in ("test.jsonl", "'s3'", "prompt", "canvas", "context is 128", "Split"))
-
-
-def test_a_heads_precision_has_results_of_its_own(bench):
-    """A float32 head beside a bfloat16 model; results of before it stay those of the rounded one."""
-    bench.spec["precision"] = "bfloat16"
-    computed, decoders = [], []
-    for settings in ({}, {"head_precision": "float32"}):
-        bench.spec |= settings
-        decoders.append(bench.decode("ev")[1]["signature"]["decoder"])
-        computed.append(bench.ledgers()[-1]["computed"])
-    assert decoders[1] == f"{decoders[0]}|float32 head"
-    assert all(computed)
-
-
-def test_results_with_masks_that_may_be_revealed_have_a_name_of_their_own(bench):
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"head_precision": "float32"}, "float32 head"),  # beside a bfloat16 model
+        ({"mask_token": "may_be_revealed"}, "reveals masks"),
+        ({"attention": "prefix"}, "prefix attention"),
+    ],
+)
+def test_what_computes_otherwise_has_results_of_its_own(bench, settings, name):
+    bench.spec["precision"] = "bfloat16" if "head_precision" in settings else "float32"
     decoders = []
-    for settings in ({}, {"mask_token": "may_be_revealed"}):
-        bench.spec |= settings
+    for more in ({}, settings):
+        bench.spec |= more
         decoders.append(bench.decode("ratio")[1]["signature"]["decoder"])
         assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]
-    assert decoders[1] == f"{decoders[0]}|reveals masks"
+    assert decoders[1] == f"{decoders[0]}|{name}"
 
 
 def test_a_prompt_cache_has_results_of_its_own_but_what_is_exact_is_shared(bench):
@@ -286,15 +222,6 @@ def test_costs_are_the_engines_under_prefix_attention(bench, llada):
     assert sum(ledger["rows"] for ledger in totals) == sum(row["head_rows"] for row in rows)
 
 
-def test_another_attention_has_results_of_its_own(bench):
-    signatures = []
-    for settings in ({}, {"attention": "prefix"}):
-        bench.spec |= settings
-        signatures.append(bench.decode("ratio")[1]["signature"]["decoder"])
-        assert bench.ledgers()[-1]["computed"] == bench.ledgers()[-1]["requested"]
-    assert signatures[1] == f"{signatures[0]}|prefix attention"
-
-
 def test_padded_passes_have_results_of_their_own(bench):
     """They are asked for on a CPU, by which no text changes, and numbers by rounding at most; the padding is in the
     ledger."""
@@ -307,15 +234,15 @@ def test_padded_passes_have_results_of_their_own(bench):
     assert one["computed"] == other["computed"] > 0
     assert one["padded"] == 0 < other["padded"] and one["tokens"] == other["tokens"]
     assert other["tokens"] + other["padded"] == 1024 * other["passes"]
-    bench.decode("ev", how={"token_budget": 400}, out="smaller")  # other shapes: another name in the store
+    bench.decode("ev", execution={"token_budget": 400}, out="smaller")  # other shapes: another name in the store
     assert bench.ledgers()[-1]["computed"] == other["computed"]
 
 
 def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     """Where passes are padded: else nothing is compiled."""
-    monkeypatch.setattr(kernels, "require_compiler", lambda device: None)
-    graph = torch.compile(kernels._layer, backend="eager", fullgraph=True)
-    monkeypatch.setattr(kernels, "_graph", lambda: graph)
+    monkeypatch.setattr(head, "require_compiler", lambda device: None)
+    graph = torch.compile(head._layer, backend="eager", fullgraph=True)
+    monkeypatch.setattr(head, "_graph", lambda: graph)
     computed, decoders, texts = [], [], []
     for settings in ({}, {"compile_layers": True}, {"batch_invariant": True}):
         bench.spec |= settings

@@ -6,17 +6,10 @@ import datetime
 import itertools
 
 import pytest
-from bench import Bench
 
 from entropy_valley import files
-from entropy_valley.data.sampling import draw
-from entropy_valley.decoding import latency
 from entropy_valley.errors import InputError
-
-
-@pytest.fixture
-def bench(tmp_path, checkpoints, testset):
-    return Bench(tmp_path, checkpoints, testset)
+from entropy_valley.translation import latency
 
 
 def test_what_a_sentence_alone_needs_is_what_it_is_decoded_with(bench):
@@ -60,23 +53,13 @@ def test_median_of_the_repeats_without_the_round_that_warms_up(bench, monkeypatc
 
 
 def test_says_where_and_when_it_was_measured_and_leaves_nothing_in_the_store(bench):
-    value = bench.latency("ratio", repeats=1, how={"token_budget": 256})
+    value = bench.latency("ratio", repeats=1, execution={"token_budget": 256})
     assert (value["precision"], value["token_budget"], value["threads"]) == ("float32", 256, 1)
     assert value["device"] and value["torch"]
     assert value["date"] == datetime.datetime.now(datetime.UTC).date().isoformat()
     assert value["signature"]["decoder"].endswith("|med|T8|float32|llada")
     assert value["signature"]["data_digest"] == files.file_digest(bench.testset)
     assert not list((bench.root / "store").rglob("*.*"))
-
-
-def test_all_methods_are_timed_on_the_same_sentences(bench):
-    rows = files.read_jsonl(bench.testset)
-    drawn = [rows[place] for place in draw(rows, 5, 1, "keyed_hash")]
-    assert len(drawn) == 5
-    assert drawn != rows[:5]  # no run of a file that is in the order of its documents
-    backwards, fewer = rows[::-1], [rows[place] for place in draw(rows, 3, 1, "keyed_hash")]
-    assert [backwards[place] for place in draw(backwards, 5, 1, "keyed_hash")] == drawn[::-1]
-    assert fewer == [row for row in drawn if row in fewer]
 
 
 def test_a_timing_that_would_take_hours_ends_with_an_estimate(monkeypatch):

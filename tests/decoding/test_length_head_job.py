@@ -8,13 +8,13 @@ import pytest
 from bench import METHODS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ModelJob
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.length_head import LengthHead
-from entropy_valley.lengths.training_pairs import Fits
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.fits import Fits
+from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.translator import Translator
 
 TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest": 12}
 
@@ -30,7 +30,7 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 
 def trained(bench, seed=1):
     """The test set's pairs stand for training and dev pairs."""
-    with ModelJob(bench.spec, bench.how) as job:
+    with ModelJob(bench.spec, bench.execution) as job:
         return Fits.of(job, {"length_head": bench.fits["length_head"] | {"seed": seed}}).head, job.ledger
 
 
@@ -43,7 +43,7 @@ def test_the_report_is_of_training_and_dev_pairs(bench):
 
 
 def test_a_second_training_gives_the_same_bytes(bench):
-    bench.how = dataclasses.replace(bench.how, store=None)
+    bench.execution = dataclasses.replace(bench.execution, store=None)
     weights = [trained(bench, seed)[0].weights for seed in (1, 1, 2)]
     assert weights[0] == weights[1] != weights[2]
 
@@ -76,12 +76,6 @@ def test_another_heads_predictions_are_not_taken(bench):
         bench.fits["length_head"]["seed"] = seed
         bench.canvas("length_head")
     assert [ledger["computed"] for ledger in bench.ledgers()] == [13, 13]
-
-
-def test_without_its_head_a_method_says_so(bench):
-    bench.fits = {}
-    with pytest.raises(InputError, match="length method 'length_head': needs a length head"):
-        bench.canvas("length_head")
 
 
 def test_the_translator_reads_the_same_head(bench, llada):

@@ -12,8 +12,7 @@ from run_rule import run_here
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import length_ratios, moments
-from entropy_valley.model.tokenizer import load_tokenizer
+from entropy_valley.model.prompt import length_ratios, load_tokenizer, moments
 
 PAIRS = [
     {"id": "1", "source": "Tap Reset now.", "target": "Tap"},

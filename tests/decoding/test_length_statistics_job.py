@@ -7,11 +7,11 @@ from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.job import ModelJob
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics
-from entropy_valley.lengths.training_pairs import length_statistics
 from entropy_valley.store import Store
+from entropy_valley.translation.fits import length_statistics
+from entropy_valley.translation.job import ModelJob
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_calibrated": {"ratios": [0.6, 0.8, 1.0, 1.05]}, "ev_prior": {"window": 1.0}}
 
@@ -26,7 +26,7 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 def measure(bench, **settings):
     """The test set's pairs stand for training pairs."""
     spec = {**bench.spec, "pairs": 5, "bias_pairs": 2, **settings}
-    with ModelJob(spec, bench.how, bench.testset) as job:
+    with ModelJob(spec, bench.execution, bench.testset) as job:
         return length_statistics(job)
 
 
@@ -70,20 +70,15 @@ def test_canvases_from_statistics(bench, method):
     rows, _ = bench.decode(method)
     header = files.read_json(bench.out.with_suffix(".json"))
     assert header["facts"]["fits"]["length_statistics"]["ratio"]["std"] > 0
-    assert str(bench.how.corpus / "train.jsonl") in header["inputs"]
+    assert str(bench.execution.corpus / "train.jsonl") in header["inputs"]
     for row in (row["canvas"] for row in rows):
         assert row["calls"] == len(row["candidates"]) and row["slots"] == sum(row["candidates"])
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
 
 
-def test_without_its_statistics_a_method_says_so(bench):
-    with pytest.raises(InputError, match="length method 'cal': needs length statistics"):
-        bench.canvas("cal")
-
-
 def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_needs_it(bench, capsys):
     bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
-    files.write_jsonl(bench.how.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
+    files.write_jsonl(bench.execution.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
     spec = bench.set_of("cal")
     spec["cells"] += [["test", name, "med", 8] for name in ("ratio", "ev_prior")]
     spec["methods"] |= {name: METHODS[name] for name in ("ratio", "ev_prior")}
@@ -99,6 +94,6 @@ def test_a_second_run_loads_no_model_and_measures_the_same(bench, no_model):
     """The probes of training pairs have a store of their own."""
     bench.fit(length_statistics={"pairs": 5, "bias_pairs": 2})
     first = bench.decode("ev_prior")
-    assert len(Store(bench.how.store / "length_statistics")) > 5
+    assert len(Store(bench.execution.store / "length_statistics")) > 5
     no_model()
     assert bench.decode("ev_prior") == first

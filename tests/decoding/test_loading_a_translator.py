@@ -120,7 +120,7 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
         ),
         ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
-        ({"dtype": "bf16"}, "dtype: 'bf16' is none; did you mean bfloat16"),
+        ({"dtype": "bf16"}, "dtype: 'bf16' is unknown; did you mean bfloat16"),
     ],
     ids=str,
 )

@@ -17,6 +17,7 @@ from entropy_valley.model.load import empty_model
 
 LLADA = find_family("llada")
 CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}
+SMALL = CONFIG | {"num_hidden_layers": 4}
 GPU = 24e9
 
 
@@ -31,7 +32,7 @@ def peak(budget, monkeypatch):
     monkeypatch.setitem(head.BLOCK, "cpu", head.BLOCK["cuda"])
     monkeypatch.setattr(head, "float32_product", product)
     count = budget // 40
-    empty = empty_model(LLADA, CONFIG, torch.bfloat16).eval()
+    empty = empty_model(LLADA, SMALL, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         model = empty.to_empty(device="cpu")
         tracker = MemTracker()
@@ -46,7 +47,9 @@ def peak(budget, monkeypatch):
 
 
 def test_the_8b_model_decodes_on_24_gb_even_at_full_budget(monkeypatch):
-    held = peak(BUDGET["cuda"], monkeypatch)
+    # A pass holds as much beside the weights whatever the number of layers is: four stand for all.
+    size, small = Size.of(CONFIG), Size.of(SMALL)
+    held = peak(BUDGET["cuda"], monkeypatch) + 2 * (size.parameters - small.parameters)
     assert 2 * 8.015e9 < held < 18.5e9 < GPU
-    size = Size.of(CONFIG)  # what `entropy-valley check` expects
+    # What `entropy-valley check` expects.
     assert held < size.parameters * 2 + size.pass_bytes(BUDGET["cuda"], item=2) < 1.05 * held

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from entropy_valley import files
-from entropy_valley.decoding.batch import Batch, Pass
+from entropy_valley.decoding.engine import Batch, Pass
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.decoding.orders import Denoising, make_denoiser
-from entropy_valley.decoding.requests import Canvas, Reading
+from entropy_valley.decoding.requests import Canvas, ProbeResult
 from entropy_valley.errors import InputError
 
 MASK, EOS = 9, 8
@@ -88,7 +88,7 @@ def denoise(name):
     while True:
         masks = canvas.length if canvas.tokens is None else canvas.tokens.count(MASK)
         try:
-            canvas = work.send(Reading((1,) * masks, (0.5,) * masks, (-0.5,) * masks, (-9.0,) * masks))
+            canvas = work.send(ProbeResult((1,) * masks, (0.5,) * masks, (-0.5,) * masks, (-9.0,) * masks))
         except StopIteration as done:
             return done.value
 

@@ -12,9 +12,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.batch import Batch, Pass, lowest
+from entropy_valley.decoding.engine import Batch, Pass, lowest
 from entropy_valley.decoding.head import SlotValues
-from entropy_valley.decoding.inputs import distractors
 from entropy_valley.decoding.orders import (
     ORDERS,
     Slots,
@@ -28,6 +27,7 @@ from entropy_valley.decoding.orders import (
 )
 from entropy_valley.decoding.requests import Canvas
 from entropy_valley.errors import InputError
+from entropy_valley.translation.job import distractors
 
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}
@@ -113,17 +113,6 @@ def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
 def test_hybrid_takes_a_share(p):
     with pytest.raises(InputError, match=r"p = .*: must be .* `entropy-valley schema` prints every key"):
         make_order("hybrid", {"p": p})
-
-
-@pytest.mark.parametrize(
-    ("length", "steps", "p", "by_entropy"),
-    [(4, 8, 0.5, 2), (3, 8, 0.5, 1), (3, 7, 0.5, 1), (20, 8, 0.25, 2), (5, 3, 1, 3)],
-)
-def test_hybrids_share_is_of_all_t_steps(length, steps, p, by_entropy):
-    """Of the steps that floors gives, those before ⌊p T⌋ that reveal anything."""
-    times = [step for step, count in enumerate(reveal_counts(length, steps, "floors")) if count]
-    assert sum(step < int(p * steps) for step in times) == by_entropy
-    assert make_order("hybrid", {"p": p})._by_entropy(len(times), steps) == by_entropy
 
 
 @given(st.integers(1, 90), st.integers(1, 40))
@@ -227,19 +216,6 @@ def test_random_differs_from_seed_to_seed_and_from_sentence_to_sentence():
     draws = [*random_scores([one, other], 1), *random_scores([one, other], 2)]
     assert len({tuple(draw) for draw in draws}) == 4
     assert all(len(set(draw)) == 9 for draw in draws)
-
-
-@pytest.mark.parametrize(
-    ("length", "steps", "counts"),
-    [(7, 3, [3, 2, 2]), (3, 5, [1, 1, 1, 0, 0]), (4, 4, [1, 1, 1, 1]), (1, 1, [1]), (8, 1, [8]), (6, 3, [2, 2, 2])],
-)
-def test_worked_cases(length, steps, counts):
-    assert reveal_counts(length, steps) == counts
-
-
-@pytest.mark.parametrize(("length", "steps", "counts"), [(7, 3, [2, 2, 3]), (3, 5, [0, 1, 0, 1, 1]), (6, 3, [2, 2, 2])])
-def test_floors_by_hand(length, steps, counts):
-    assert reveal_counts(length, steps, "floors") == counts
 
 
 @given(st.integers(1, 500), st.integers(1, 200))

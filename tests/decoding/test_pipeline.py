@@ -10,14 +10,13 @@ from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import CachePolicy
+from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.decoding.requests import Ledger, Memo, Runner
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
+from entropy_valley.translation.job import Inputs, Pipeline
 
 EV = {"ratios": [0.6, 0.8, 1.0]}
 MED, DAEDAL = Denoising.named("med", 4, "llada"), Denoising.named("daedal", 4, "llada", {"eos_window": 1, "cap": 24})
@@ -106,12 +105,6 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
 
 
 @pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
-def test_a_second_run_loads_no_model(llada, inputs, sentences, tmp_path, denoising):
-    first = translations(stored(llada, inputs, tmp_path)[0], sentences, denoising)
-    assert translations(unloaded(inputs, tmp_path), sentences, denoising) == first
-
-
-@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
 def test_the_two_halves_are_the_whole(llada, inputs, sentences, tmp_path, denoising):
     halves, apart = stored(llada, inputs, tmp_path / "halves")
     rows = halves.choose(make_method("ev", EV), sentences)
@@ -137,25 +130,6 @@ def test_what_two_sentences_ask_is_computed_once(llada, inputs, tmp_path):
     pipeline, ledger = stored(llada, twice, tmp_path)
     one, other = translations(pipeline, [Sentence(9)] * 2)
     assert one == other and (ledger.requested, ledger.computed) == (2 * 4, 4)
-
-
-@pytest.mark.parametrize("after", [1, 9, 20])
-def test_a_killed_run_resumes(llada, inputs, sentences, tmp_path, monkeypatch, after):
-    put, done = Store.put, []
-
-    def dies(store, key, value):
-        if len(done) == after:
-            raise KeyboardInterrupt
-        done.append(key)
-        put(store, key, value)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Store, "put", dies)
-        translations(stored(llada, inputs, tmp_path)[0], sentences)
-    pipeline, ledger = stored(llada, inputs, tmp_path)
-    resumed = translations(pipeline, sentences)
-    assert resumed == translations(Pipeline.of(Engine(llada), inputs), sentences)
-    assert ledger.requested - ledger.computed == after
 
 
 def test_a_sentence_waits_for_no_other(llada, inputs, sentences):

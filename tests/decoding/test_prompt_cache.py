@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding.inputs import Inputs
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import CachePolicy, Reuse, footnote
-from entropy_valley.decoding.requests import Decoded, Draft, Probe, Reading
-from entropy_valley.decoding.translations import PromptCosts, sentence_costs
-from entropy_valley.decoding.translator import Pipeline
+from entropy_valley.decoding.prompts import CachePolicy, Reuse, footnote
+from entropy_valley.decoding.requests import Decoded, Draft, Probe, ProbeResult
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.revisions import DECODING
+from entropy_valley.translation.job import Inputs, Pipeline
+from entropy_valley.translation.translations import PromptCosts, sentence_costs
 
 PROMPT = [5, 9, 12, 7]
 MED, SIG = Denoising.named("med", 8, "llada"), Denoising.named("sig_first", 8, "llada")
@@ -31,7 +30,7 @@ def pipeline(refresh):
 
 
 def reading(length):
-    return Reading(*([number] * length for number in (1, 0.5, -2.0, -9.0)))
+    return ProbeResult(*([number] * length for number in (1, 0.5, -2.0, -9.0)))
 
 
 def asked(work):

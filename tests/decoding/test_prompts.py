@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_order, reveal_counts
-from entropy_valley.decoding.prompt_cache import Reuse
-from entropy_valley.decoding.prompts import Pool
+from entropy_valley.decoding.prompts import Reuse
 from entropy_valley.decoding.reference import RANKS, med
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model.attention import hidden_states
+from entropy_valley.model.attention import Pool, hidden_states
 from entropy_valley.model.prompt import PREFIX
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
-from bench import with_turn_end
 
 from entropy_valley.decoding import reference, reference_authors
-from entropy_valley.decoding.inputs import distractors
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.job import distractors
+from entropy_valley.translation.translator import Translator
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]
@@ -42,17 +39,6 @@ def test_no_steps_are_an_error(backbone):
     method = make_method("ev", {"ratios": RATIOS})
     with pytest.raises(InputError, match="steps: 0, not a number of 1 or more"):
         Translator(backbone, Prompt("{src}", backbone.tokenizer), method, steps=0).translate(SOURCES)
-
-
-def test_a_text_ends_before_the_end_of_a_turn(llada):
-    prompt, length_method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
-    lengths = {source: candidate_length(1.0, len(prompt.tokens(source)), False) for source in SOURCES}
-    texts = {source: reference.decode(llada, prompt.encode(source), lengths[source], 4)[1] for source in SOURCES}
-    source, text = max(texts.items(), key=lambda item: len(item[1]))
-    chat = dataclasses.replace(llada, family=with_turn_end(llada.family, llada.tokenizer, text[1]))
-    (translation,) = Translator(chat, prompt, length_method, steps=4).translate([source])
-    assert translation.length == lengths[source]
-    assert translation.text == prompt.text(text[: text.index(text[1])]) != prompt.text(text)
 
 
 @pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)

@@ -10,10 +10,10 @@ import pytest
 from entropy_valley import plugins
 from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.decoding.orders import Denoising, sourceless_steps
-from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.translator import Translator
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")

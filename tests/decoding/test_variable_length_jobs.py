@@ -7,9 +7,6 @@ from bench import METHODS, Bench
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.translator import Translator
-from entropy_valley.lengths import make_method
-from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 
 DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}
@@ -56,30 +53,13 @@ def test_a_result_is_stored_under_its_name_and_settings_whatever_t_is(bench, no_
 
 def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench, monkeypatch):
     monkeypatch.setitem(METHODS, "daedal", {"start": 64, "eos_window": 640})
-    rows, _ = bench.decode("daedal", how={"token_budget": 4096}, order="daedal", eos_window=640)
+    rows, _ = bench.decode("daedal", execution={"token_budget": 4096}, order="daedal", eos_window=640)
     for row in rows:
         canvas = row["canvas"]
         assert canvas["candidates"][:2] == [64, 72] and canvas["candidates"] == sorted(canvas["candidates"])
         assert canvas["length"] == canvas["candidates"][-1]
         assert 80 < canvas["length"] < 128  # of a context of 128 what the prompt leaves
         assert row["length"] == canvas["length"]  # no room to insert anything
-
-
-@pytest.mark.parametrize(("order", "settings"), DECODERS)
-def test_the_translator_takes_them_as_an_order(llada, order, settings):
-    prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
-    sources = ["Anna sees it", "the cat paints the old red car"]
-    length_method = make_method("daedal", DAEDAL)
-    translations = Translator(llada, prompt, length_method, order, order_settings=settings).translate(sources)
-    for source, translation in zip(sources, translations, strict=True):
-        start, encoded = max(translation.scores), prompt.encode(source)
-        if order == "daedal":
-            tokens, _ = reference.daedal(llada, encoded, start, 1, 24)
-        else:
-            tokens, _ = reference.rho_eos(llada, encoded, start, 24)
-        end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
-        assert translation.length == len(tokens)
-        assert translation.text == prompt.text(tokens[:end])
 
 
 AT_ONCE = """

@@ -10,8 +10,7 @@ from entropy_valley.demo.settings import Pretraining
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.prompt import Prompt
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import Prompt, train_tokenizer
 from entropy_valley.training import data
 
 SPEC = {

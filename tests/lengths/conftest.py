@@ -5,7 +5,7 @@ import pytest
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import new_model
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import train_tokenizer
 
 TEXTS = ["the small cat saw 12 dogs", "die kleine Katze sah 12 Hunde", "那只小猫看见了狗", "#PRS_ORG# costs 5 %"]
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 
-from entropy_valley.decoding.requests import Reading
+from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.base import choosing
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics
@@ -39,12 +39,12 @@ SETTINGS = {
 
 
 def reading(*entropies):
-    return Reading((0,) * len(entropies), entropies, (-1.0,) * len(entropies), (-9.0,) * len(entropies))
+    return ProbeResult((0,) * len(entropies), entropies, (-1.0,) * len(entropies), (-9.0,) * len(entropies))
 
 
 def flat(length, entropy=1.0, confidence=0.5):
     """The same entropy and the same largest probability in each slot."""
-    return Reading((0,) * length, (entropy,) * length, (math.log(confidence),) * length, (-9.0,) * length)
+    return ProbeResult((0,) * length, (entropy,) * length, (math.log(confidence),) * length, (-9.0,) * length)
 
 
 def choose_canvases(length_method, sentences, probe):

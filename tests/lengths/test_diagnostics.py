@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.data.sampling import draw
-from entropy_valley.lengths import diagnostics
-from entropy_valley.lengths.diagnostics import ValleyCanvas, concentration, gini, top_share
+from entropy_valley.translation import diagnostics
+from entropy_valley.translation.diagnostics import ValleyCanvas, concentration, gini, top_share
 
 
 def test_around_the_reference_every_canvas_that_has_content():
@@ -101,11 +101,6 @@ def test_gini_is_half_the_mean_difference_over_the_mean(sigs):
     if mean > 1e-6:
         differences = np.abs(values[:, None] - values).mean()
         assert gini(sigs) == pytest.approx(differences / (2 * mean), abs=1e-9)
-
-
-def test_the_two_measures_differ():
-    sigs = [0.1, 0.5, 0.2, 0.9, 0.3]
-    assert concentration(sigs, {"measure": "gini"}) != concentration(sigs, {"measure": "top_share", "share": 0.2})
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(0.01, 1), st.randoms())

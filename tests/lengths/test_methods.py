@@ -3,12 +3,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from readings import STATISTICS, reading, search
 
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import Sentence, find_method, make_method
+from entropy_valley.lengths import Sentence, make_method
 
 
 def test_oracle_is_the_reference_and_its_eos():
@@ -56,19 +54,6 @@ def test_evs_other_scores(score, length, scores):
 def test_one_slot_of_content_divides_by_no_zero():
     length_method = make_method("ev", {"ratios": [1], "score": "length_normalised"})
     assert length_method.choose(Sentence(1), {2: reading(1.0, 0.0)}).scores == {2: round(1 / math.log(2), 6)}
-
-
-@given(st.dictionaries(st.integers(2, 12), st.floats(0, 9), min_size=1))
-def test_the_mean_is_the_score_by_default(entropies):
-    probes = {length: reading(*[value] * length) for length, value in entropies.items()}
-    plain, named = (make_method("ev", {"ratios": [1], **more}) for more in ({}, {"score": "mean"}))
-    assert plain.choose(Sentence(4), probes) == named.choose(Sentence(4), probes)
-
-
-def test_who_uses_statistics():
-    assert not any(find_method(name, {}).uses_statistics for name in ("ratio", "ev", "adaptive_ev"))
-    assert all(find_method(name, {}).uses_statistics for name in ("cal", "ev_calibrated", "ev_prior"))
-    assert find_method("mine", {"method": "cal"}).uses_statistics
 
 
 def test_statistics_are_no_setting():

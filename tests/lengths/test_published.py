@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import choose_canvases, flat, search
 
-from entropy_valley.decoding.requests import Reading
+from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.lengths.published import quantile
+from entropy_valley.lengths.baselines import quantile
 
 
 def crop(*chances):
     """The choice on one generous canvas whose slots have these p(EOS)."""
     slots = len(chances)
     logs = tuple(map(math.log, chances))
-    probes = {slots: Reading((0,) * slots, (1.0,) * slots, (-1.0,) * slots, logs)}
+    probes = {slots: ProbeResult((0,) * slots, (1.0,) * slots, (-1.0,) * slots, logs)}
     return make_method("smartcrop_style", {"ratios": [0.5, 1.0]}).choose(Sentence(6), probes)
 
 
@@ -66,7 +66,7 @@ class TestLengthRegularisedStyle:
         assert choice.scores == {2: 0.0, 4: -1.0, 8: 0.0}
 
     def test_the_mean_is_over_all_slots(self):
-        probes = {2: Reading((0,) * 2, (1.0,) * 2, (-1.0, -4.0), (-9.0,) * 2)}
+        probes = {2: ProbeResult((0,) * 2, (1.0,) * 2, (-1.0, -4.0), (-9.0,) * 2)}
         assert lr_choice(probes).scores == {2: 2.5}  # one candidate: no slope
 
     def test_two_candidates_are_a_tie(self):
@@ -77,7 +77,7 @@ class TestLengthRegularisedStyle:
         plain = {length: math.log(value) for length, value in enumerate(confidences, 3)}
         tilted = {length: value + slope * math.log(length) for length, value in plain.items()}
         scores, others = (
-            lr_choice({length: Reading((0,), (0.0,), (value,), (0.0,)) for length, value in table.items()}).scores
+            lr_choice({length: ProbeResult((0,), (0.0,), (value,), (0.0,)) for length, value in table.items()}).scores
             for table in ({n: v * n for n, v in plain.items()}, {n: v * n for n, v in tilted.items()})
         )  # one slot stands for the sum: the length_method divides it by the length
         assert others == pytest.approx(scores, abs=2e-6)
@@ -90,7 +90,7 @@ def canvas(length, eos, other=0.4):
     """Slots whose p(EOS) is as ``eos`` says by slot, else 0.01; the most probable token has at least ``other``."""
     chances = [eos.get(slot, 0.01) for slot in range(length)]
     best = tuple(math.log(max(chance, other)) for chance in chances)
-    return Reading((0,) * length, (1.0,) * length, best, tuple(map(math.log, chances)))
+    return ProbeResult((0,) * length, (1.0,) * length, best, tuple(map(math.log, chances)))
 
 
 def grow(length_method, read, source_tokens=9, room=None):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.lengths.select import reassign
+from entropy_valley.lengths.baselines import reassign
 
 
 def test_sentences_of_one_length_exchange_their_canvases():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from readings import SETTINGS, STATISTICS, choose_canvases
 
-from entropy_valley.decoding.requests import Reading
+from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.lengths.base import Choice, sentences_of
 
@@ -31,7 +31,9 @@ class Probes:
 
     def __call__(self, canvases):
         self.rounds.append(list(canvases))
-        return [Reading((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in canvases]
+        return [
+            ProbeResult((0,) * n, (float(abs(n - self.valley)),) * n, (-1.0,) * n, (-9.0,) * n) for _, n in canvases
+        ]
 
 
 class Spied:
@@ -65,7 +67,7 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
     assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
     rows = choose_canvases(spied, sentences, Probes(valley=4))
     assert spied.given and all(
-        sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {Reading}
+        sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {ProbeResult}
         for sentence, probes in spied.given
     )
     other = [{**row, "target": "a far longer reference than the other one was"} for row in ROWS]
@@ -83,33 +85,12 @@ def test_every_selector_of_ours_is_tried_here():
     assert SETTINGS.keys() == LENGTH_METHODS.keys()
 
 
-def test_what_a_selector_is_given_holds_numbers_of_probes_only():
-    class Spy:
-        sees_reference = False
-
-        def propose(self, sentence, probes):
-            assert vars(sentence) == {"source_tokens": 4, "reference_tokens": None, "predicted": None, "room": None}
-            return [3]
-
-        def choose(self, sentence, probes):
-            assert probes == {3: Reading((0, 0, 0), (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0), (-9.0, -9.0, -9.0))}
-            return Choice(3)
-
-    (row,) = choose_canvases(Spy(), sentences_of(ROWS[:1], Words(), Spy()), Probes(3))
-    assert row["length"] == 3
-
-
 def test_ev_rows_count_each_probed_length_once():
     probe = Probes(valley=4)
     rows = choose_canvases(make_method("ev", {"ratios": [0.5, 0.75, 0.8, 1.0]}), [Sentence(4), Sentence(1)], probe)
     assert rows[0] == {"length": 4, "candidates": [3, 4, 5], "scores": [1.0, 0.0, 1.0], "calls": 3, "slots": 12}
     assert rows[1] == {"length": 2, "candidates": [2], "scores": [2.0], "calls": 1, "slots": 2}
     assert probe.rounds == [[(0, 3), (0, 4), (0, 5), (1, 2)]]  # one round, nothing twice
-
-
-def test_an_unprobed_row_names_its_length_alone():
-    (row,) = choose_canvases(make_method("ratio", {"ratios": 1.5}), [Sentence(4)], Probes(0))
-    assert row == {"length": 6, "candidates": [6], "scores": [], "calls": 0, "slots": 0}
 
 
 def test_a_search_goes_on_from_what_it_has_seen():

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley.decoding.inputs import RustTokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.prompt import Prompt, require_room
-from entropy_valley.model.tokenizer import load_tokenizer
+from entropy_valley.model.prompt import Prompt, RustTokenizer, load_tokenizer, require_room
 
 
 @pytest.fixture

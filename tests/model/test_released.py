@@ -13,7 +13,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import special_ids
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
+from entropy_valley.model.prompt import load_tokenizer, train_tokenizer
 
 KINDS = ("mask", "eos", "pad", "bos")
 

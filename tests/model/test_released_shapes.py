@@ -9,95 +9,41 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import config_arguments, write_manifest
-from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.families.base import STOCK_FIELDS
+from entropy_valley.model.families import FAMILIES, STOCK_FIELDS
 from entropy_valley.model.load import empty_model, torch_dtype
 
 # What their config.json say of the computation and the special ids. LLaDA's, Dream's and LLaMA-3's as published;
 # DiffuLLaMA's from a copy saved with transformers. Dream-Instruct's was not to be seen: it is taken to be Dream's.
 LLADA = {
-    "activation_type": "silu",
-    "alibi": False,
-    "attention_dropout": 0.0,
-    "attention_layer_norm": False,
-    "block_type": "llama",
-    "d_model": 4096,
-    "embedding_dropout": 0.0,
-    "embedding_size": 126464,
-    "eos_token_id": 126081,
-    "include_bias": False,
-    "include_qkv_bias": False,
-    "input_emb_norm": False,
-    "layer_norm_type": "rms",
-    "mask_token_id": 126336,
-    "max_sequence_length": 4096,
-    "mlp_hidden_size": 12288,
-    "mlp_ratio": 4,
-    "model_type": "llada",
-    "multi_query_attention": None,
-    "n_heads": 32,
-    "n_kv_heads": 32,
-    "n_layers": 32,
-    "pad_token_id": 126081,
-    "residual_dropout": 0.0,
-    "rms_norm_eps": 1e-5,
-    "rope": True,
-    "rope_full_precision": True,
-    "rope_theta": 500000.0,
-    "scale_logits": False,
-    "vocab_size": 126464,
+    "activation_type": "silu", "alibi": False, "attention_dropout": 0.0, "attention_layer_norm": False,
+    "block_type": "llama", "d_model": 4096, "embedding_dropout": 0.0, "embedding_size": 126464,
+    "eos_token_id": 126081, "include_bias": False, "include_qkv_bias": False, "input_emb_norm": False,
+    "layer_norm_type": "rms", "mask_token_id": 126336, "max_sequence_length": 4096, "mlp_hidden_size": 12288,
+    "mlp_ratio": 4, "model_type": "llada", "multi_query_attention": None, "n_heads": 32, "n_kv_heads": 32,
+    "n_layers": 32, "pad_token_id": 126081, "residual_dropout": 0.0, "rms_norm_eps": 1e-05, "rope": True,
+    "rope_full_precision": True, "rope_theta": 500000.0, "scale_logits": False, "vocab_size": 126464,
     "weight_tying": False,
-}
+}  # fmt: skip
 DREAM = {
-    "attention_dropout": 0.0,
-    "eos_token_id": 151643,
-    "hidden_act": "silu",
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "mask_token_id": 151666,
-    "max_position_embeddings": 131072,
-    "model_type": "Dream",
-    "num_attention_heads": 28,
-    "num_hidden_layers": 28,
-    "num_key_value_heads": 4,
-    "pad_token_id": 151643,
-    "rms_norm_eps": 1e-6,
-    "rope_scaling": None,
-    "rope_theta": 1000000.0,
-    "tie_word_embeddings": False,
-    "use_sliding_window": False,
-    "vocab_size": 152064,
-}
+    "attention_dropout": 0.0, "eos_token_id": 151643, "hidden_act": "silu", "hidden_size": 3584,
+    "intermediate_size": 18944, "mask_token_id": 151666, "max_position_embeddings": 131072, "model_type": "Dream",
+    "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4, "pad_token_id": 151643,
+    "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 1000000.0, "tie_word_embeddings": False,
+    "use_sliding_window": False, "vocab_size": 152064,
+}  # fmt: skip
 LLAMA = {
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "hidden_act": "silu",
-    "hidden_size": 4096,
-    "model_type": "llama",
-    "num_attention_heads": 32,
-    "num_hidden_layers": 32,
-    "rms_norm_eps": 1e-5,
-    "rope_scaling": None,
-    "tie_word_embeddings": False,
-}
+    "attention_bias": False, "attention_dropout": 0.0, "hidden_act": "silu", "hidden_size": 4096,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "rms_norm_eps": 1e-05,
+    "rope_scaling": None, "tie_word_embeddings": False,
+}  # fmt: skip
 DIFFULLAMA = LLAMA | {
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "intermediate_size": 11008,
-    "max_position_embeddings": 4096,
-    "num_key_value_heads": 32,
-    "rope_theta": 10000.0,
-    "vocab_size": 32000,
-}
+    "bos_token_id": 1, "eos_token_id": 2, "intermediate_size": 11008, "max_position_embeddings": 4096,
+    "num_key_value_heads": 32, "rope_theta": 10000.0, "vocab_size": 32000,
+}  # fmt: skip
 LLAMA3 = LLAMA | {
-    "bos_token_id": 128000,
-    "eos_token_id": 128001,
-    "intermediate_size": 14336,
-    "max_position_embeddings": 8192,
-    "num_key_value_heads": 8,
-    "rope_theta": 500000.0,
-    "vocab_size": 128256,
-}
+    "bos_token_id": 128000, "eos_token_id": 128001, "intermediate_size": 14336, "max_position_embeddings": 8192,
+    "num_key_value_heads": 8, "rope_theta": 500000.0, "vocab_size": 128256,
+}  # fmt: skip
 PUBLISHED = {
     "GSAI-ML/LLaDA-8B-Base": LLADA,
     "Dream-org/Dream-v0-Base-7B": DREAM,

@@ -15,7 +15,7 @@ from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone, new_model
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import train_tokenizer
 
 NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]
 CODE = """
@@ -104,17 +104,13 @@ def by_hand(folder):
     model.model.embed_tokens.weight.data = tensors.pop("quill.tokens.weight")
     model.model.norm.weight.data = tensors.pop("quill.last_norm.weight")
     model.lm_head.weight.data = tensors.pop("head.weight")
+    names = {"query": "q", "key": "k", "value": "v", "out": "o"}
+    block = {f"attention.{name}": f"self_attn.{short}_proj" for name, short in names.items()}
+    block |= {"before_attention": "input_layernorm", "before_ffn": "post_attention_layernorm"}
+    block |= {f"ffn.{name}": f"mlp.{name}_proj" for name in ("gate", "up", "down")}
     for i, layer in enumerate(model.model.layers):
-        attention, ffn = layer.self_attn, layer.mlp
-        layer.input_layernorm.weight.data = tensors.pop(f"quill.{i}.before_attention.weight")
-        attention.q_proj.weight.data = tensors.pop(f"quill.{i}.attention.query.weight")
-        attention.k_proj.weight.data = tensors.pop(f"quill.{i}.attention.key.weight")
-        attention.v_proj.weight.data = tensors.pop(f"quill.{i}.attention.value.weight")
-        attention.o_proj.weight.data = tensors.pop(f"quill.{i}.attention.out.weight")
-        layer.post_attention_layernorm.weight.data = tensors.pop(f"quill.{i}.before_ffn.weight")
-        ffn.gate_proj.weight.data = tensors.pop(f"quill.{i}.ffn.gate.weight")
-        ffn.up_proj.weight.data = tensors.pop(f"quill.{i}.ffn.up.weight")
-        ffn.down_proj.weight.data = tensors.pop(f"quill.{i}.ffn.down.weight")
+        for name, module in block.items():
+            layer.get_submodule(module).weight.data = tensors.pop(f"quill.{i}.{name}.weight")
     assert not tensors
     return model
 

@@ -7,7 +7,7 @@ import torch
 import transformers
 from tiny_training import canvases_of, continuations_of, spec
 
-from entropy_valley.model.families.base import STOCK_FIELDS
+from entropy_valley.model.families import STOCK_FIELDS
 from entropy_valley.training import sft
 from entropy_valley.training.loss import Passes, cross_entropies
 

@@ -10,10 +10,9 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results
-    from entropy_valley.decoding.inputs import read_tokenizer
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
-    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios
+    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, read_tokenizer
     from entropy_valley.progress import progress
 
     (out,), folders = job.output, {name: Path(folder) for name, folder in job.how.items()}

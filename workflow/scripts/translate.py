@@ -8,18 +8,17 @@ Rules: translate, shard, merge, diagnose, latency.
 from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    from entropy_valley.decoding import latency, translations
-    from entropy_valley.decoding.job import How
-    from entropy_valley.lengths import diagnostics
+    from entropy_valley.translation import diagnostics, latency, translations
+    from entropy_valley.translation.job import Execution
 
-    how, rule = How.of(job.how, job.threads), snakemake.rule  # noqa: F821
+    execution, rule = Execution.of(job.how, job.threads), snakemake.rule  # noqa: F821
     if rule == "diagnose":
-        diagnostics.write(job.params, how, job.input.testsets, job.output[0])
+        diagnostics.write(job.params, execution, job.input.testsets, job.output[0])
     elif rule == "latency":
         # One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
-        alone = How.of(job.how, threads=1)
+        alone = Execution.of(job.how, threads=1)
         latency.write(job.params, alone, job.input.testset, job.output[0], job.how["minutes"])
     elif rule == "shard":
-        translations.write_shard(job.params, how, job.input.testsets, job.output.shard)
+        translations.write_shard(job.params, execution, job.input.testsets, job.output.shard)
     else:
-        translations.write(job.params, how, job.input.testsets, job.output.rows, job.input.get("shards", []))
+        translations.write(job.params, execution, job.input.testsets, job.output.rows, job.input.get("shards", []))

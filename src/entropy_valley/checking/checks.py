@@ -162,7 +162,7 @@ def device_of(device: str) -> str:
 
 def compiler(device: str) -> str:
     """``torch.compile`` works: on a GPU, a compiled kernel reduces the logits."""
-    from entropy_valley.decoding.kernels import require_compiler
+    from entropy_valley.decoding.head import require_compiler
 
     if device == "cpu":
         raise SkippedError("nothing is compiled on a CPU")

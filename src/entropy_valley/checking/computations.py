@@ -17,10 +17,9 @@ from entropy_valley import files, machine
 from entropy_valley.checking import tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import BYTES, Size, Subject, model_config
-from entropy_valley.decoding import latency, reference
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import TOKENS
-from entropy_valley.decoding.kernels import HEAD_ROWS
+from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint
@@ -28,6 +27,8 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone, torch_dtype
 from entropy_valley.training import memory
 from entropy_valley.training.settings import Lora
+from entropy_valley.translation import latency
+from entropy_valley.translation.job import TOKENS
 
 FAMILIES = ("llada", "dream")  # not shifted, with rotation in float32; shifted, with biases
 CANVASES, ALONE = 60, 6

@@ -10,9 +10,9 @@ from typing import Any
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import all_cells
 from entropy_valley.config.paths import backbone_folder, checkpoint_of
-from entropy_valley.decoding.job import padded_tokens
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
+from entropy_valley.translation.job import padded_tokens
 
 _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpointing", "max_tokens", "lora"}
 _OF_DECODING = {"precision", "batch_invariant", "compile_layers"}

@@ -11,7 +11,7 @@ import torch
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import new_model
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import train_tokenizer
 
 NAMES, VERBS, THINGS = (
     ("Anna", "the cat", "a small dog"),

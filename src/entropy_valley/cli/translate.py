@@ -24,19 +24,19 @@ from entropy_valley.config.load import INSTALLED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.released import DEMO, RELEASED
-from entropy_valley.decoding.prompt_cache import CachePolicy
-from entropy_valley.decoding.translations import OF_SET
+from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method, make_method
-from entropy_valley.lengths.training_pairs import PAIRS
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
+from entropy_valley.translation.fits import PAIRS
+from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.translator import Translation, Translator, Usual
-    from entropy_valley.model.families.base import Family
+    from entropy_valley.model.families import Family
+    from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
 
 BATCH = 64
 STDIN = "stdin"
@@ -141,15 +141,15 @@ def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
         yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
 
 
-def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Usual]:
+def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, TypicalEntropy]:
     """What is usual for each method, on development pairs of the direction."""
-    from entropy_valley.decoding.translator import Usual
+    from entropy_valley.translation.translator import TypicalEntropy
 
     if not dev.is_file():
         _say(f"{dev}: not there, so no hint says which entropies are unusual")
-        return dict.fromkeys(translators, Usual())
+        return dict.fromkeys(translators, TypicalEntropy())
     sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
-    return {name: Usual.of(one, sources, str(dev)) for name, one in translators.items()}
+    return {name: TypicalEntropy.of(one, sources, str(dev)) for name, one in translators.items()}
 
 
 def _say(*lines: str) -> None:
@@ -224,26 +224,26 @@ class Chosen:
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.decoding.job import How, ModelJob
-        from entropy_valley.decoding.translator import Translator
+        from entropy_valley.lengths import make_method
         from entropy_valley.lengths.length_head import LengthHead
-        from entropy_valley.lengths.select import needed_head, read_method
-        from entropy_valley.lengths.training_pairs import Fits
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
+        from entropy_valley.translation.fits import Fits
+        from entropy_valley.translation.job import Execution, ModelJob
+        from entropy_valley.translation.translator import Translator
 
         require_device(device, CPU)
-        how = How(self.backbone, self.adapter, self.corpus, self.store, device, threads)
-        with ModelJob(self.spec, how) as job:
-            fits, backbone = Fits.of(job, self.fits), job.backbone
+        execution = Execution(self.backbone, self.adapter, self.corpus, self.store, device, threads)
+        with ModelJob(self.spec, execution) as job:
+            fits, backbone = Fits.of(job, self.fits) if self.fits else Fits(), job.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
         denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
         shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
         translators = {}
         for name, settings in self.methods.items():
-            method = read_method(name, settings, fits.statistics)
-            weights = needed_head(name, method, fits)
-            head = LengthHead.of(weights, device) if weights else None
+            method = make_method(name, settings, fits.statistics)
+            uses_head = getattr(method, "uses_length_head", False)
+            head = LengthHead.of(fits.head.weights, device) if uses_head else None
             translators[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
         return translators
 
@@ -364,7 +364,7 @@ class _Output:
 
     place: str
     translators: Mapping[str, Translator]
-    usual: Mapping[str, Usual]
+    usual: Mapping[str, TypicalEntropy]
     jsonl: bool
     stop: bool
 

@@ -35,7 +35,7 @@ from entropy_valley.demo.settings import Estimator, Pretraining
 from entropy_valley.demo.source import AnySource
 from entropy_valley.errors import refusal
 from entropy_valley.lengths import LENGTH_METHODS
-from entropy_valley.lengths.select import Reassigned
+from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention
 from entropy_valley.scoring.bleu import Bleu, Chrf

@@ -1,4 +1,4 @@
-"""The exact engine, what is asked of it, and the way from prompts to translations.
+"""The exact engine, and what is asked of it.
 
 Start with :mod:`entropy_valley.decoding.reference`: the paper's Algorithm 1 on one page, slow and plain. It shares with
 the engine neither attention, packing nor numerics, and the engine is tested against it. Then read

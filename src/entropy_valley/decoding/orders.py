@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 from pydantic import Field, model_validator
 
 from entropy_valley import files, plugins
-from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
+from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Canvas, Decoded, Probe
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
 from entropy_valley.errors import InputError
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.head import SlotValues
-    from entropy_valley.decoding.prompt_cache import Reuse
-    from entropy_valley.decoding.requests import Canvases, Gain, Reading, Request
+    from entropy_valley.decoding.prompts import Reuse
+    from entropy_valley.decoding.requests import Canvases, Gain, ProbeResult, Request
     from entropy_valley.decoding.variable_length import Slots, VariableLengthDecoder
     from entropy_valley.model.load import Backbone
 
@@ -384,7 +384,7 @@ class Denoising:
         sourceless: Sequence[int] | None,
         length: int,
         room: int,
-        start: Reading | None = None,
+        start: ProbeResult | None = None,
         gain: Gain | None = None,
         *,
         sentence: object = None,
@@ -526,7 +526,7 @@ class VariableLength:
     most: int
     name: str = ""
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    start: Reading | None = None
+    start: ProbeResult | None = None
     sentence: object = None
 
     def key(self, checkpoint: str, numerics: str) -> str:

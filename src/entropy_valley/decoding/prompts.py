@@ -1,12 +1,15 @@
-"""Prompts that are computed once: the keys and values of their rows are kept between passes.
+"""Prompts that are computed once: which passes compute them, and what is kept of them between passes.
 
 Under prefix attention this is exact: the rows of a prompt never see a canvas, so they are computed once for all passes
-over the sentence. Else it is the approximation that a canvas asks for: its slots attend to
-rows of the prompt that saw an earlier canvas (:mod:`.prompt_cache`).
+over the sentence, whatever a config asks for here. Else it is an approximation that a config may ask for, the prompt
+cache. The probes of a length method are numbered from 0 in the order in which it asks for them, and so are the steps
+of a canvas that reveal anything. In those whose number is a multiple of ``refresh`` the rows of the prompt are
+computed, as in all passes of the exact engine; in others the slots attend to the keys and values that the prompt had
+in the last such pass.
 
-:class:`KeptPrompts` decides what is kept and lays out each pass; :class:`Load` counts what the next pass takes;
-:class:`PassLayout` is the rows of a pass; :class:`Pool` holds the tensors, and :class:`Kept` hands them to the
-attention.
+:class:`CachePolicy` is what a job asks for, and :class:`Reuse` what this means for one canvas. :class:`CachedPrompts`
+decides what is kept and lays out each pass; :class:`PassBudget` counts what the next pass takes; :class:`PassLayout` is
+the rows of a pass. The tensors are in :class:`.Pool`, and :class:`.CachedRows` hands them to the attention.
 
 What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed again is computed again.
 The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in every pass.
@@ -14,36 +17,138 @@ The row that slot 0 of a shifted family is read from belongs to the slots: it is
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
-from collections.abc import Collection, Container, Iterator, Sequence
+import sys
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 
 from entropy_valley import machine
-from entropy_valley.decoding.prompt_cache import NO_REUSE
-from entropy_valley.model.attention import FULL_KERNEL, Packed, upload
 from entropy_valley.model.prompt import PREFIX
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.batch import Batch
-    from entropy_valley.decoding.prompt_cache import PromptIds, RowSource
+    import torch
+
+    from entropy_valley.decoding.engine import Batch
     from entropy_valley.decoding.requests import Canvas, Queue
+    from entropy_valley.model.attention import Packed, Pool
     from entropy_valley.model.load import Backbone
 
+KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
+
+PromptIds = tuple[int, ...]
+
+RowSource = tuple[PromptIds, int]  # a prompt, and how many masked slots behind it its rows see
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
+
+    With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
+    canvas of that many slots behind the same prompt. ``is_source``: canvases ``beside`` this one may come when it is
+    done.
+    """
+
+    refresh: int | None = None
+    beside: int | None = None
+    is_source: bool = False
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether some passes of the canvas compute its prompt for others of the same canvas."""
+        return self.refresh is not None
+
+    @property
+    def key(self) -> list[Any]:
+        """What the store's key of a result says of it: nothing where it is exact."""
+        parts = {"refresh": self.refresh, "beside": self.beside}.items()
+        return [part for name, value in parts if value is not None for part in (name, value)]
+
+    def renews(self, step: int, is_kept: bool) -> bool:
+        """Whether the ``step``-th pass computes the rows of the prompt for later ones."""
+        return self.is_renewed and not (is_kept and step % self.refresh)
+
+    def sources(self, prompts: Sequence[PromptIds]) -> list[RowSource]:
+        """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
+        return [] if self.beside is None else [(prompt, self.beside) for prompt in prompts]
+
+
+NO_REUSE = Reuse()
+
+
+@dataclass(frozen=True)
+class CachePolicy:
+    """What a job asks for: the prompt is computed in every ``refresh``-th pass; None: in all. ValueError below 1."""
+
+    refresh: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.refresh is not None and self.refresh < 1:
+            raise ValueError(f"refresh is {self.refresh}: the prompt is computed in every k-th pass, k at least 1")
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """What a job's spec says; for ``never`` more than there are passes."""
+        setting = spec.get(KEY, 1)
+        return cls(sys.maxsize if setting == NEVER else None if setting == 1 else setting)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.refresh is None
+
+    @property
+    def names(self) -> list[str]:
+        """What a decoder's name says of it: nothing of an exact one."""
+        if self.is_exact:
+            return []
+        return [f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"]
+
+    def of_probe(self, lengths: Sequence[int]) -> Reuse:
+        """For the last of the ``lengths`` that a sentence's probes have, different ones in the order of the probes."""
+        if self.is_exact:
+            return NO_REUSE
+        number = len(lengths) - 1
+        first = number // self.refresh * self.refresh
+        return Reuse(is_source=self.refresh > 1) if first == number else Reuse(beside=lengths[first])
+
+    def of_canvas(self, passes: int) -> Reuse:
+        """For a canvas of so many passes; one pass is exact."""
+        return NO_REUSE if self.is_exact or passes == 1 else Reuse(min(self.refresh, passes))
+
+    def saved(self, steps: Sequence[int]) -> int:
+        """How many of these steps take the prompt from an earlier one of them."""
+        return 0 if self.is_exact else sum(step % self.refresh > 0 for step in steps[1:])
+
+
+NO_CACHE = CachePolicy()
+
+
+def footnote(decoder: str) -> str | None:
+    """What a decoder of that name in a signature approximates; None for an exact one."""
+    for part in decoder.split("|"):
+        if part.startswith(PART):
+            every = part.removeprefix(PART).strip()
+            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
+            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
+    return None
+
+
+# --- What is kept, and the rows of each pass.
 
 Places = np.ndarray  # of rows in a pool
 _NONE = np.empty(0, np.int64)
 
 
-class KeptPrompts:
+class CachedPrompts:
     """What is kept of prompts for the passes over a backbone."""
 
     def __init__(self, backbone: Backbone) -> None:
+        from entropy_valley.model.attention import Pool  # here: what chooses canvases imports no torch
+
         self._backbone, self.pool = backbone, Pool()
         self.cached: dict[RowSource, Places] = {}
         self._waiting: Collection[RowSource] = ()
@@ -54,6 +159,8 @@ class KeptPrompts:
         config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
         heads = config.num_key_value_heads * self._backbone.model.model.layers[0].self_attn.head_dim
         row = 2 * config.num_hidden_layers * heads * weight.element_size()
+        import torch
+
         free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else machine.memory()
         return free // 2 // row
 
@@ -94,11 +201,16 @@ class KeptPrompts:
         The rows of a source come from a canvas of the pass that is the same sequence, or else from a sequence of their
         own behind the canvases.
         """
+        from entropy_valley.model.attention import FULL_KERNEL
+
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
         if not (needed or self._waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return PassLayout.of(whole)
-        all_masked = {source: place for place, source in enumerate(_all_masked(whole, sources)) if source}
+        all_masked: dict[RowSource, int] = {}  # those that are run whole
+        for place, (canvas, source, masks) in enumerate(zip(whole.canvases, sources, whole.masks, strict=True)):
+            if source is None and canvas.reuse.refresh is None and masks == canvas.length:
+                all_masked[tuple(canvas.prompt), canvas.length] = place
         given = {
             source: place
             for source, place in all_masked.items()
@@ -111,20 +223,19 @@ class KeptPrompts:
         cached = self.cached | {one.name: one.places for one in saved}
         own, renewed = self._own(whole)
         attended = [cached[source] if source else places for source, places in zip(sources, own, strict=True)]
-        behind = [self._tokens(source, whole.mask_id) for source in alone]
+        behind = [
+            list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[whole.mask_id] * slots]
+            for prompt, slots in alone
+        ]
+        # Dummy rows where a CPU's BLAS would take another path.
         few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
         return PassLayout.with_cached(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
 
-    def _tokens(self, source: RowSource, mask_id: int) -> list[int]:
-        """The sequence of a source: its prompt, and the masks that this sees."""
-        prompt, slots = source
-        return list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[mask_id] * slots]
-
-    def _saved(self, sequence: int, prompt: PromptIds, holder: dict[Any, Places], name: Any) -> Saved:
+    def _saved(self, sequence: int, prompt: PromptIds, holder: dict[Any, Places], name: Any) -> Insert:
         places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
-        return Saved(sequence, places, holder, name)
+        return Insert(sequence, places, holder, name)
 
-    def _own(self, whole: Batch) -> tuple[list[Places], list[Saved]]:
+    def _own(self, whole: Batch) -> tuple[list[Places], list[Insert]]:
         """What each canvas attends to of its own earlier passes, and what is renewed in this one."""
         if self.are_shared:  # exact whatever a canvas asks for
             return [_NONE] * len(whole), []
@@ -139,21 +250,14 @@ class KeptPrompts:
         return cached, renewed
 
 
-def _all_masked(whole: Batch, sources: Sequence[RowSource | None]) -> Iterator[RowSource | None]:
-    """What each canvas may be the source of: the all-mask ones that are run whole; None for the others."""
-    for canvas, source, masks in zip(whole.canvases, sources, whole.masks, strict=True):
-        is_whole = source is None and canvas.reuse.refresh is None
-        yield (tuple(canvas.prompt), canvas.length) if is_whole and masks == canvas.length else None
-
-
-class Load:
+class PassBudget:
     """What the next pass takes, canvas by canvas: ``rows`` to run, at most ``budget``, and the rows ``kept`` when it is
     done.
 
     A canvas counts with its prompt without the source, also in passes that do not look at that.
     """
 
-    def __init__(self, prompts: KeptPrompts, budget: int, batch: Batch) -> None:
+    def __init__(self, prompts: CachedPrompts, budget: int, batch: Batch) -> None:
         self._prompts, self._budget, self._seen = prompts, budget, set(prompts.cached)
         self.rows, self.kept = 0, prompts.pool.used
         self.beyond: list[bool] = []
@@ -203,7 +307,7 @@ def _own_source(canvas: Canvas) -> list[RowSource]:
 
 
 @dataclass(frozen=True)
-class Saved:
+class Insert:
     """The first rows of a sequence, whose keys and values go to ``places``; ``holder`` has these under ``name``."""
 
     sequence: int
@@ -227,7 +331,7 @@ class PassLayout:
     counts: tuple[int, ...]
     at: np.ndarray
     cached: Sequence[Places] = ()
-    saved: Sequence[Saved] = ()
+    saved: Sequence[Insert] = ()
 
     @classmethod
     def of(cls, whole: Batch) -> Self:
@@ -237,7 +341,7 @@ class PassLayout:
 
     @classmethod
     def with_cached(
-        cls, whole: Batch, cached: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Saved]
+        cls, whole: Batch, cached: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Insert]
     ) -> Self:
         """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences of these tokens."""
         skipped = np.array([len(places) for places in cached])
@@ -258,105 +362,24 @@ class PassLayout:
         self, pool: Pool, columns: Sequence[np.ndarray], device: torch.device
     ) -> tuple[Packed, list[torch.Tensor]]:
         """The sequences on the device, and the ``columns``; all go there in one copy."""
-        given = [self.ids, self.position, *(self._kept() if self.cached else ())]
-        ids, position, *tensors = upload([*given, *columns], device)
-        of_pool, others = tensors[: len(given) - 2], tensors[len(given) - 2 :]
-        kept = Kept(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
-        return Packed(ids[None], position[None], self.lengths, kept=kept), others
+        from entropy_valley.model.attention import CachedRows, Packed, upload
 
-    def _kept(self) -> tuple[np.ndarray, ...]:
-        """The columns of :class:`Kept`."""
-        starts = np.cumsum((0, *self.lengths))
-        rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
-        into = [one.places for one in self.saved]
-        keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
-        return *(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys
+        kept = ()
+        if self.cached:
+            starts = np.cumsum((0, *self.lengths))
+            rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
+            into = [one.places for one in self.saved]
+            keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
+            kept = (*(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys)
+        ids, position, *tensors = upload([self.ids, self.position, *kept, *columns], device)
+        of_pool, others = tensors[: len(kept)], tensors[len(kept) :]
+        rows = CachedRows(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
+        return Packed(ids[None], position[None], self.lengths, kept=rows), others
 
     def keep(self) -> None:
         """Let the holders of what was saved know it: the pass is done."""
         for one in self.saved:
             one.holder[one.name] = one.places
-
-
-class Pool:
-    """Keys and values of rows, layer by layer, in places that are used again.
-
-    A layer's are two tensors (places, heads, head width), made at the first pass and larger when more are needed.
-    """
-
-    def __init__(self) -> None:
-        self._layers: dict[int, list[torch.Tensor]] = {}
-        self._free = np.empty(0, np.int64)
-        self.size = 0
-
-    @property
-    def used(self) -> int:
-        """The places taken."""
-        return self.size - len(self._free)
-
-    def take(self, count: int) -> np.ndarray:
-        """So many free places."""
-        if count > len(self._free):
-            grown = self.used + count + self.size // 4  # a layer that grows is copied: not at every pass
-            self._free = np.concatenate([np.arange(self.size, grown), self._free])
-            self.size = grown
-        taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
-        return taken
-
-    def keep(self, places: Sequence[np.ndarray]) -> None:
-        """Let all other places be taken again."""
-        self._free = np.setdiff1d(np.arange(self.size), np.concatenate([self._free[:0], *places]))
-
-    def shrink(self) -> None:
-        """Give back the memory behind the last place taken."""
-        taken = np.setdiff1d(np.arange(self.size), self._free)
-        self.size = int(taken[-1]) + 1 if len(taken) else 0
-        self._free = self._free[self._free < self.size]
-        for tensors in self._layers.values():
-            tensors[:] = [tensor[: self.size].clone() for tensor in tensors]
-
-    def layer(self, number: int, like: torch.Tensor) -> list[torch.Tensor]:
-        """The keys and the values of a layer; ``like`` is a tensor of rows, (any, heads, head width), of the model."""
-        # Not like[:0]: that would keep the whole of ``like`` in memory.
-        tensors = self._layers.setdefault(number, [like.new_empty(0, *like.shape[1:]) for _ in range(2)])
-        missing = self.size - len(tensors[0])
-        if missing > 0:
-            tensors[:] = [torch.cat([tensor, tensor.new_empty(missing, *like.shape[1:])]) for tensor in tensors]
-        return tensors
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a pass keeps in a pool, and what its sequences attend to there.
-
-    The rows ``saved`` of the pass go to the places ``into``. A sequence attends to the next ``cached[k]`` of
-    ``places``, and to its own rows behind them: in the keys of all sequences together, the former stand at ``of_keys``
-    and the latter at ``own_keys``. Tensors of int64, on the model's device.
-    """
-
-    pool: Pool
-    cached: tuple[int, ...]
-    saved: torch.Tensor
-    into: torch.Tensor
-    places: torch.Tensor
-    of_keys: torch.Tensor
-    own_keys: torch.Tensor
-
-    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The keys and values of all sequences, (keys, heads, width): a ``Source`` of the attention."""
-        gathered = []
-        for kept, own in zip(self.pool.layer(layer, key), (key, value), strict=True):
-            kept.index_copy_(0, self.into, own.index_select(0, self.saved))
-            joined = own.new_empty(len(self.of_keys) + len(self.own_keys), *own.shape[1:])
-            joined.index_copy_(0, self.own_keys, own)
-            gathered.append(joined.index_copy_(0, self.of_keys, kept.index_select(0, self.places)))
-        return tuple(gathered)
-
-    def filled(self, rows: int) -> Kept:
-        """The same behind which so many rows follow that attend to nothing kept."""
-        first = len(self.of_keys) + len(self.own_keys)
-        more = torch.arange(first, first + rows, device=self.own_keys.device)
-        return dataclasses.replace(self, own_keys=torch.cat([self.own_keys, more]))
 
 
 def placed(lengths: np.ndarray, cached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
 """What goes into the engine, what comes out of it, and who waits for it.
 
-A :class:`Canvas` is read or denoised; the result is a :class:`Reading` or a :class:`Decoded`. The :class:`Queue` holds
-the canvases that wait for a place in a pass. A :class:`Runner` answers :class:`Request`s: from the store, else by the
-engine, those of many sentences in the same passes.
+Three chapters. *Canvases*: a :class:`Canvas` is read or denoised; the result is a :class:`ProbeResult` or a
+:class:`Decoded`. *Requests*: what is asked of the model about one canvas, such as a :class:`Probe`; those that fill one
+are in :mod:`.orders`. *The runner*: a :class:`Runner` answers the requests of many sentences, from the store, else by
+the engine in the same passes.
 
 The work on one sentence is a generator. It yields the requests whose results it needs next, is sent these results, and
 returns what it makes of them::
@@ -25,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.prompt_cache import NO_REUSE, PromptIds, Reuse, RowSource
+from entropy_valley.decoding.prompts import NO_REUSE, PromptIds, Reuse, RowSource
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING
 
@@ -42,8 +43,11 @@ SHORTEST = 2  # slots: one of content and the EOS's
 VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every reading has, in the order of its columns
 
 
+# --- Canvases: what the engine runs, what it says of them, and those that wait.
+
+
 @dataclass(frozen=True)
-class Reading:
+class ProbeResult:
     """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
     token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
     source too.
@@ -64,7 +68,7 @@ class Reading:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         columns = [tuple(value[key]) for key in VALUES]
-        sum(map(sum, columns))  # TypeError for what is no number
+        sum(map(sum, columns))  # TypeError for what is not a number
         return cls(*columns, tuple(value.get("sigs", ())))
 
 
@@ -78,13 +82,13 @@ class Canvas:
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
     order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
     looks at it. ``sentence`` is its name in errors. ``reuse`` says which
-    passes compute the prompt, see :mod:`.prompt_cache`.
+    passes compute the prompt, see :mod:`.prompts`.
     """
 
     prompt: Sequence[int]
     length: int
     counts: Sequence[int] = ()
-    start: Reading | None = None
+    start: ProbeResult | None = None
     sourceless: Sequence[int] | None = None
     tokens: Sequence[int] | None = None
     sigs: Sequence[float] = ()
@@ -194,11 +198,14 @@ class Decoded:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        sum(value["tokens"], value["text"] + value["passes"])  # TypeError for what is no number
+        sum(value["tokens"], value["text"] + value["passes"])  # TypeError for what is not a number
         return cls(**value)
 
 
-Canvases = Generator[Canvas, Reading | Decoded, Any]
+# --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text. Those that fill a canvas
+# are in :mod:`.orders`.
+
+Canvases = Generator[Canvas, ProbeResult | Decoded, Any]
 
 Work = Generator[Sequence["Request"], list[Any], Any]
 
@@ -221,10 +228,6 @@ class Request(Protocol):
         ...
 
 
-# --- Requests that read a canvas: all masks, revealed in part, or a finished text. Those that fill one are in
-# :mod:`.orders`.
-
-
 @dataclass(frozen=True)
 class Probe:
     """The request for the reading of ``length`` masks behind a prompt.
@@ -233,7 +236,7 @@ class Probe:
     ``reuse``: which passes compute the prompt.
     """
 
-    result: ClassVar[type] = Reading
+    result: ClassVar[type] = ProbeResult
 
     prompt: Sequence[int]
     length: int
@@ -257,7 +260,7 @@ class Draft:
     has all slots: of a revealed one what its own step read, of the others what the last pass reads.
     """
 
-    result: ClassVar[type] = Reading
+    result: ClassVar[type] = ProbeResult
 
     prompt: Sequence[int]
     length: int
@@ -283,7 +286,7 @@ class Draft:
                 tokens[slot] = seen[slot][0]
             hidden = [slot for slot in hidden if tokens[slot] == mask]
             reading = None if count else reading  # nothing revealed: the next pass would read the same
-        return Reading(*zip(*seen, strict=True))
+        return ProbeResult(*zip(*seen, strict=True))
 
     def _revealed(self, step: int) -> int:
         return self.length * step // (self.steps + 1)
@@ -303,7 +306,7 @@ def anchored(slots: Sequence[int], length: int) -> Gain:
     return Gain(within, tuple(float(slot in within) for slot in range(length)))
 
 
-def gains(own: Reading, distracted: Reading) -> tuple[float, ...]:
+def gains(own: ProbeResult, distracted: ProbeResult) -> tuple[float, ...]:
     """The SIG of each slot, from the readings of the same all-mask canvas behind the two prompts."""
     return tuple(other - one for one, other in zip(own.entropies, distracted.entropies, strict=True))
 
@@ -381,7 +384,7 @@ def _head(module: Any, float32: bool) -> Head:
     return Head(module, float32)
 
 
-# --- Who waits for results: work on many sentences at once, and the store.
+# --- The runner: work on many sentences at once, and the store.
 
 
 @dataclass(frozen=True)
@@ -482,53 +485,51 @@ class _Stream:
                 self._compute(computation, None)
 
     def _resume(self, piece: _Piece) -> Iterator[tuple[Any, Any]]:
+        """Send a piece of work its results, and see what it asks for next: from the store, from a computation that
+        runs already, or from a new one."""
         try:
             requests = piece.work.send(piece.results)
         except StopIteration as done:
             yield piece.name, done.value
             return
         piece.results, piece.missing = [None] * len(requests), len(requests)
+        self._ledger.count(requested=len(requests))
         for place, request in enumerate(requests):
-            self._ask(request, piece, place)
+            if (stored := self._stored(request)) is not None:
+                self._answer(piece, place, stored)
+                continue
+            key = self._memo and self._memo.key(request)
+            computation = self._pending.get(key)
+            if computation is None:
+                computation = _Computation(request, key)
+                self._new.append(computation)
+                self._ledger.count(computed=1)
+                if self._memo:
+                    self._pending[key] = computation
+                if self._bar is not None:
+                    self._bar.total += 1
+            computation.waiting.append((piece, place))
         if not requests:
             self._ready.append(piece)
-
-    def _ask(self, request: Request, piece: _Piece, place: int) -> None:
-        self._ledger.count(requested=1)
-        if (stored := self._stored(request)) is not None:
-            self._answer(piece, place, stored)
-            return
-        key = self._memo and self._memo.key(request)
-        computation = self._pending.get(key)
-        if computation is None:
-            computation = _Computation(request, key)
-            self._new.append(computation)
-            self._ledger.count(computed=1)
-            if self._memo:
-                self._pending[key] = computation
-            if self._bar is not None:
-                self._bar.total += 1
-        computation.waiting.append((piece, place))
 
     def _stored(self, request: Request) -> Any | None:
         return self._memo and self._memo.get(request)
 
-    def _compute(self, computation: _Computation, result: Reading | Decoded | None) -> None:
-        """Put the next canvas of a computation into the queue, or finish it."""
+    def _compute(self, computation: _Computation, result: ProbeResult | Decoded | None) -> None:
+        """Put the next canvas of a computation into the queue; after the last one store its result and hand it out."""
         try:
             self._queue.put(computation, computation.canvases.send(result))
+            return
         except StopIteration as done:
-            self._finish(computation, done.value)
-
-    def _finish(self, computation: _Computation, result: Any) -> None:
+            final = done.value
         self._ledger.count(**getattr(computation.request, "counts", {}))
         if self._memo:
-            self._memo.store.put(computation.key, result.to_json())
+            self._memo.store.put(computation.key, final.to_json())
             del self._pending[computation.key]
         if self._bar is not None:
             self._bar.update()
         for piece, place in computation.waiting:
-            self._answer(piece, place, result)
+            self._answer(piece, place, final)
 
     def _answer(self, piece: _Piece, place: int, result: Any) -> None:
         piece.results[place] = result

@@ -4,7 +4,7 @@ A new one is a class and a line in ``VARIABLE_LENGTH``, or a user's ``module:Cla
 slot: after each pass it gets what is revealed and the guesses, and returns the next canvas.
 
 DAEDAL is after "Beyond Fixed: Training-Free Variable-Length Denoising for Diffusion Large Language Models"
-(github.com/Li-Jinsong/DAEDAL). Its first stage is a length method, :mod:`entropy_valley.lengths.published`.
+(github.com/Li-Jinsong/DAEDAL). Its first stage is a length method, :mod:`entropy_valley.lengths.baselines`.
 ρ-EOS is after "ρ-EOS: Training-free Bidirectional Variable-Length Control for Masked Diffusion LLMs" and its authors'
 code (github.com/yjyddq/rho-EOS at 69992ca).
 """

@@ -14,11 +14,9 @@ import torch
 from entropy_valley import files
 from entropy_valley.demo.settings import Pretraining
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import find_family
-from entropy_valley.model.families.base import Family
+from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import new_model
-from entropy_valley.model.prompt import PLACE, Prompt
-from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.model.prompt import PLACE, Prompt, train_tokenizer
 from entropy_valley.training import data
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, cross_entropies

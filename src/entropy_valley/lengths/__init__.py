@@ -7,7 +7,19 @@ from typing import Any
 
 from entropy_valley import plugins
 from entropy_valley.lengths.base import Choice, LengthMethod, Sentence
-from entropy_valley.lengths.baselines import EosProbe, ExpectedLength, LikeliestLengths, Neighbours, Oracle, Ratio
+from entropy_valley.lengths.baselines import (
+    CalibratedConfidence,
+    Daedal,
+    EosProbe,
+    ExpectedLength,
+    LengthRegularisedStyle,
+    LikeliestLengths,
+    Neighbours,
+    Oracle,
+    PartialUnmask,
+    Ratio,
+    SmartCropStyle,
+)
 from entropy_valley.lengths.ev import (
     AdaptiveEntropyValley,
     CalibratedEntropyValley,
@@ -15,13 +27,6 @@ from entropy_valley.lengths.ev import (
     LineEntropyValley,
     PriorEntropyValley,
     RerankedEntropyValley,
-)
-from entropy_valley.lengths.published import (
-    CalibratedConfidence,
-    Daedal,
-    LengthRegularisedStyle,
-    PartialUnmask,
-    SmartCropStyle,
 )
 from entropy_valley.lengths.statistics import LengthStatistics
 

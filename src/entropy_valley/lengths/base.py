@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import Field
 
 from entropy_valley import plugins
-from entropy_valley.decoding.requests import Reading
+from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.errors import listed
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.settings import PerDirection, Ratios, Section
@@ -79,11 +79,11 @@ class LengthMethod(Section):
     uses_statistics: ClassVar[bool] = False  # it takes the keyword argument ``statistics``, see :class:`Fitted`
 
     @abstractmethod
-    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         """Lengths whose all-mask canvas is to be probed. No length is probed twice."""
 
     @abstractmethod
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         """The canvas length, from the sentence and its probes."""
 
 
@@ -93,7 +93,7 @@ class Unprobed:
     sees_reference = False
     probes = False
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return ()
 
 
@@ -118,7 +118,7 @@ class OnGrid(LengthMethod):
     ratios: PerDirection[Ratios] = Field(description="candidate ratios, by direction, or one list for all")
     exact: bool | None = EXACT
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return {self.slots(ratio, sentence) for ratio in self.ratios}
 
     def slots(self, ratio: float, sentence: Sentence) -> int:
@@ -151,9 +151,9 @@ def choosing(
     method: LengthMethod,
     sentence: Sentence,
     probe: Callable[[int], Any],
-    probes: dict[int, Reading],
+    probes: dict[int, ProbeResult],
     name: object = None,
-) -> Generator[list[Any], list[Reading], dict[str, Any]]:
+) -> Generator[list[Any], list[ProbeResult], dict[str, Any]]:
     """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
 
     ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
@@ -195,7 +195,9 @@ def draft_steps(method: LengthMethod) -> int:
     return getattr(method, "draft_steps", 0)
 
 
-def canvas_row(choice: Choice, sentence: Sentence, probes: Mapping[int, Reading], passes: int = 1) -> dict[str, Any]:
+def canvas_row(
+    choice: Choice, sentence: Sentence, probes: Mapping[int, ProbeResult], passes: int = 1
+) -> dict[str, Any]:
     """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
 
     ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen

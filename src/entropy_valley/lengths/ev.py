@@ -16,34 +16,34 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from entropy_valley.decoding.requests import SHORTEST, Reading
+from entropy_valley.decoding.requests import SHORTEST, ProbeResult
 from entropy_valley.lengths.base import Choice, Fitted, OnGrid, Sentence
 from entropy_valley.settings import Rate, Weight
 
 
-def mean_entropy(reading: Reading) -> float:
+def mean_entropy(reading: ProbeResult) -> float:
     """Mean over all slots but the last, the one that is kept for the EOS; six decimals."""
     content = reading.entropies[:-1]
     return round(math.fsum(content) / len(content), 6)
 
 
-def summed_entropy(reading: Reading) -> float:
+def summed_entropy(reading: ProbeResult) -> float:
     """The sum over the same slots. It is not normalised, so it prefers short canvases."""
     return round(math.fsum(reading.entropies[:-1]), 6)
 
 
-def length_normalised_entropy(reading: Reading) -> float:
+def length_normalised_entropy(reading: ProbeResult) -> float:
     """The mean over log L. The token count L has the EOS in it, so that one slot and its EOS divide by log 2, not 0."""
     content = reading.entropies[:-1]
     return round(math.fsum(content) / len(content) / math.log(len(reading.entropies)), 6)
 
 
-def median_entropy(reading: Reading) -> float:
+def median_entropy(reading: ProbeResult) -> float:
     """The median over the same slots."""
     return round(statistics.median(reading.entropies[:-1]), 6)
 
 
-SCORES: dict[str, Callable[[Reading], float]] = {
+SCORES: dict[str, Callable[[ProbeResult], float]] = {
     "mean": mean_entropy,
     "sum": summed_entropy,
     "length_normalised": length_normalised_entropy,
@@ -51,7 +51,7 @@ SCORES: dict[str, Callable[[Reading], float]] = {
 }
 
 
-def valley(probes: Mapping[int, Reading], score: Callable[[Reading], float] = mean_entropy) -> Choice:
+def valley(probes: Mapping[int, ProbeResult], score: Callable[[ProbeResult], float] = mean_entropy) -> Choice:
     """The length of the lowest score; the shorter one on a tie."""
     return Choice.lowest({length: score(reading) for length, reading in probes.items()})
 
@@ -69,7 +69,7 @@ class EntropyValley(OnGrid):
         "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
     )
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         return valley(probes, SCORES[self.score])
 
 
@@ -84,7 +84,7 @@ class CalibratedEntropyValley(OnGrid, Fitted):
     Ē(L) is the mean entropy of all-mask canvases of training pairs at their true length L (no training).
     """
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         expected = {length: self.statistics.expected_entropy(length) for length in probes}
         scores = {length: round(mean_entropy(probes[length]) / expected[length], 6) for length in probes}
         return Choice.lowest(scores)
@@ -106,13 +106,13 @@ class PriorEntropyValley(Fitted):
     weight: Weight = Field(0.1, description="λ of mean entropy + λ·z²/2")
     window: Rate = Field(3.0, le=100, description="candidates have |z| at most this")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         mean, std, tokens = self.statistics.ratio_mean, self.statistics.ratio_std, max(1, sentence.source_tokens)
         low, high = (tokens * (mean + side * self.window * std) for side in (-1, 1))
         candidates = range(max(SHORTEST, math.ceil(low)), math.floor(high) + 1)
         return candidates or (max(SHORTEST, round(tokens * mean)),)
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         z = {length: self.statistics.z(length, sentence.source_tokens) for length in probes}
         return Choice.lowest(
             {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
@@ -137,18 +137,17 @@ class LineEntropyValley(Fitted):
     weight: Weight = Field(0.1, description="λ of mean entropy + λ·(z − shift)²/2")
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         expected = self.statistics.line.expected(sentence.source_tokens)
         first = max(SHORTEST, round(expected) - self.candidates)
         near = range(first, first + 2 * self.candidates + 1)
         return sorted(near, key=lambda length: (abs(length - expected), length))[: self.candidates]
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
-        return Choice.lowest({length: self._score(sentence, length, reading) for length, reading in probes.items()})
-
-    def _score(self, sentence: Sentence, length: int, reading: Reading) -> float:
-        z = self.statistics.line.z(length, sentence.source_tokens)
-        return round(mean_entropy(reading) + self.weight * (z - self.shift) ** 2 / 2, 6)
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
+        return Choice.lowest(
+            {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
+        )
 
 
 # --- Reranked EV, ours: the finished translations decide between the candidates of lowest entropy.
@@ -164,7 +163,7 @@ class RerankedEntropyValley(OnGrid):
 
     k: PositiveInt = Field(2, description="how many are decoded")
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         choice = valley(probes)
         deepest = sorted(choice.scores, key=lambda length: (choice.scores[length], length))
         return dataclasses.replace(choice, contenders=deepest[: self.k])
@@ -182,20 +181,21 @@ class AdaptiveEntropyValley(OnGrid):
 
     extensions: NonNegativeInt = Field(3, description="most ratio steps on a side")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         below, above = 0, 0
         while True:
             window = self._lengths(sentence, below, above)
             if window - probes.keys():
                 return window
             best = valley({length: probes[length] for length in window}).length
-            lower = below + (best == min(window) and self._can_fall(below))
+            can_fall = below < self._most and self._edges(below + 1, 0)[0] > 0
+            lower = below + (best == min(window) and can_fall)
             upper = above + (best == max(window) and above < self._most)
             if (lower, upper) == (below, above):
                 return ()
             below, above = lower, upper
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         return valley(probes)
 
     @cached_property
@@ -207,9 +207,6 @@ class AdaptiveEntropyValley(OnGrid):
     def _most(self) -> int:
         """Steps on a side; a grid of one ratio has none."""
         return self.extensions if len(self.ratios) > 1 else 0
-
-    def _can_fall(self, below: int) -> bool:
-        return below < self._most and self._edges(below + 1, 0)[0] > 0
 
     def _edges(self, below: int, above: int) -> tuple[Fraction, Fraction]:
         """The outermost ratios after so many steps."""

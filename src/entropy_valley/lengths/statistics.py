@@ -51,7 +51,7 @@ class LengthStatistics:
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
-        """From what :func:`~entropy_valley.lengths.training_pairs.length_statistics` measures."""
+        """From what :func:`~entropy_valley.translation.fits.length_statistics` measures."""
         ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
         line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
         curve = [bias[name] for name in "abcde"]

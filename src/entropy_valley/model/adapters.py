@@ -18,8 +18,7 @@ from pydantic import AfterValidator, Field, PositiveInt
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import find_family
-from entropy_valley.model.families.base import Family
+from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, Attention, attention_of
 from entropy_valley.results import CARD
 from entropy_valley.settings import Direction, Foreign, read_object
@@ -207,7 +206,11 @@ def _misfits(
     model: Module | None,
 ) -> dict[str, list[str]]:
     """Modules that the model does not have, and pairs that do not fit its weights or the rank in the settings."""
-    weights, unknown, misshapen = _linear_weights(model), [], []
+    from torch.nn import Linear
+
+    modules = () if model is None else model.named_modules()
+    weights = {name: module.weight for name, module in modules if isinstance(module, Linear)}
+    unknown, misshapen = [], []
     for module, (down, up) in pairs.items():
         rank, weight = _pattern(settings, "rank", written[module]), weights.get(module)
         if model is not None and weight is None:
@@ -216,14 +219,6 @@ def _misfits(
             target = "" if weight is None else f" on a weight {tuple(weight.shape)}"
             misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{target}")
     return {"no such linear layer": unknown, "of another shape": misshapen}
-
-
-def _linear_weights(model: Module | None) -> dict[str, Tensor]:
-    if model is None:
-        return {}
-    from torch.nn import Linear
-
-    return {name: module.weight for name, module in model.named_modules() if isinstance(module, Linear)}
 
 
 def _fits(down: Tensor, up: Tensor, rank: int, shape: tuple[int, int] | None) -> bool:

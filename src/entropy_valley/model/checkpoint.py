@@ -8,20 +8,16 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families.base import Family
+from entropy_valley.model.families import Family
 from entropy_valley.settings import Foreign, misfits, read_object
-
-if TYPE_CHECKING:
-    import torch
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
@@ -245,7 +241,7 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
         return problems
     width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
     shared = arguments.get("num_key_value_heads") or heads
-    problems = [f"hidden_size {width} is no even number for each of {heads} heads"] if width % (2 * heads) else []
+    problems = [f"hidden_size {width} is not an even number for each of {heads} heads"] if width % (2 * heads) else []
     return problems + ([f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else [])
 
 
@@ -316,10 +312,10 @@ def _expected_ids(folder: Path, family: Family) -> dict[str, dict[str, int | Non
 _COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
 
 
-@dataclass(frozen=True)
-class _Stored:
+class _Stored(NamedTuple):
     """A tensor in the header of its file."""
 
+    name: str
     path: Path
     shape: tuple[int, ...]
 
@@ -331,31 +327,46 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
     beside the weights that belong there. Raises InputError as :func:`check` does, and for parameters and buffers that
     no checkpoint fills.
     """
+    import torch
+
     stored = check(model, family, folder)
-    parameters = {family.released_name(name): (name, parameter) for name, parameter in model.named_parameters()}
     # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
-    for name in sorted(stored, key=lambda name: -prod(stored[name].shape)):
-        stock, parameter = parameters[name]
-        _set(model, stock, _read(stored[name].path, name, device, parameter.dtype))
+    for stock in sorted(stored, key=lambda name: -prod(stored[name].shape)):
+        (name, path, _), (module, _, leaf) = stored[stock], stock.rpartition(".")
+        parent = model.get_submodule(module)
+        with open_shard(path) as shard:
+            # First the device, then the dtype: one call for both would make a second tensor on the host.
+            tensor = shard.get_tensor(name).to(device).to(getattr(parent, leaf).dtype)
+        setattr(parent, leaf, torch.nn.Parameter(tensor, requires_grad=False))
     # The rotary table is not in a checkpoint, and on `meta` it was not computed.
     model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
-    _require_filled(model, family, folder)
+    # Tied weights and computed buffers are not in a checkpoint either.
+    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    empty = [name for name, tensor in tensors if tensor.is_meta]
+    if empty:
+        raise InputError(
+            folder,
+            f"nothing in it fills {listed(empty)} of {family.architecture}",
+            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
+        )
 
 
 def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
-    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
+    """Where each of the model's tensors is stored, by stock name, from the headers; no weight is read.
 
     Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
     two files, of a wrong shape, or not where the index says.
     """
-    wanted = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    names = family.released_names(shapes)
+    wanted = {released: shapes[name] for released, name in names.items()}
     stored, unreadable = _headers(folder)
     index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
     problems = _problems(wanted, stored, index, unreadable)
     problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
     if problem:
         raise InputError(folder, problem, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
-    return {name: place for name, (place,) in stored.items()}
+    return {names[released]: place for released, (place,) in stored.items()}
 
 
 def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
@@ -365,7 +376,7 @@ def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
         try:
             for name, shape in read_shapes(path).items():
                 if not name.endswith(_COMPUTED):
-                    stored[name].append(_Stored(path, shape))
+                    stored[name].append(_Stored(name, path, shape))
         except InputError as error:
             unreadable[path.name] = error.problem
     return stored, unreadable
@@ -400,28 +411,3 @@ def _problems(
 
 def _files(places: Sequence[_Stored]) -> list[str]:
     return [place.path.name for place in places]
-
-
-def _read(path: Path, name: str, device: str, dtype: torch.dtype) -> torch.Tensor:
-    with open_shard(path) as shard:
-        # First the device, then the dtype: one call for both would make a second tensor on the host.
-        return shard.get_tensor(name).to(device).to(dtype)
-
-
-def _require_filled(model: Any, family: Family, folder: Path) -> None:
-    """Refuse models with tied weights or computed buffers: a checkpoint does not hold these."""
-    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
-    empty = [name for name, tensor in tensors if tensor.is_meta]
-    if empty:
-        raise InputError(
-            folder,
-            f"nothing in it fills {listed(empty)} of {family.architecture}",
-            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
-        )
-
-
-def _set(model: Any, name: str, tensor: torch.Tensor) -> None:
-    import torch
-
-    module, _, leaf = name.rpartition(".")
-    setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))

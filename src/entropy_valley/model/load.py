@@ -15,10 +15,8 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact, hidden_states, narrow, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
-from entropy_valley.model.families import FAMILIES, find_family
-from entropy_valley.model.families.base import Family
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.model.tokenizer import load_tokenizer
+from entropy_valley.model.families import FAMILIES, Family, find_family
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
 _DAMAGED = (
@@ -115,7 +113,7 @@ def _require_memory(model: Any, device: str, folder: Path) -> None:
 
 def torch_dtype(name: str) -> torch.dtype:
     if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16}):
-        raise InputError("dtype", unknown(name, f"{name!r} is none", names), "Give one of these.")
+        raise InputError("dtype", unknown(name, f"{name!r} is unknown", names), "Give one of these.")
     return names[name]
 
 

@@ -1,4 +1,4 @@
-"""The prompt before the canvas, and how long translations are for their sources in the tokens of a backbone."""
+"""The prompt before the canvas, how long translations are for their sources in tokens, and the tokenizers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
+from entropy_valley.model.checkpoint import TOKENIZER
+from entropy_valley.model.families import Family
+from entropy_valley.settings import read_object
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 #
@@ -157,3 +161,138 @@ ATTENTIONS: dict[Attention, str] = {
 def attention_of(spec: Mapping[str, Any]) -> str:
     """That of a model's params, or of the params in an ``adapter.json``: they name it where it is not the usual one."""
     return spec.get("attention", BOTH_WAYS)
+
+
+# --- Tokenizers: the released one of a checkpoint, or a byte-level BPE trained for a backbone of the demo.
+
+WHOLE = "tokenizer.json"
+# Files beside it that declare more tokens; transformers adds these to the tokenizer.
+DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
+REMEDY = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
+
+
+def load_tokenizer(folder: str | Path, family: Family) -> Any:
+    """The checkpoint's own fast tokenizer, without remote code.
+
+    Raises InputError if there is no ``tokenizer.json`` and not all files of the family's tokenizer class, and for files
+    of which no tokenizer can be made.
+    """
+    import transformers
+
+    folder = Path(folder)
+    for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
+        for path in folder.glob(pattern):
+            files.regular(path, files.MOST)
+    if (folder / WHOLE).exists():
+        with files.readable(folder / WHOLE, "tokenizer", REMEDY):
+            return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    released = family.tokenizer_class and getattr(transformers, family.tokenizer_class)
+    parts = [file for file in released.vocab_files_names.values() if file != WHOLE] if released else []
+    if not parts or not all((folder / file).exists() for file in parts):
+        wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
+        raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
+    with files.readable(folder / parts[0], "tokenizer", REMEDY):
+        return released.from_pretrained(folder, local_files_only=True)
+
+
+def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
+    """The tokens declared beside ``tokenizer.json``: strings, or mappings with ``content`` and flags."""
+    declarations = [read_object(folder / name) for name in DECLARATIONS if (folder / name).exists()]
+    tokens = [token for one in declarations for key, token in one.items() if key.endswith("_token")]
+    for one in declarations:
+        tokens += [*(one.get("additional_special_tokens") or ()), *one.get("added_tokens_decoder", {}).values()]
+    return [token for token in tokens if isinstance(token, str | dict)]  # `add_bos_token` is a switch
+
+
+class RustTokenizer:
+    """``tokenizer.json`` under the calls that :class:`Prompt` makes, without importing transformers (2.5 s)."""
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self.name_or_path = str(path)
+        self._tokenizer = Tokenizer.from_file(self.name_or_path)
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def __call__(
+        self,
+        text: str,
+        add_special_tokens: bool,
+        split_special_tokens: bool = False,
+        return_offsets_mapping: bool = False,
+    ) -> dict[str, list[Any]]:
+        self._tokenizer.encode_special_tokens = split_special_tokens
+        encoded = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        return {"input_ids": encoded.ids, **({"offset_mapping": encoded.offsets} if return_offsets_mapping else {})}
+
+    def decode(self, tokens: list[int], skip_special_tokens: bool, clean_up_tokenization_spaces: bool) -> str:
+        """The text of tokens; ``tokenizers`` never cleans up spaces."""
+        return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, Any]:
+        """The added tokens by id."""
+        return self._tokenizer.get_added_tokens_decoder()
+
+    @functools.cached_property
+    def _vocabulary(self) -> dict[str, int]:
+        return self._tokenizer.get_vocab()
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._vocabulary
+
+    def has_added(self, tokens: list[str | dict[str, Any]]) -> bool:
+        """Whether each of the declared tokens is an added one here, with the same flags."""
+        added = {token.content: token for token in self.added_tokens_decoder.values()}
+        flags = [token if isinstance(token, dict) else {"content": token} for token in tokens]
+        return all(
+            token["content"] in added
+            and all(getattr(added[token["content"]], flag, value) == value for flag, value in token.items())
+            for token in flags
+        )
+
+
+def read_tokenizer(folder: Path, family: Family) -> Any:
+    """The checkpoint's tokenizer, which splits text as in training.
+
+    Through transformers only where there is more to it than ``tokenizer.json``: DiffuLLaMA's mask token is declared
+    beside it, and only then one token in a text too.
+    """
+    if (folder / WHOLE).exists():
+        with files.readable(folder / WHOLE, "tokenizer", REMEDY):
+            light = RustTokenizer(files.regular(folder / WHOLE, files.MOST))
+            if light.has_added(declared_tokens(folder)):
+                return light
+    return load_tokenizer(folder, family)
+
+
+def turn_end_id(tokenizer: Any, family: Family) -> int | None:
+    """The id of the token that ends a turn of the family's chats; None for a family without chats."""
+    return None if family.turn_end is None else tokenizer.get_vocab().get(family.turn_end)
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
+    """A byte-level BPE of at most ``vocabulary`` entries; the family's special tokens come first."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    named = (family.pad_token, family.eos_token, family.bos_token, family.mask_token, *family.chat_tokens)
+    special = list(dict.fromkeys(token for token in named if token))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=family.eos_token,
+        pad_token=family.pad_token,
+        bos_token=family.bos_token,
+        mask_token=family.mask_token,
+        additional_special_tokens=list(family.chat_tokens),
+        clean_up_tokenization_spaces=False,
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.decoding.prompt_cache import PART
+from entropy_valley.decoding.prompts import footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
 from entropy_valley.stats import closure
@@ -126,7 +126,7 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
         return ()
     facts = signatures(results, report.cells, report.shown_metrics)
     signed = (Note(f"{fact.subject}{_scope(report, fact)}:", fact.signature) for fact in facts)
-    approximate = dict.fromkeys(_approximation(fact.signature) for fact in facts if fact.subject == "decoder")
+    approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
     lines = (
         *pretrainings(report, results),
         *overlaps(report, results),
@@ -135,16 +135,6 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
     )
     seal = [Note("seal:", results.ancestry.seal)] if results.ancestry.contents else []
     return (sentences(report, results), *lines, *signed, *seal)
-
-
-def _approximation(decoder: str) -> str | None:
-    """What a decoder of that name in a signature approximates; None for an exact one."""
-    for part in decoder.split("|"):
-        if part.startswith(PART):
-            every = part.removeprefix(PART).strip()
-            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
-            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
-    return None
 
 
 def pretrainings(report: Report, results: Results) -> Iterator[Note]:

@@ -10,7 +10,7 @@ import torch
 from entropy_valley.training.data import seed_of
 
 if TYPE_CHECKING:
-    from entropy_valley.model.families.base import Family
+    from entropy_valley.model.families import Family
     from entropy_valley.training.settings import Lora
 
 

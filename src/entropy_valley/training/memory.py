@@ -25,7 +25,7 @@ from entropy_valley.training import lora
 from entropy_valley.training.settings import AUTO
 
 if TYPE_CHECKING:
-    from entropy_valley.model.families.base import Family
+    from entropy_valley.model.families import Family
     from entropy_valley.training.settings import Lora, Training
 
 MOST = 8192  # tokens of a pass: larger ones are no faster

@@ -5,9 +5,9 @@ the others changes one thing; float32 throughout is the yardstick: what bfloat16
 too, of rank 64, its change of each weight 1 % of that weight's norm: merged as here, and beside the weights in float32
 as PEFT runs it. On a CPU. LLaDA's and Dream's widths, with 4 layers and 32,000 tokens for a desktop computer:
 
-    python tests/model/bfloat16.py --family llada --layers 4 --width 4096 --ffn 12288 --heads 32 --kv-heads 32 \\
+    python benchmarks/bfloat16.py --family llada --layers 4 --width 4096 --ffn 12288 --heads 32 --kv-heads 32 \\
         --vocabulary 32000
-    python tests/model/bfloat16.py --family dream --layers 4 --width 3584 --ffn 18944 --heads 28 --kv-heads 4 \\
+    python benchmarks/bfloat16.py --family dream --layers 4 --width 3584 --ffn 18944 --heads 28 --kv-heads 4 \\
         --vocabulary 32000
 """
 

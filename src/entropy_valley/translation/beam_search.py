@@ -20,11 +20,10 @@ from entropy_valley.decoding.requests import Ledger
 from entropy_valley.revisions import GENERATION
 
 if TYPE_CHECKING:
-    import torch
     from transformers import GenerationConfig
 
-    from entropy_valley.decoding.job import ModelJob
     from entropy_valley.model.load import Backbone
+    from entropy_valley.translation.job import ModelJob
 
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
@@ -99,7 +98,7 @@ def _search(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
 
         tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
-        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.how.token_budget).run(tasks):
+        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.execution.token_budget).run(tasks):
             yield missing[done], vars(hypothesis)
 
     return job.recall("generate", keys, compute)
@@ -226,6 +225,9 @@ class BeamSearch:
 
     def _logprobs(self, batch: Sequence[Task], new: Sequence[list[int]]) -> list[float]:
         """The mean log-probability of each task's new tokens: those of a sequence speak through the row before."""
+        import torch
+        from torch.nn.functional import cross_entropy
+
         from entropy_valley.model.attention import hidden_states, pack
 
         model = self._backbone.model
@@ -234,12 +236,7 @@ class BeamSearch:
         self.ledger.count(passes=1, tokens=sum(map(len, inputs)), rows=sum(map(len, new)))
         # The head sentence by sentence: a large vocabulary's logits of a whole batch would be gigabytes.
         return [
-            _logprob(model.lm_head(state[-len(tokens) :]), tokens) for state, tokens in zip(states, new, strict=True)
+            round(-cross_entropy(logits, torch.tensor(tokens, device=logits.device)).item(), 4)
+            for state, tokens in zip(states, new, strict=True)
+            for logits in [model.lm_head(state[-len(tokens) :]).float()]
         ]
-
-
-def _logprob(logits: torch.Tensor, tokens: list[int]) -> float:
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    return round(-cross_entropy(logits.float(), torch.tensor(tokens, device=logits.device)).item(), 4)

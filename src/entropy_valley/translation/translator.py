@@ -1,39 +1,37 @@
 """Translation in a few lines of Python: no workflow, no files, the same length methods and the same decoder.
 
-:class:`Translator` is the library's front door. :class:`Pipeline` is the one way from prompts to translations for all
-who decode: the workflow's jobs, the library, the latency benchmark and ``benchmarks/``. :class:`Usual` finds what makes
-a translation doubtful before anybody has read it.
+:class:`Translator` is the library's front door; it goes the way of all who decode, the :class:`.Pipeline`.
+:class:`TypicalEntropy` finds what makes a translation doubtful before anybody has read it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.inputs import Inputs, Texts, turn_end_id
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
-from entropy_valley.decoding.requests import Draft, Finished, Gain, Probe, Runner, anchored, gains
+from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
+from entropy_valley.decoding.requests import Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, find_method, make_method
-from entropy_valley.lengths.base import choosing, draft_steps, sentences_of
+from entropy_valley.lengths.base import draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
-from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
+from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import Decoded, Reading, Request, Work
+    from entropy_valley.decoding.requests import Work
     from entropy_valley.lengths import Sentence
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
 
-Row = dict[str, Any]  # the canvas of a sentence, as its row of translations has it
 SENTENCES = 99  # then one sentence in a hundred of the same kind is above all of them by chance
 
 
@@ -68,7 +66,7 @@ class Translator:
 
     ``order`` may name a variable-length decoder, which takes no T and no schedule. ``length_head`` is for a method that
     uses one. ``engine`` runs the passes; translators with other methods may share it. ``mask_token``: whether a slot
-    may be revealed as a mask. ``cache``: of prompts, see :mod:`.prompt_cache`.
+    may be revealed as a mask. ``cache``: of prompts, see :mod:`.prompts`.
     """
 
     backbone: Backbone
@@ -185,14 +183,13 @@ class Translator:
                 problem = f"sentence {name!r} is {brief(source, 60)}, not a text"
                 raise InputError(place, problem, "Give a list of texts.")
         places = [number for number, source in enumerate(sources) if source.strip()]
-        inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
+        texts = Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
+        chosen = [sources[number] for number in places]
+        prompts, without = [self.prompt.encode(source) for source in chosen], self.prompt.encode("")
+        given = place, [names[number] for number in places], prompts, without, self.backbone.context, chosen
+        inputs = Inputs(*given, texts=texts)
         translations = {places[index]: one for index, one in self._translations(inputs, denoising, skip)}
         return [translations.get(number, Translation("")) for number in range(len(sources))]
-
-    def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
-        prompts, without = [self.prompt.encode(source) for source in sources], self.prompt.encode("")
-        texts = Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
-        return Inputs(place, names, prompts, without, self.backbone.context, sources, texts=texts)
 
     def _translations(
         self, inputs: Inputs, denoising: Denoising | None, skip: bool
@@ -214,11 +211,16 @@ class Translator:
         readings = {} if draft_steps(self.method) else probes
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
-        entropies = {length: _entropy(reading) for length, reading in sorted(readings.items())}
+        # None where the last slot is the only one: the mean leaves it out.
+        entropies = {
+            length: mean_entropy(reading) if length > 1 else None for length, reading in sorted(readings.items())
+        }
         if denoising is None:
             return Translation("", canvas=row["length"], entropies=entropies)
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
-        return _translation(pipeline.inputs.texts, row, entropies, winner(decoded))
+        best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
+        text = pipeline.inputs.texts.text(best)
+        return Translation(text, len(best.tokens), scores, row["length"], entropies, best.logprob)
 
     @functools.cached_property
     def _engine(self) -> Engine:
@@ -276,146 +278,8 @@ def _caught(work: Work, inputs: Inputs, place: int) -> Work:
     return Translation("", problem=problem)
 
 
-def _entropy(reading: Reading) -> float | None:
-    """The mean entropy of a canvas; None where its last slot is the only one."""
-    return mean_entropy(reading) if len(reading.entropies) > 1 else None
-
-
-def _translation(texts: Texts, row: Row, entropies: dict[int, float | None], best: Decoded) -> Translation:
-    scores = dict(zip(row["candidates"], row["scores"], strict=False))
-    return Translation(texts.text(best), len(best.tokens), scores, row["length"], entropies, best.logprob)
-
-
 @dataclass(frozen=True)
-class Pipeline:
-    """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
-
-    With a ``cache`` approximately: the probes of length methods and the steps of canvases. A canvas that exceeds the
-    context raises InputError before any pass over it.
-    """
-
-    runner: Runner
-    inputs: Inputs
-    cache: CachePolicy = NO_CACHE
-
-    @classmethod
-    def of(cls, engine: Engine, inputs: Inputs, cache: CachePolicy = NO_CACHE) -> Self:
-        """On a loaded model, without a store: every request is computed."""
-        return cls(Runner(lambda: engine, engine.ledger), inputs, cache)
-
-    def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
-        """The :func:`~entropy_valley.lengths.base.canvas_row` of each sentence."""
-        works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
-        return _in_order(self.runner.run(works))
-
-    def denoise(self, canvases: Iterable[Row], denoising: Denoising) -> list[dict[int, Decoded]]:
-        """What is decoded for each canvas row, by the number of masks at the start: one, or each of its contenders."""
-        works = ((place, self.denoising(place, row, denoising, {})) for place, row in enumerate(canvases))
-        return _in_order(self.runner.run(works, denoising.order))
-
-    def translate(
-        self, method: LengthMethod, sentences: Mapping[int, Sentence], denoising: Denoising
-    ) -> Iterator[tuple[int, tuple[Row, dict[int, Decoded]]]]:
-        """(place, (canvas row, what is decoded)) of each sentence as soon as it is done.
-
-        ``sentences`` are named by their places among the inputs. No sentence waits for another: as soon as its probes
-        are read, its canvas is chosen and denoised in the same passes as the probes of others.
-        """
-        works = ((place, self._both(method, place, one, denoising)) for place, one in sentences.items())
-        return self.runner.run(works, denoising.order)
-
-    def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
-        probes: dict[int, Reading] = {}
-        row = yield from self.choosing(method, place, sentence, probes)
-        readings = {} if draft_steps(method) else probes
-        return row, (yield from self.denoising(place, row, denoising, readings))
-
-    def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, Reading]) -> Work:
-        """The work of one sentence up to its canvas row; ``probes`` takes the readings.
-
-        The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
-        """
-        steps, prompt = draft_steps(method), self.inputs.prompts[place]
-        probed: list[int] = []
-
-        def probe(length: int) -> Probe | Draft:
-            self.inputs.check(place, length)
-            probed.append(length)
-            if steps:
-                return Draft(prompt, length, steps)
-            return Probe(prompt, length, reuse=self.cache.of_probe(probed))
-
-        row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
-        self.inputs.check(place, row["length"])
-        cached = 0 if steps else self.cache.saved(range(len(probed)))
-        return {**row, "cached": cached} if cached else row
-
-    def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, Reading]) -> Work:
-        """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases; with a
-        ``cache`` they are no exact readings, and not used."""
-        probes = probes if self.cache.is_exact else {}
-        lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
-        names = self.inputs.names
-        for length in lengths:
-            self.inputs.check(place, length)
-        room, gained = self.inputs.room(place), {}
-        if denoising.looks_at_distractor:
-            probes, gained = yield from self._gains(place, lengths, probes)
-        elif denoising.looks_at_anchors:
-            gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
-        cases = ((length, probes.get(length), gained.get(length)) for length in lengths)
-        decoded = yield [
-            denoising.request(prompt, sourceless, length, room, *more, sentence=names[place], cache=self.cache)
-            for length, *more in cases
-        ]
-        if row.get("rescoring") and len(lengths) > 1:
-            decoded = yield from self._rescored(prompt, decoded, denoising)
-        return dict(zip(lengths, decoded, strict=True))
-
-    def _rescored(
-        self, prompt: Sequence[int], decoded: Sequence[Decoded], denoising: Denoising
-    ) -> Generator[Sequence[Request], list[Any], list[Decoded]]:
-        """The same, with the log-probability of the finished text in place of that at reveal time."""
-        texts = [self.inputs.texts.again(one) for one in decoded]
-        pairs = zip(texts, decoded, strict=True)
-        scores = yield [Finished(prompt, text, len(one.tokens), denoising.mask_token) for text, one in pairs]
-        return [dataclasses.replace(one, logprob=its.logprob) for one, its in zip(decoded, scores, strict=True)]
-
-    def _gains(
-        self, place: int, lengths: Sequence[int], probes: Mapping[int, Reading]
-    ) -> Generator[Sequence[Request], list[Any], tuple[dict[int, Reading], dict[int, Gain]]]:
-        """The readings of canvases of these lengths, those that are known included, and the SIG of their slots."""
-        inputs, missing = self.inputs, [length for length in lengths if length not in probes]
-        other = inputs.distractor(place)
-        for length in lengths:
-            inputs.check(other, length)
-        canvases = [(place, length) for length in missing] + [(other, length) for length in lengths]
-        readings = yield [Probe(inputs.prompts[one], length) for one, length in canvases]
-        own = {**probes, **dict(zip(missing, readings, strict=False))}
-        pairs = zip(lengths, readings[len(missing) :], strict=True)
-        return own, {length: Gain(inputs.prompts[other], gains(own[length], it)) for length, it in pairs}
-
-
-def contenders(canvas: Mapping[str, Any]) -> list[int]:
-    """The lengths that are decoded for a canvas row: its own, unless it names several."""
-    return canvas.get("contenders") or [canvas["length"]]
-
-
-def winner(decoded: Mapping[int, Decoded]) -> Decoded:
-    """Of canvases decoded from so many masks the one of the largest mean log-probability, at reveal time or rescored.
-
-    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last.
-    """
-    return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]
-
-
-def _in_order(results: Iterator[tuple[int, Any]]) -> list[Any]:
-    done = dict(results)
-    return [done[place] for place in range(len(done))]
-
-
-@dataclass(frozen=True)
-class Usual:
+class TypicalEntropy:
     """The highest entropy of so many development sentences, see :attr:`Translation.entropy`; None: there are none.
 
     A sentence like these is above all of n of them with a probability of 1 / (n + 1), whatever their distribution is.

@@ -5,8 +5,8 @@ A case is a prompt, a canvas of 2 to 200 slots (log-uniform: most are short, as 
 reference decodes each alone, in its T passes. Models and prompts are tiny and random, unless a checkpoint and a test
 set are given.
 
-    python tests/decoding/exactness.py --cases 2000
-    python tests/decoding/exactness.py --cases 500 --family llada --checkpoint FOLDER --adapter FOLDER \\
+    python benchmarks/exactness.py --cases 2000
+    python benchmarks/exactness.py --cases 500 --family llada --checkpoint FOLDER --adapter FOLDER \\
         --testset FILE --prompt "German: {src}\\n" --dtype bfloat16
 
 A text is what stands before the first EOS. "Tokens" are the places of the longer of two texts, "agreement" the share at
@@ -40,7 +40,7 @@ from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, Prompt
 from entropy_valley.progress import progress
 
-sys.path.append(str(Path(__file__).parents[1]))  # as pytest does
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import tiny_checkpoints
 
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)

@@ -22,18 +22,17 @@ import torch
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.job import How, ModelJob
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompt_cache import CachePolicy
+from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.decoding.requests import Ledger
-from entropy_valley.decoding.translations import signature
-from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
-from entropy_valley.lengths.select import needed_head, read_method
-from entropy_valley.lengths.training_pairs import PAIRS, Fits
 from entropy_valley.machine import processor
+from entropy_valley.translation.fits import PAIRS, Fits
+from entropy_valley.translation.job import Execution, ModelJob, Pipeline
+from entropy_valley.translation.translations import signature
 
 if TYPE_CHECKING:
     from entropy_valley.lengths import LengthMethod
@@ -46,21 +45,21 @@ SPEC = ("fits", "made_from")  # of the params, what the timing itself does not u
 TRIED = 60.0  # seconds that are measured before the whole is estimated
 
 
-def write(params: Mapping[str, Any], how: How, testset: str, out: str, minutes: float = math.inf) -> None:
+def write(params: Mapping[str, Any], execution: Execution, testset: str, out: str, minutes: float = math.inf) -> None:
     """Time one cell on sentences drawn from a test set, the same for all methods; ``minutes``: at most, each timing.
 
     Only what the length method is fitted to training pairs comes from the run's store, and goes there.
     """
     spec = {key: value for key, value in params.items() if key not in SPEC}
-    pairs = [how.corpus / name for name in PAIRS] if "fits" in params else []
-    with ModelJob(spec, how, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
-        fits = Fits.of(job, params.get("fits", {}))
+    pairs = [execution.corpus / name for name in PAIRS] if "fits" in params else []
+    with ModelJob(spec, execution, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
+        fits = Fits.of(job, params["fits"]) if params.get("fits") else Fits()
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
-        method = read_method(spec["method"], spec["settings"], fits.statistics)
+        method = make_method(spec["method"], spec["settings"], fits.statistics)
         denoising = Denoising.of(spec)
-        weights = needed_head(spec["method"], method, fits)
-        head = LengthHead.of(weights, job.backbone.device) if weights else None
+        uses_head = getattr(method, "uses_length_head", False)
+        head = LengthHead.of(fits.head.weights, job.backbone.device) if uses_head else None
         measured = measure(job, method, denoising, spec["repeats"], spec.get("batch"), head, minutes * 60)
         signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
         files.write_json(out, {**measured, "signature": signed})
@@ -108,14 +107,14 @@ def timing(
     """
     inputs, ledger = job.inputs, Ledger()
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
-    engine = Engine(job.backbone, ledger, job.how.token_budget, reveals_masks=job.reveals_masks)
+    engine = Engine(job.backbone, ledger, job.execution.token_budget, reveals_masks=job.reveals_masks)
     pipeline = Pipeline.of(engine, inputs, CachePolicy.of(job.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: sentences[place] for place in group}
         if head:
             prompts = [inputs.prompts[place] for place in group]
-            for place, lengths in predictions(head, job.backbone, prompts, ledger, job.how.token_budget):
+            for place, lengths in predictions(head, job.backbone, prompts, ledger, job.execution.token_budget):
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=lengths)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
@@ -154,7 +153,7 @@ def conditions(job: ModelJob) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "precision": job.precision,
-        "token_budget": job.how.token_budget or BUDGET[device],
+        "token_budget": job.execution.token_budget or BUDGET[device],
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 

@@ -1,4 +1,4 @@
-"""What a run learns about lengths from its training pairs: length statistics and the length head, through the store.
+"""What a run learns about lengths from its training pairs: length statistics and a length head, through the store.
 
 The pairs take the test set's place in these jobs.
 """
@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.job import ROW, ModelJob
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.ev import mean_entropy
-from entropy_valley.lengths.published import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.store import Store
+from entropy_valley.translation.job import ROW, ModelJob
 
 if TYPE_CHECKING:
     import torch
@@ -102,11 +102,12 @@ def length_head(job: ModelJob, dev: Path) -> TrainedHead:
 
 @dataclass(frozen=True)
 class Fits:
-    """What length methods use that a run has fitted to its training pairs: what :func:`length_statistics` measures, and
-    the length head; None where no method of the job uses it."""
+    """What length methods use that a run has fitted to its training pairs: length statistics, as they see them, and the
+    length head; None where no method of the job uses it. ``facts`` is what a header says of them."""
 
-    measured: Mapping[str, Any] | None = None
+    statistics: LengthStatistics | None = None
     head: TrainedHead | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, job: ModelJob, specs: Mapping[str, Any]) -> Self:
@@ -114,27 +115,16 @@ class Fits:
 
         The probes of training pairs have a store of their own: all others would read past them.
         """
-        if not specs:
-            return cls()
-        (train, dev), kept = (job.how.corpus / name for name in PAIRS), job.how.store
-        pairs, fits = job.on(files.read_jsonl(train, ROW), train), {}
+        (train, dev), kept = (job.execution.corpus / name for name in PAIRS), job.execution.store
+        pairs, statistics, head, facts = job.on(files.read_jsonl(train, ROW), train), None, None, {}
         if spec := specs.get("length_statistics"):
             with Store(kept and kept / "length_statistics") as store:
-                fits["measured"] = length_statistics(pairs.with_spec(spec, store))
+                facts["length_statistics"] = length_statistics(pairs.with_spec(spec, store))
+            statistics = LengthStatistics.of(facts["length_statistics"])
         if spec := specs.get("length_head"):
-            fits["head"] = length_head(pairs.with_spec(spec), dev)
-        return cls(**fits)
-
-    @property
-    def statistics(self) -> LengthStatistics | None:
-        """What is measured, as length methods see it."""
-        return LengthStatistics.of(self.measured) if self.measured else None
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What a header says of them."""
-        fits = {"length_statistics": self.measured, "length_head": self.head and self.head.info}
-        return {name: fact for name, fact in fits.items() if fact}
+            head = length_head(pairs.with_spec(spec), dev)
+            facts["length_head"] = head.info
+        return cls(statistics, head, facts)
 
 
 def _train(job: ModelJob, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:
@@ -159,7 +149,27 @@ def _states(job: ModelJob, places: list[int]) -> torch.Tensor:
     prompts = [job.inputs.prompts[place] for place in places]
     states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)
     with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for index, state in mean_states(job.backbone, prompts, job.ledger, job.how.token_budget, job.fill):
+        for index, state in mean_states(job.backbone, prompts, job.ledger, job.execution.token_budget, job.fill):
             states[index] = state
             bar.update()
     return states
+
+
+def predict(job: ModelJob, weights: bytes) -> list[dict[int, float]]:
+    """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
+
+    ``weights`` are the head's. The model is loaded at a miss; a row costs one pass over its prompt.
+    """
+    stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
+    keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in job.inputs.prompts]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.lengths.length_head import LengthHead, predictions
+
+        head, prompts = LengthHead.of(weights, job.backbone.device), [job.inputs.prompts[place] for place in missing]
+        for index, likeliest in predictions(
+            head, job.backbone, prompts, job.ledger, job.execution.token_budget, job.fill
+        ):
+            yield missing[index], [[length, logprob] for length, logprob in likeliest.items()]
+
+    return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]

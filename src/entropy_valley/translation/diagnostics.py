@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding.job import ROW, How, ModelJob
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.translation.job import ROW, Execution, ModelJob
 
 # --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
 # ratios.
@@ -88,11 +88,11 @@ def complete(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list
 # SIG-Concentration and does not define it; its authors' code takes the Gini coefficient.
 
 
-def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
+def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
     paths = {Path(path).stem: Path(path) for path in testsets}
-    with ModelJob(base, how) as job, job.made("diagnose", params, testsets, [out]):
+    with ModelJob(base, execution) as job, job.made("diagnose", params, testsets, [out]):
         tests = {name: job.on(files.read_jsonl(path, ROW), path) for name, path in paths.items()}
         results = {
             kind: {name: READERS[kind](tests[name].with_spec(params[kind])) for name in names}

@@ -20,22 +20,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
-from entropy_valley.decoding import beam_search
-from entropy_valley.decoding.job import ROW, How, ModelJob
 from entropy_valley.decoding.orders import Denoising, needs_sourceless
-from entropy_valley.decoding.prompt_cache import NO_CACHE, CachePolicy
-from entropy_valley.decoding.translator import Pipeline, Row, contenders, winner
+from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import find_method
-from entropy_valley.lengths.select import reassigned_rows, to_choose
-from entropy_valley.lengths.training_pairs import PAIRS, Fits
+from entropy_valley.lengths import find_method, make_method
+from entropy_valley.lengths.base import sentences_of
+from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
+from entropy_valley.translation import beam_search
+from entropy_valley.translation.fits import PAIRS, Fits, predict
+from entropy_valley.translation.job import ROW, Execution, ModelJob, Pipeline, Row, contenders, winner
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.orders import DecodedVariableLength
     from entropy_valley.decoding.requests import Decoded, Runner, Work
 
 
@@ -66,16 +65,18 @@ class Shard:
         return place % self.count == self.number
 
 
-def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str, shards: Sequence[str] = ()) -> None:
+def write(
+    params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
+) -> None:
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
 
     ``params`` are those of the rule, ``testsets`` the files of its test sets. Raises InputError, and writes nothing,
     where a cell has failed; by then all others are in the store.
     """
     if shards:
-        how = dataclasses.replace(how, store=None)
+        execution = dataclasses.replace(execution, store=None)
     with (
-        Translations(params, how, testsets) as work,
+        Translations(params, execution, testsets) as work,
         work.job.made("translate", params, [*work.testsets, *(shards or work.corpus)], [out]) as record,
     ):
         rows = work.merged(shards, record.inputs) if shards else work.rows()
@@ -85,11 +86,11 @@ def write(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str
         work.job.report("translate")
 
 
-def write_shard(params: Mapping[str, Any], how: How, testsets: Sequence[str], out: str) -> None:
+def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
     shard = Shard.named(Path(out).stem)
     with (
-        Translations(params, how, testsets, shard) as work,
+        Translations(params, execution, testsets, shard) as work,
         work.job.made("shard", params, [*work.testsets, *work.corpus], [out]),
     ):
         files.write_jsonl(out, results.tidy(work.rows()))
@@ -112,12 +113,16 @@ class Translations:
     """
 
     def __init__(
-        self, params: Mapping[str, Any], how: How, testsets: Sequence[str | Path], shard: Shard | None = None
+        self,
+        params: Mapping[str, Any],
+        execution: Execution,
+        testsets: Sequence[str | Path],
+        shard: Shard | None = None,
     ) -> None:
         self.spec, self.shard = params, shard or Shard()
         self.cells = [System(*cell) for cell in params["cells"]]
         self.base = {key: value for key, value in params.items() if key not in OF_SET}
-        self.job = ModelJob(self.base, how)
+        self.job = ModelJob(self.base, execution)
         paths = map(Path, testsets)
         self.tests = {path.stem: self.job.on(files.read_jsonl(path, ROW), path) for path in paths}
         self.fits, self.failures = Fits(), dict[str, Exception]()
@@ -139,7 +144,7 @@ class Translations:
     @property
     def corpus(self) -> list[Path]:
         """The files of training pairs that fits read, if there are any."""
-        return [self.job.how.corpus / name for name in PAIRS] if self.spec.get("fits") else []
+        return [self.job.execution.corpus / name for name in PAIRS] if self.spec.get("fits") else []
 
     def rows(self) -> Rows:
         """The rows of each cell, in the order of the test set, or of the shard's part of it.
@@ -151,15 +156,18 @@ class Translations:
             self._decode()
         else:
             self._generate()
+        for label, error in self.failures.items():
+            errors.tell(error, f"error: {label}: ")
         if self.failures:
-            raise self._failed()
+            problem = f"not written: {errors.listed(list(self.failures))} failed"
+            raise InputError("translations", problem, "The lines above say why. What was computed is in the store.")
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
     def merged(self, shards: Sequence[str], inputs: Mapping[str, str]) -> Rows:
         """The rows of each cell from the files of all shards, the first shard's first; ``inputs`` has the digests of
         what this job reads.
 
-        Raises InputError for a shard of other params, inputs or sentences.
+        Raises InputError for a shard of other params, inputs or content.
         """
         others = {path: digest for path, digest in inputs.items() if path not in map(str, shards)}
         for path in map(Path, shards):
@@ -169,9 +177,7 @@ class Translations:
         for number, path in enumerate(shards[:most]):
             parts = results.systems(path)
             for cell in self.cells:
-                part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
-                _require_ids(f"{path}: {cell.label}", [row["id"] for row in part], [row["id"] for row in due])
-                rows[cell][number :: len(shards)] = part
+                rows[cell][number :: len(shards)] = parts.get(cell, [])
         return rows
 
     def _require_shard(self, path: Path, content: str, inputs: Mapping[str, str]) -> None:
@@ -199,24 +205,15 @@ class Translations:
         signed["data_digest"] = files.file_digest(job.testset)
         return {**cell._asdict(), "signature": signed, **totals}
 
-    def _failed(self) -> InputError:
-        for label, error in self.failures.items():
-            errors.tell(error, f"error: {label}: ")
-        problem = f"not written: {errors.listed(list(self.failures))} failed"
-        return InputError("translations", problem, "The lines above say why. What was computed is in the store.")
-
     # Canvases.
-
-    def _fit(self) -> None:
-        try:
-            self.fits = Fits.of(self.job, self.spec.get("fits", {}))
-        except InputError as error:
-            self._unfit = error  # of each method that needs them
 
     def choose(self) -> dict[Choice, dict[int, Row]]:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
-        self._fit()
+        try:
+            self.fits = Fits.of(self.job, self.spec["fits"]) if self.spec.get("fits") else Fits()
+        except InputError as error:
+            self._unfit = error  # of each method that needs them
         runner, choices = self._runner("probe"), self._choices()
         origins = {choice: (choice[0], origin) for choice in choices if (origin := self._origin(choice[1]))}
         # Ratios are reassigned among all sentences: every shard chooses the canvases that they come from for all.
@@ -253,26 +250,40 @@ class Translations:
         (testset, method), label = choice, " ".join(choice)
         job, settings = self.tests[testset], self.spec["methods"][method]
         with self._failing(label):
-            if self._unfit and _is_fitted(method, settings):
+            kind = find_method(method, settings)
+            uses_head = getattr(kind, "uses_length_head", False)
+            if self._unfit and (uses_head or getattr(kind, "uses_statistics", False)):
                 raise self._unfit
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
-            length_method, sentences = to_choose(job, method, settings, self.fits, places)
+            length_method = make_method(method, settings, self.fits.statistics)
+            part = job.on([job.rows[place] for place in places])
+            predicted = predict(part, self.fits.head.weights) if uses_head else ()
+            sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [
                 ((choice, place), self._guarded(label, pipeline.choosing(length_method, place, one, {})))
-                for place, one in sentences.items()
+                for place, one in zip(places, sentences, strict=True)
             ]
         return []
 
     def _reassign(self, choice: Choice, origin: Choice) -> None:
+        """Give the ratios of the canvases of ``origin`` to other sentences; they have been probed already."""
         testset, method = choice
         if " ".join(origin) in self.failures:
             self.failures[" ".join(choice)] = self.failures[" ".join(origin)]
             return
         job, given = self.tests[testset], self._canvases[origin]
         with self._failing(" ".join(choice)):
+            settings, tokens = self.spec["methods"][method], job.identity.prompt.tokens
             lengths = [given[place]["length"] for place in range(len(job.rows))]
-            self._canvases[choice] = dict(enumerate(reassigned_rows(job, self.spec["methods"][method], lengths)))
+            sources = [len(tokens(row["source"])) for row in job.rows]
+            reassigned = reassign(lengths, sources, settings["seed"], settings["within"])
+            for place, length in enumerate(reassigned):
+                job.inputs.check(place, length)
+            self._canvases[choice] = {
+                place: {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
+                for place, length in enumerate(reassigned)
+            }
 
     # Texts.
 
@@ -296,7 +307,8 @@ class Translations:
                 works = [work for part in parts for work in self._denoising(runner, part)]
                 for (cell, place), decoded in runner.run(works, parts[0].denoising.order if parts else None):
                     if decoded:
-                        self._rows[cell][place] = self._row(by_cell[cell], place, decoded)
+                        part, canvas = by_cell[cell], self._canvases[cell.testset, cell.method][place]
+                        self._rows[cell][place] = row(part.job, place, canvas, decoded, part.denoising)
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
@@ -312,10 +324,6 @@ class Translations:
             for place, canvas in self._canvases[cell.testset, cell.method].items()
             if self.shard.has(place)
         ]
-
-    def _row(self, part: _Part, place: int, decoded: Mapping[int, Decoded]) -> Row:
-        canvas = self._canvases[part.cell.testset, part.cell.method][place]
-        return row(part.job, place, canvas, decoded, part.denoising)
 
     def _generate(self) -> None:
         for cell in self.cells:
@@ -359,19 +367,6 @@ class Translations:
                 self.failures.setdefault(label, error)
 
 
-def _require_ids(place: object, ids: Sequence[str], due: Sequence[str]) -> None:
-    """Raise InputError that names the first difference unless these sentences, in this order, are those that are
-    due."""
-    for one, other in itertools.zip_longest(ids, due, fillvalue="no sentence"):
-        if one != other:
-            raise InputError(place, f"id {one!r} where {other!r} is due", REMEDY)
-
-
-def _is_fitted(method: str, settings: Mapping[str, Any]) -> bool:
-    kind = find_method(method, settings)
-    return getattr(kind, "uses_statistics", False) or getattr(kind, "uses_length_head", False)
-
-
 def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
     """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
 
@@ -381,7 +376,7 @@ def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], 
     """
     best, inputs = winner(decoded), job.inputs
     tokens = inputs.texts.tokens(best)
-    other = inputs.prompts[inputs.distractor(place)] if denoising.looks_at_distractor else inputs.sourceless
+    other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
     once, cache = job.attention == PREFIX, CachePolicy.of(job.spec)
     prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, cache)
     return {
@@ -404,19 +399,15 @@ def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[st
     """
     within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(row["canvas"])) for row in rows)
+    true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
+    distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
     return {
         "sentences": len(rows),
         "within_steps": within,
-        "length_mae": _length_error(job, rows),
+        "length_mae": round(sum(distances) / max(1, len(distances)), 6),
         **({"contenders": decoded} if decoded > len(rows) else {}),
         **{name: sum(row[name] for row in rows) for name in COUNTS},
     }
-
-
-def _length_error(job: ModelJob, rows: Sequence[Row]) -> float:
-    true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
-    distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
-    return round(sum(distances) / max(1, len(distances)), 6)
 
 
 def signature(job: ModelJob, denoising: Denoising) -> dict[str, Any]:
@@ -486,7 +477,9 @@ def sentence_costs(
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if denoising.variable_length:
-            costs.append(_variable_length(length, one, probed and prompts.cache.is_exact))
+            reused, passes = int(probed and prompts.cache.is_exact), one.passes
+            run_slots, head_rows = one.slots - reused * length, one.rows - reused * length
+            costs.append(_Cost(passes, one.slots, passes - reused, 0, 0, 0, run_slots, head_rows))
         else:
             costs.append(_fixed_length(length, one, denoising, probed, prompts.cache))
         if canvas.get("rescoring") and len(decoded) > 1:
@@ -520,8 +513,3 @@ def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: b
         (passes - reused + exact + others) * length,
         sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
     )
-
-
-def _variable_length(length: int, decoded: DecodedVariableLength, probed: bool) -> _Cost:
-    passes, slots = decoded.passes, decoded.slots
-    return _Cost(passes, slots, passes - probed, 0, 0, 0, slots - probed * length, decoded.rows - probed * length)

@@ -1,0 +1,371 @@
+"""The families of checkpoints, as data: what a family is, and then ours, one after the other.
+
+A new one is a section here and a name in :data:`FAMILIES`, or a user's own ``module:NAME``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import plugins
+from entropy_valley.errors import InputError, brief
+
+LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+STOCK_FIELDS = (
+    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+    "num_key_value_heads", "max_position_embeddings", "rope_theta", "rms_norm_eps", "tie_word_embeddings",
+)  # fmt: skip
+# What stock Llama assumes, under the stock names. A checkpoint with another value computes another function.
+LLAMA_FIXED = {
+    "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False, "attention_dropout": 0.0,
+    "mlp_bias": False, "rope_scaling": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Release:
+    """A checkpoint as its authors published it on the Hugging Face hub.
+
+    ``config`` holds the fields of its ``config.json`` that the computation depends on, under the stock names. ``ids``
+    are the ids of its ``mask``, ``eos``, ``pad`` and ``bos`` token (None: it has none, or does not use it); they hold
+    for any checkpoint with a vocabulary of this size. ``revision`` is the pinned commit; None: the newest is resolved
+    once and written to the results. ``gated``: users must accept its licence first.
+    """
+
+    repository: str
+    licence: str
+    config: dict[str, Any]
+    ids: dict[str, int | None]
+    revision: str | None = None
+    gated: bool = False
+
+
+@dataclass(frozen=True)
+class Family:
+    """A released checkpoint layout and the stock transformers class that computes the same function.
+
+    ``architecture`` is a stock class with Llama's structure: rotary embedding ``model.rotary_emb``, blocks
+    ``model.layers`` of ``self_attn`` and ``mlp``, and an ``lm_head`` that is not tied to the embeddings.
+
+    ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
+    ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class. ``to_released``
+    turns a stock config into the released one. ``fixed`` holds the fields for which another value would mean another
+    function. ``defaults`` holds what the authors' class assumes for a field that ``config.json`` leaves out, if that
+    differs from ``fixed``.
+
+    ``shifted`` families predict the next position: the logits of slot i are read from row i - 1. A ``causal`` family is
+    autoregressive: it has no mask token, attends only to the past and predicts the next position. ``float32_rotary``
+    rotates queries and keys in float32 whatever the model's dtype is.
+
+    ``bos``: prompts begin with the BOS token, unless the params of a model say otherwise.
+
+    The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it).
+    ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
+    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, of which ``turn_end`` ends a turn
+    and so a text.
+
+    ``lora_targets`` are the adapted matrices of a block, under their stock names. ``lora_names`` are the bare names of
+    released modules by which the paper's authors adapt: every module of that name, in a block or not.
+    """
+
+    name: str
+    architecture: str
+    model_type: str
+    shifted: bool
+    mask_token: str | None
+    eos_token: str
+    pad_token: str | None
+    bos_token: str | None
+    to_stock: Callable[[dict[str, Any]], dict[str, Any]]
+    to_released: Callable[[Any], dict[str, Any]]
+    fixed: dict[str, Any]
+    defaults: dict[str, Any] = field(default_factory=dict)
+    names: tuple[tuple[str, str], ...] = ()
+    tokenizer_class: str | None = None
+    lora_targets: tuple[str, ...] = LORA_TARGETS
+    lora_names: tuple[str, ...] = LORA_TARGETS
+    causal: bool = False
+    float32_rotary: bool = False
+    bos: bool = False
+    chat: str | None = None
+    chat_tokens: tuple[str, ...] = ()
+    turn_end: str | None = None
+    releases: tuple[Release, ...] = ()
+
+    def release(self, repository: str) -> Release | None:
+        """The release of that repository; None if the family does not list it."""
+        return next((release for release in self.releases if release.repository == repository), None)
+
+    def stock_name(self, released: str) -> str:
+        """The stock name of a released tensor; other names are returned unchanged."""
+        return _rename(released, self.names)
+
+    def released_name(self, stock: str) -> str:
+        """The released name of a stock tensor."""
+        return _rename(stock, tuple((new, old) for old, new in self.names))
+
+    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
+        """The stock name of each of these tensors, by its released name."""
+        return {self.released_name(name): name for name in stock}
+
+
+def stock_config(released: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of a stock config whose released ``config.json`` already uses the stock names."""
+    return {key: released[key] for key in STOCK_FIELDS}
+
+
+def with_architecture(architecture: str) -> Callable[[Any], dict[str, Any]]:
+    """A ``to_released`` for families whose ``config.json`` uses the stock names."""
+    return lambda config: {"architectures": [architecture], **{key: getattr(config, key) for key in STOCK_FIELDS}}
+
+
+def _rename(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    for old, new in pairs:
+        match = re.fullmatch(re.escape(old).replace(r"\{i\}", r"(\d+)") + r"(\..*)?", name)
+        if match:
+            *block, suffix = match.groups()
+            return (new.replace("{i}", block[0]) if block else new) + (suffix or "")
+    return name
+
+
+# --- LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation, with rotation in float32, and OLMo's tensor names.
+
+LLADA_NAMES = (
+    ("model.transformer.wte", "model.embed_tokens"),
+    ("model.transformer.ln_f", "model.norm"),
+    ("model.transformer.ff_out", "lm_head"),
+    ("model.transformer.blocks.{i}.attn_norm", "model.layers.{i}.input_layernorm"),
+    ("model.transformer.blocks.{i}.ff_norm", "model.layers.{i}.post_attention_layernorm"),
+    ("model.transformer.blocks.{i}.q_proj", "model.layers.{i}.self_attn.q_proj"),
+    ("model.transformer.blocks.{i}.k_proj", "model.layers.{i}.self_attn.k_proj"),
+    ("model.transformer.blocks.{i}.v_proj", "model.layers.{i}.self_attn.v_proj"),
+    ("model.transformer.blocks.{i}.attn_out", "model.layers.{i}.self_attn.o_proj"),
+    ("model.transformer.blocks.{i}.ff_proj", "model.layers.{i}.mlp.gate_proj"),
+    ("model.transformer.blocks.{i}.up_proj", "model.layers.{i}.mlp.up_proj"),
+    ("model.transformer.blocks.{i}.ff_out", "model.layers.{i}.mlp.down_proj"),
+)
+
+LLADA_FIELDS = {  # stock: released
+    "vocab_size": "embedding_size",
+    "hidden_size": "d_model",
+    "intermediate_size": "mlp_hidden_size",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "max_position_embeddings": "max_sequence_length",
+    "rope_theta": "rope_theta",
+    "rms_norm_eps": "rms_norm_eps",
+}
+
+# What the stock class assumes. A checkpoint with another value computes another function.
+LLADA_FIXED = {
+    "activation_type": "silu", "alibi": False, "attention_dropout": 0.0, "attention_layer_norm": False,
+    "block_type": "llama", "embedding_dropout": 0.0, "include_bias": False, "include_qkv_bias": False,
+    "input_emb_norm": False, "layer_norm_type": "rms", "residual_dropout": 0.0, "rope": True,
+    "rope_full_precision": True, "scale_logits": False, "weight_tying": False,
+}  # fmt: skip
+
+# What the authors' configuration_llada.py (OLMo's) assumes for a field that config.json leaves out.
+LLADA_DEFAULTS = {
+    "activation_type": "swiglu", "attention_dropout": 0.1, "block_type": "sequential", "embedding_dropout": 0.1,
+    "layer_norm_type": "default", "residual_dropout": 0.1, "rope": False, "weight_tying": True,
+}  # fmt: skip
+
+
+def llada_to_stock(released: dict[str, Any]) -> dict[str, Any]:
+    return {stock: released[field] for stock, field in LLADA_FIELDS.items()}
+
+
+def llada_to_released(config: Any) -> dict[str, Any]:
+    fields = {field: getattr(config, stock) for stock, field in LLADA_FIELDS.items()}
+    return {"architectures": ["LLaDAModelLM"], "vocab_size": config.vocab_size, **fields, **LLADA_FIXED}
+
+
+LLADA_CONFIG = {
+    "vocab_size": 126464, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 5e5,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
+
+LLADA = Family(
+    name="llada",
+    architecture="LlamaForCausalLM",
+    model_type="llada",
+    shifted=False,
+    mask_token="<|mdm_mask|>",
+    eos_token="<|endoftext|>",
+    pad_token="<|endoftext|>",
+    bos_token="<|startoftext|>",
+    to_stock=llada_to_stock,
+    to_released=llada_to_released,
+    fixed=LLADA_FIXED,
+    defaults=LLADA_DEFAULTS,
+    names=LLADA_NAMES,
+    lora_names=("q_proj", "k_proj", "v_proj", "o_proj", "ff_proj", "up_proj", "ff_out"),
+    float32_rotary=True,
+    releases=(
+        Release(
+            repository="GSAI-ML/LLaDA-8B-Base",
+            licence="MIT",
+            revision="0f2787f2d87eac5eed8a087d5ecd24277e6255b2",
+            config=LLADA_CONFIG,
+            ids={"mask": 126336, "eos": 126081, "pad": 126081, "bos": 126080},
+        ),
+    ),
+)
+
+
+# --- Dream (Dream-org/Dream-v0-Base-7B): Qwen2's tensors and computation, logits shifted by one; and Dream-Instruct.
+#
+# Dream-Instruct (Dream-org/Dream-v0-Instruct-7B) is Dream tuned on chats. Its ``chat`` is Qwen2.5's template, which its
+# tokenizer keeps, for one user message, with the default system message. A turn, and so a translation, ends with
+# ``<|im_end|>``; the EOS is still ``<|endoftext|>`` (id 151643), as in its ``generation_config.json``.
+
+DREAM_FIXED = {
+    "hidden_act": "silu", "tie_word_embeddings": False, "attention_dropout": 0.0, "use_sliding_window": False,
+    "use_mrope": False, "rope_scaling": None,
+}  # fmt: skip
+
+DREAM_CONFIG = {  # without the context: the rotation does not depend on it
+    "vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
+    "num_attention_heads": 28, "num_key_value_heads": 4, "rope_theta": 1e6, "rms_norm_eps": 1e-6,
+}  # fmt: skip
+
+DREAM_BASE = Release(
+    repository="Dream-org/Dream-v0-Base-7B",
+    licence="Apache-2.0",
+    revision="6572adb5535263e4d1a337b56942ba48b6dee2a9",
+    config=DREAM_CONFIG,
+    ids={"mask": 151666, "eos": 151643, "pad": 151643, "bos": 151665},
+)
+
+DREAM = Family(
+    name="dream",
+    architecture="Qwen2ForCausalLM",
+    model_type="Dream",
+    shifted=True,
+    mask_token="<|mask|>",
+    eos_token="<|endoftext|>",
+    pad_token="<|endoftext|>",
+    bos_token="<|beginoftext|>",
+    to_stock=stock_config,
+    to_released=with_architecture("DreamModel"),
+    fixed=DREAM_FIXED,
+    tokenizer_class="Qwen2TokenizerFast",
+    releases=(DREAM_BASE,),
+)
+
+DREAM_INSTRUCT = dataclasses.replace(
+    DREAM,
+    name="dream_instruct",
+    chat=(
+        "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
+        "<|im_start|>user\n{prompt}<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    ),
+    chat_tokens=("<|im_start|>", "<|im_end|>"),
+    turn_end="<|im_end|>",
+    releases=(
+        dataclasses.replace(
+            DREAM_BASE, repository="Dream-org/Dream-v0-Instruct-7B", revision="05334cb9faaf763692dcf9d8737c642be2b2a6ae"
+        ),
+    ),
+)
+
+
+# --- DiffuLLaMA (diffusionfamily/diffullama): Llama-2's tensors and computation, logits shifted by one.
+#
+# Llama-2 has no mask token. The authors use entry 811 of its vocabulary, ``ти``: it is the default of their training
+# script, and the released tokenizer declares it (github.com/HKUNLP/DiffuLLaMA; issue 11 gives the reason). Here too,
+# the declared mask token is used, and its id must be 811. The tokenizer also declares a pad token ``¨``, which is not
+# used.
+
+DIFFULLAMA_CONFIG = {
+    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 1e4,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
+
+DIFFULLAMA = Family(
+    name="diffullama",
+    architecture="LlamaForCausalLM",
+    model_type="llama",
+    shifted=True,
+    bos=True,
+    mask_token="ти",
+    eos_token="</s>",
+    pad_token=None,
+    bos_token="<s>",
+    to_stock=stock_config,
+    to_released=with_architecture("LlamaForCausalLM"),
+    fixed=LLAMA_FIXED,
+    releases=(
+        Release(
+            repository="diffusionfamily/diffullama",
+            licence="Apache-2.0; of its base model: Llama 2 Community License",
+            revision="b20cd6d3e7b2c1016203bcd986e886fe885b6061",  # the weights of 01ea216, with the licence on the card
+            config=DIFFULLAMA_CONFIG,
+            ids={"mask": 811, "eos": 2, "pad": None, "bos": 1},
+        ),
+    ),
+)
+
+
+# --- LLaMA-3 (meta-llama/Meta-Llama-3-8B): the autoregressive reference, with Llama's own tensors and computation.
+
+LLAMA3_CONFIG = {
+    "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192, "rope_theta": 5e5,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
+
+LLAMA3 = Family(
+    name="llama3",
+    architecture="LlamaForCausalLM",
+    model_type="llama",
+    shifted=True,
+    bos=True,
+    causal=True,
+    mask_token=None,
+    eos_token="<|end_of_text|>",
+    pad_token=None,
+    bos_token="<|begin_of_text|>",
+    to_stock=stock_config,
+    to_released=with_architecture("LlamaForCausalLM"),
+    fixed=LLAMA_FIXED,
+    releases=(
+        Release(
+            repository="meta-llama/Meta-Llama-3-8B",
+            licence="Meta Llama 3 Community License",
+            gated=True,
+            revision="8cde5ca8380496c9a6cc7ef3a8b46a0372a1d920",
+            config=LLAMA3_CONFIG,
+            ids={"mask": None, "eos": 128001, "pad": None, "bos": 128000},
+        ),
+    ),
+)
+
+
+# --- All of them.
+
+FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, LLAMA3)}
+
+
+def find_family(name: str, file: Path | None = None) -> Family:
+    """The family of that name; a user's own is named ``module:NAME``. Raises InputError if there is none. A ``file``
+    that names it may be another's: it runs no code that this process has not imported before."""
+    if file and ":" in name and name.partition(":")[0] not in sys.modules:
+        remedy = "If you trust it, name it yourself: by --family, or in the config; or import its module first."
+        raise InputError(file, f"its family is code of someone's own, {brief(name)}", remedy)
+    family = plugins.find("family", FAMILIES, name)
+    if not isinstance(family, Family):
+        raise InputError(
+            f"family {name!r}", "is not a Family", "Name an instance of entropy_valley.model.families.Family."
+        )
+    return family if family.name == name else dataclasses.replace(family, name=name)
