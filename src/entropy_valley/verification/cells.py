@@ -14,9 +14,9 @@ import numpy as np
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief
-from entropy_valley.results import System
+from entropy_valley.results import SCORES, System
 from entropy_valley.verification import sets
-from entropy_valley.verification.folder import Folder, NotAtHandError, Unchecked
+from entropy_valley.verification.folder import REMEDY, Folder, NotAtHandError, Unchecked
 
 Expected = Mapping[str, Any]
 """A row of a table, computed again: its columns."""
@@ -181,7 +181,14 @@ class Table:
     @functools.lru_cache(maxsize=1024)  # noqa: B019
     def sentences(self, cell: Cell) -> dict[str, float]:
         """The main metric of each sentence, by id."""
-        return dict(sets.sentences(self.folder, cell.home, cell.system, self.main))
+        scores = {}
+        for row in self.folder.segments(cell.home).get(cell.system, []):
+            value = row.values.get(self.main)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                place = f"{self.folder.root / cell.home / SCORES}:{row.line}"
+                raise InputError(place, f"{self.main} is {value!r}, not a finite number", REMEDY)
+            scores[row.values["id"]] = float(value)
+        return scores
 
     def aligned(self, cells: Sequence[Cell], like: Cell) -> np.ndarray:
         """The mean over cells of each sentence's score, in the order of ``like``."""

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -258,19 +258,7 @@ class Scored:
         return sum(values) / len(values)
 
 
-@functools.cache
-def scored(folder: Folder, home: str) -> Scored:
-    return Scored(folder, home)
-
-
-def sentences(folder: Folder, home: str, system: System, metric: str) -> Iterator[tuple[str, float]]:
-    """The score of each sentence by its id."""
-    for row in folder.segments(home).get(system, []):
-        value = row.values.get(metric)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            place = f"{folder.root / home / SCORES}:{row.line}"
-            raise InputError(place, f"{metric} is {value!r}, not a finite number", REMEDY)
-        yield row.values["id"], float(value)
+scored = functools.cache(Scored)
 
 
 def _check_scores(folder: Folder, report: Report, one: Set) -> None:
