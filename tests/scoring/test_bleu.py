@@ -4,8 +4,7 @@ import pytest
 import sacrebleu
 
 from entropy_valley.errors import InputError
-from entropy_valley.scoring.bleu import Bleu, Chrf
-from entropy_valley.scoring.metrics import ScoringJob
+from entropy_valley.scoring.metrics import Bleu, Chrf, ScoringJob
 
 FOUR_OF_FIVE = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
 

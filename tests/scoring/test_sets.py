@@ -14,7 +14,7 @@ from run_rule import run_here
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, System
-from entropy_valley.scoring import comet, comet_checkpoint, metrics, sets
+from entropy_valley.scoring import comet, comet_checkpoint, make_metric, metrics, sets
 
 SPEC = {
     "direction": "en-zh",
@@ -202,4 +202,4 @@ def test_a_metric_that_fails_is_named(tmp_path, monkeypatch, body, says):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     with pytest.raises(InputError, match=re.escape(says)):
-        metrics.score("mine", metrics.make_metric("mine:Mine", {}), ["a", "b"], ["c", "d"], ["e", "f"])
+        metrics.score("mine", make_metric("mine:Mine", {}), ["a", "b"], ["c", "d"], ["e", "f"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import files, provenance, results
 from entropy_valley.errors import InputError
 from entropy_valley.results import System
-from entropy_valley.scoring import metrics
+from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import Comet
 from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.store import Store
@@ -92,7 +92,7 @@ def write(
         cell: read_outputs(paths[cell.testset], rows, f"{translations}: {cell.label}")
         for cell, rows in results.systems(translations).items()
     }
-    scorers = metrics.from_params(params)
+    scorers = from_params(params)
     main = next(iter(scorers))
     checkpoints = {main if name == MAIN else name: path for name, path in how["checkpoints"].items()}
     with provenance.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:
