@@ -151,11 +151,8 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
 # of the file are the unit of caching.
 
 DECIMALS = 6
-
 RELEASED, TOY = "comet22", "toy_comet"
 _TOY_SIGNATURE = "embedded"  # what signatures and so the store's keys have always called the toy
-
-
 REVISION = "commit of the repository; null: the pinned one, else the newest, written to the results"
 
 

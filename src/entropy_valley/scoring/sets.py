@@ -40,8 +40,11 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
     Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
     that is no text.
     """
-    rows = files.read_jsonl(testset, ("id", "source", "target"))
-    _require_distinct(testset, [row["id"] for row in rows])
+    rows, lines = files.read_jsonl(testset, ("id", "source", "target")), {}
+    for number, row in enumerate(rows, 1):
+        if (first := lines.setdefault(row["id"], number)) != number:
+            problem = f"id {row['id']!r} is there already, in line {first}"
+            raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
     remedy = f"Translate {testset} again: one hypothesis per sentence, in its order."
     for row, output in zip(rows, outputs, strict=False):
         if row["id"] != output["id"]:
@@ -59,14 +62,6 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
         hypotheses=[output["hypothesis"] for output in outputs],
         references=[row["target"] for row in rows],
     )
-
-
-def _require_distinct(testset: str | Path, ids: list[str]) -> None:
-    first: dict[str, int] = {}
-    for number, name in enumerate(ids, 1):
-        if first.setdefault(name, number) != number:
-            problem = f"id {name!r} is there already, in line {first[name]}"
-            raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
 
 
 # --- Scoring.
