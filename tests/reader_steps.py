@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 
 import entropy_valley
-from entropy_valley.checking.tiny import SOURCES, write
+from entropy_valley.checking.computations import SOURCES, write_tiny
 from entropy_valley.config.load import base_files, load_files
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.lengths import make_method
@@ -63,7 +63,7 @@ def _is_ours(frame) -> bool:
 
 def of_translation(folder: Path) -> Steps:
     """One sentence by EV, all five ratios of its grid, on a tiny LLaDA that is written into ``folder``."""
-    write(folder, "llada", eos=4)
+    write_tiny(folder, "llada", eos=4)
     backbone = load_backbone(folder, "llada")
     method = make_method("ev", {"ratios": [0.8, 0.9, 1.0, 1.1, 1.2]})
     translator = Translator(backbone, Prompt("{src} = ", backbone.tokenizer), method)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.checking import tiny
+from entropy_valley.checking.computations import write_tiny
 from entropy_valley.decoding.inputs import read_identity
 from entropy_valley.decoding.translator import Translator
 from entropy_valley.errors import InputError
@@ -47,7 +47,7 @@ def originals(tmp_path_factory):
     torch.set_num_threads(1)
     root = tmp_path_factory.mktemp("originals")
     family, modules = FAMILIES["llada"], [f"model.layers.{layer}.self_attn.q_proj" for layer in (0, 1)]
-    tiny.write(root / "checkpoint", "llada", eos=4)
+    write_tiny(root / "checkpoint", "llada", eos=4)
     generator = torch.Generator().manual_seed(0)
     pairs = {name: tuple(torch.randn(shape, generator=generator) for shape in ((3, 32), (32, 3))) for name in modules}
     (root / "adapter").mkdir()
