@@ -241,7 +241,7 @@ EXAMPLES = {
         (CSV, rows(lambda old: [[*row, "5"] for row in old]), None),
         (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"has more than one column Adequacy A \(1-5\)"),
         (CSV, rows(lambda old: [row[:-1] for row in old]), "has no column Notes"),
-        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is no CSV .field larger"),
+        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is not CSV .field larger"),
         (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is of pack(.|\n)* and 9[0-9]+ more"),
     ],
     "checkpoint": [
