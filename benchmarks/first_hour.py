@@ -37,8 +37,9 @@ import workload
 from machine import describe, matmul_rate, peak_memory, seconds
 from tokenizers import Tokenizer
 
-from entropy_valley import files
-from entropy_valley.checking import checks, tiny
+from entropy_valley import checking, files
+from entropy_valley.checking import checks
+from entropy_valley.checking.computations import tiny_training
 from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import BUDGET, Engine
@@ -229,7 +230,7 @@ def check(hour: Hour) -> Iterator[Row]:
     backbones = {hour.shape: {"family": hour.family.name, "folder": str(hour.folder), "arguments": None}}
     subject = Subject(device=hour.device, precision=hour.precision, backbones=backbones, training=training)
     lines = []
-    for one in checks.everything(subject):
+    for one in checking.everything(subject):
         print(one, flush=True)
         lines.append(one)
     failed = [one for one in lines if one.state == checks.FAILED]
@@ -365,7 +366,7 @@ def training(hour: Hour) -> Iterator[Row]:
     steps, batch = hour.load["training"]
     rows = pairs(steps * batch)  # one epoch
     files.write_jsonl(hour.work / "train.jsonl", rows)
-    spec = tiny.training(hour.family.name, hour.precision)
+    spec = tiny_training(hour.family.name, hour.precision)
     settings = {"max_steps": steps, "global_batch": batch, "learning_rate": 2e-4}
     spec["training"] |= settings | {"lora": _lora(hour), "max_tokens": 1024}
     whole, killed = (_job(hour, spec, name, every) for name, every in (("whole", steps), ("killed", steps // 3)))

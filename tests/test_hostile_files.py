@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.checking import tiny
+from entropy_valley.checking.computations import write_tiny
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
@@ -47,7 +47,7 @@ def originals(tmp_path_factory):
     torch.set_num_threads(1)
     root = tmp_path_factory.mktemp("originals")
     family, modules = FAMILIES["llada"], [f"model.layers.{layer}.self_attn.q_proj" for layer in (0, 1)]
-    tiny.write(root / "checkpoint", "llada", eos=4)
+    write_tiny(root / "checkpoint", "llada", eos=4)
     generator = torch.Generator().manual_seed(0)
     pairs = {name: tuple(torch.randn(shape, generator=generator) for shape in ((3, 32), (32, 3))) for name in modules}
     (root / "adapter").mkdir()
@@ -241,7 +241,7 @@ EXAMPLES = {
         (CSV, rows(lambda old: [[*row, "5"] for row in old]), None),
         (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"has more than one column Adequacy A \(1-5\)"),
         (CSV, rows(lambda old: [row[:-1] for row in old]), "has no column Notes"),
-        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is no CSV .field larger"),
+        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is not CSV .field larger"),
         (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is of pack(.|\n)* and 9[0-9]+ more"),
     ],
     "checkpoint": [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from entropy_valley.checking.tiny import SOURCES, write
+from entropy_valley.checking.computations import SOURCES
+from entropy_valley.checking.computations import write_tiny as write
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
 

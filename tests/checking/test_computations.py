@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from entropy_valley import machine, tables
-from entropy_valley.checking import checks, computations, subject, tiny
+from entropy_valley.checking import checks, computations, subject
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import Size, Subject
 from entropy_valley.config import load_files
@@ -118,7 +118,7 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
 
 
 def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):
-    tiny.write(folder / "whole", "llada", eos=1.5)
+    computations.write_tiny(folder / "whole", "llada", eos=1.5)
     backbone = {"family": "llada", "folder": str(folder / "whole"), "arguments": None}
     assert "of weights" in computations.fits(backbone, Subject())
     (folder / "whole/model.safetensors").write_bytes(b"")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from entropy_valley import cli, machine
+from entropy_valley import checking, cli, machine
 from entropy_valley.checking import checks, subject
 from entropy_valley.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
 from entropy_valley.config import base_files, load_files
@@ -69,7 +69,7 @@ def test_a_check_by_hand_on_a_gpu_is_that_of_the_jobs(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "config", "config")
     shutil.copy(ROOT / "config.yaml", ".")
     line = Line("pass llada-8b", OK, "4080 tokens in 0.1 s, 485,000 GFLOP/s (60 % of the products' speed)", 1.0)
-    monkeypatch.setattr(checks, "everything", lambda subject: [line])
+    monkeypatch.setattr(checking, "everything", lambda subject: [line])
     monkeypatch.setattr(machine, "device_name", lambda device: "cuda NVIDIA H100")
     monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--processes", "1"])
     cli.main()

@@ -157,12 +157,12 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--ratios", "0"], "--ratios: ev: ratios.0 = 0.0: must be greater than 0. Give numbers above 0"),
         (["--length", "ratio", "--ratios", "1e308"], "--ratios: ratio: ratios = 1e+308: must be less than or equal to"),
         (["--ratios", "nan"], "--ratios: ev: ratios.0 = nan: must be"),
-        (["--steps", "0"], "argument --steps: '0' is no number of 1 or more"),
+        (["--steps", "0"], "argument --steps: '0' is not a number of 1 or more"),
         (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found. Name the folder of an adapter"),
         (["--prompt", "no place"], "{src} 0 times"),
         (["--order", "medd"], "medd"),
         (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),
-        (["--batch", "0"], "argument --batch: '0' is no number of 1 or more"),
+        (["--batch", "0"], "argument --batch: '0' is not a number of 1 or more"),
     ],
 )
 def test_what_cannot_be_is_said_before_a_line_is_read(translate, options, message):

@@ -8,7 +8,8 @@ from entropy_valley.config import params
 from entropy_valley.config.matrix import Cell, CellSet, Run
 from entropy_valley.config.schema import Scoring, metrics_of, scoring_params
 from entropy_valley.errors import InputError
-from entropy_valley.scoring.metrics import Metric, from_params
+from entropy_valley.scoring import from_params
+from entropy_valley.scoring.metrics import Metric
 
 RELEASED = {"label": "COMET-22", "checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1}
 TOY = {"label": "toy COMET", "training": {"seed": 1, "steps": 2}, "batch_size": 1}

@@ -12,7 +12,7 @@ from tiny_checkpoints import SOURCES
 from entropy_valley import files, results
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.errors import InputError
-from entropy_valley.results import TRANSLATIONS, System, read_record
+from entropy_valley.results import TRANSLATIONS, System
 from entropy_valley.translation import translations
 from entropy_valley.translation.job import Execution
 from entropy_valley.translation.translations import Shard

@@ -9,7 +9,7 @@ os.environ["DS_ACCELERATOR"] = "cpu"  # chosen when deepspeed is imported
 
 for name in (
     *("comet", "deepspeed", "run_rule", "matplotlib.pyplot", "peft", "scipy.stats", "torch.utils.tensorboard"),
-    "entropy_valley.checking.tiny",
+    "entropy_valley.checking.computations",
     "entropy_valley.demo.toy_comet",
     "entropy_valley.decoding.engine",
     "entropy_valley.tables",

@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms, pack, page
+from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.pack import BUCKETS, LANGUAGES, choose
 
 
@@ -137,6 +137,6 @@ def test_guarding_is_undone(text):
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("direction", ["en-zh", "en-xx"])
 def test_guidelines_are_whole(made, direction, language):
-    text = page.guidelines(dataclasses.replace(made[0], direction=direction), language)
+    text = forms.guidelines(dataclasses.replace(made[0], direction=direction), language)
     assert "{" not in text and "16" in text and f"{direction}." in text
     assert "的" in text if language == "zh" or direction == "en-zh" else "measure word" not in text

@@ -15,7 +15,7 @@ import yaml
 from entropy_valley import tables
 from entropy_valley.cli import audit
 from entropy_valley.config import base_files, load_files
-from entropy_valley.human_evaluation import forms, page
+from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.intake import read_forms
 from entropy_valley.tables import pages
 
@@ -50,7 +50,7 @@ def opening(browser, path):
 def opened(browser, made, tmp_path):
     """The form of an annotator."""
     path = tmp_path / "en-zh.A.html"
-    page.write(path, made[0], "A")
+    forms.write_page(path, made[0], "A")
     with opening(browser, path) as tab:
         yield tab
 

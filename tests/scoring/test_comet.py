@@ -40,19 +40,11 @@ def test_comet_itself_loads_the_checkpoint(comet_folder, segments, monkeypatch):
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])
-def test_scores_are_those_of_predict(comet_folder, segments, batch_size):
+def test_scores_are_those_of_predict(comet_folder, segments, batch_size, tmp_path):
+    """Of a folder that was moved, too."""
     samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in segments]
     expected = comet.load(comet_folder).predict(samples, batch_size=7, gpus=0, progress_bar=False)["scores"]
-    assert scores(comet_folder, segments, batch_size=batch_size) == pytest.approx(expected, abs=1.5e-6)
-
-
-def test_a_moved_folder_scores_alike(comet_folder, segments, tmp_path):
-    assert scores(copy(comet_folder, tmp_path), segments) == scores(comet_folder, segments)
-
-
-def test_single_sentences_do_not_depend_on_neighbours(comet_folder, segments):
-    forward = scores(comet_folder, segments)
-    assert scores(comet_folder, segments[::-1])[::-1] == forward
+    assert scores(copy(comet_folder, tmp_path), segments, batch_size=batch_size) == pytest.approx(expected, abs=1.5e-6)
 
 
 def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_path, monkeypatch):
@@ -71,13 +63,6 @@ def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_pat
     with Store(tmp_path) as store:
         assert scores(comet_folder, segments, store, batch_size=5) == whole
     assert sum(map(len, calls)) == len(segments) + 5  # only the broken batch was scored twice
-
-
-def test_nothing_missing_loads_nothing(comet_folder, segments, tmp_path, monkeypatch):
-    with Store(tmp_path) as store:
-        whole = scores(comet_folder, segments, store)
-        monkeypatch.setattr(comet, "load", lambda *_: pytest.fail("loaded the model"))
-        assert scores(comet_folder, segments, store) == whole
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])
@@ -111,9 +96,9 @@ class TestUnpadded:
     @pytest.fixture
     def company(self, segments):
         """Segments of several systems of one test set: equal sources, and hypotheses in all combinations of a few."""
-        return [(source, other, reference) for source, _, reference in segments for _, other, _ in segments[:4]]
+        return [(source, other, reference) for source, _, reference in segments for _, other, _ in segments[:3]]
 
-    @pytest.fixture(params=["regression", "referenceless", "kiwi", "unified 2", "unified 3", "xcomet 2", "xcomet 3"])
+    @pytest.fixture(params=["regression", "referenceless", "unified 2", "unified 3", "xcomet 2", "xcomet 3"])
     def case(self, request, comet_folder, other_folders, company):
         """A model of each class in each use, and what it reads of the segments."""
         kind, _, texts = request.param.partition(" ")
@@ -137,7 +122,7 @@ class TestUnpadded:
         model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
         whole = dict(comet.unpadded_scores(model, asked))
         assert whole == pytest.approx(one_row, abs=1.5e-6)
-        for size in (1, 1, 2, 7, 65):
+        for size in (1, 7, 65):
             some = draws.sample(asked, size)
             assert dict(comet.unpadded_scores(model, some)) == {segment: whole[segment] for segment in some}
         shapes = dict(map(reversed, passes))
@@ -152,7 +137,7 @@ class TestUnpadded:
 
     def test_a_killed_job_keeps_finished_chunks(self, comet_folder, company, tmp_path, monkeypatch):
         whole = scores(comet_folder, company)
-        monkeypatch.setitem(comet.CHUNK, "cpu", 30)
+        monkeypatch.setitem(comet.CHUNK, "cpu", 20)
         real, chunks = comet._score_embedded, []
 
         def breaking(model, segments):
@@ -165,28 +150,9 @@ class TestUnpadded:
         with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
             scores(comet_folder, company, store)
         with Store(tmp_path) as store:
-            assert len(store) == 60
+            assert len(store) == 40
             assert scores(comet_folder, company, store) == whole
-        assert sum(map(len, chunks)) == len(set(company)) + 30  # only the broken chunk was scored twice
-
-    def test_a_score_that_is_no_number_is_not_kept(self, comet_folder, segments, tmp_path, monkeypatch):
-        monkeypatch.setattr(
-            comet,
-            "unpadded_scores",
-            lambda _, missing: ((one, float("nan") if one == segments[3] else 0.5) for one in missing),
-        )
-        with Store(tmp_path) as store:
-            assert [number for number, score in enumerate(scores(comet_folder, segments, store)) if score != 0.5] == [3]
-        with Store(tmp_path) as store:
-            assert len(store) == len(segments) - 1
-
-
-def test_every_input_counts(comet_folder, segments):
-    model = comet.load(comet_folder)
-    base, other = segments[0], segments[1]
-    changed = [(*base[:place], other[place], *base[place + 1 :]) for place in range(3)]
-    values = [comet.batch_scores(model, [segment])[0] for segment in [base, *changed]]
-    assert len(set(values)) == 4
+        assert sum(map(len, chunks)) == len(set(company)) + 20  # only the broken chunk was scored twice
 
 
 def test_empty_and_missing_hypotheses(comet_folder, segments):
@@ -269,12 +235,9 @@ class Hostile:
 
 class TestBadCheckpoints:
     def test_absent(self, tmp_path):
-        with pytest.raises(InputError, match=r"no COMET checkpoint.*hf download Unbabel/wmt22-comet-da.*\.ckpt"):
-            ready(tmp_path)
-
-    def test_hub_name(self):
-        with pytest.raises(InputError, match="no COMET checkpoint"):
-            ready("Unbabel/wmt22-comet-da")
+        for place in (tmp_path, "Unbabel/wmt22-comet-da"):
+            with pytest.raises(InputError, match=r"not a COMET checkpoint.*hf download Unbabel/wmt22-comet-da.*\.ckpt"):
+                ready(place)
 
     def test_without_hparams(self, comet_folder, tmp_path):
         folder = copy(comet_folder, tmp_path)

@@ -14,7 +14,7 @@ from run_rule import run_here
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, System
-from entropy_valley.scoring import comet, comet_checkpoint, metrics, sets
+from entropy_valley.scoring import comet, comet_checkpoint, make_metric, metrics, sets
 
 SPEC = {
     "direction": "en-zh",
@@ -123,9 +123,7 @@ def test_a_further_metric_loads_only_its_own_model(job, monkeypatch):
     rows, more = job("more", metrics={"kiwi": KIWI})[EV]
     checkpoint = Path(job.checkpoints["kiwi"], comet_checkpoint.CHECKPOINT)
     assert loaded == [checkpoint]
-    assert {key: more[key] for key in ("toy_comet", "bleu", "chrf")} == {
-        key: first[key] for key in ("toy_comet", "bleu", "chrf")
-    }
+    assert all(more[key] == first[key] for key in ("toy_comet", "bleu", "chrf"))
     assert "|model:Unbabel/wmt22-cometkiwi-da|" in more["signatures"]["kiwi"]
     assert more["digests"]["kiwi"] == files.file_digest(checkpoint)
     assert more["kiwi"] == sum(row["kiwi"] for row in rows) / len(rows)
@@ -179,11 +177,20 @@ def test_a_score_that_is_no_number_is_named_with_its_cell(job, monkeypatch, segm
     assert not (job.folder / "first" / SCORES).exists()
 
 
-def test_outputs_that_are_not_of_the_test_set_are_named(job, tmp_path):
-    arguments = job.arguments("first", (EV, ORACLE))
-    files.write_jsonl(tmp_path / "test.jsonl", files.read_jsonl(tmp_path / "test.jsonl")[1:])
-    with pytest.raises(InputError, match=r"first/translations\.jsonl: test ev med-T8: id '0' where '1' is due"):
-        sets.write(*arguments)
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [
+        ("acb", "set: test ev: id 'c' where 'b' is due"),
+        ("ab", "2 hypotheses for 3 sentences; id 'c' is only in"),
+        ("abcd", "4 hypotheses for 3 sentences; id 'd' is only in"),
+    ],
+)
+def test_outputs_that_are_not_of_the_test_set_are_named(tmp_path, ids, says):
+    testset = tmp_path / "test.jsonl"
+    files.write_jsonl(testset, ({"id": name, "source": f"s{name}", "target": f"t{name}"} for name in "abc"))
+    outputs = [{"id": name, "hypothesis": f"h{name}"} for name in ids]
+    with pytest.raises(InputError, match=says):
+        sets.read_outputs(testset, outputs, "set: test ev")
 
 
 @pytest.mark.parametrize(
@@ -202,4 +209,4 @@ def test_a_metric_that_fails_is_named(tmp_path, monkeypatch, body, says):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     with pytest.raises(InputError, match=re.escape(says)):
-        metrics.score("mine", metrics.make_metric("mine:Mine", {}), ["a", "b"], ["c", "d"], ["e", "f"])
+        metrics.score("mine", make_metric("mine:Mine", {}), ["a", "b"], ["c", "d"], ["e", "f"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from entropy_valley import results
 from entropy_valley.demo import annotators
-from entropy_valley.human_evaluation import forms, page
+from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.pack import Pack
 from entropy_valley.runs.job import job_of
 
@@ -20,4 +20,4 @@ with job_of(snakemake) as job:  # noqa: F821
     else:  # people get these files: there is no record beside them
         forms.write_xlsx(Path(job.output.xlsx), pack, annotator)
         forms.write_csv(Path(job.output.csv), pack)
-        page.write(Path(job.output.html), pack, annotator)
+        forms.write_page(Path(job.output.html), pack, annotator)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from entropy_valley import files, tables
 from entropy_valley.config import load_merged, matrix, schema
-from entropy_valley.human_evaluation import page
+from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.pack import LANGUAGES, write_pack
 from entropy_valley.results import made
 from entropy_valley.runs.job import job_of
@@ -20,4 +20,4 @@ with job_of(snakemake) as job, made("human_pack", job.params, job.input, job.out
     metric, settings = schema.metrics_of(experiment.scoring)[0], experiment.human_evaluation
     pack = write_pack(results, cells, metric, settings, job.output.pack, job.output.mapping)
     for language, path in zip(LANGUAGES, job.output.guidelines, strict=True):
-        files.write_text(path, page.guidelines(pack, language))
+        files.write_text(path, forms.guidelines(pack, language))

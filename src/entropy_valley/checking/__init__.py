@@ -1,1 +1,44 @@
 """`entropy-valley check`: will the config's jobs run here? Each check ends in one line: ok, failed or skipped."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from entropy_valley.checking import checks
+
+if TYPE_CHECKING:
+    from entropy_valley.checking.subject import Subject
+
+
+def everything(subject: Subject) -> Iterator[checks.Line]:
+    """All that the jobs of a config need of this machine. Without the device, the rest is not tried."""
+    device = subject.device
+    needed = [("torch", checks.torch_build), ("driver", partial(checks.driver, device))]
+    for line in checks.run([*needed, ("device", partial(checks.device_of, device))]):
+        yield line
+        if line.state == checks.FAILED:
+            return
+    with tempfile.TemporaryDirectory(prefix="entropy-valley-check-") as folder:
+        yield from checks.run(_computations(subject, Path(folder)))
+
+
+def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.Check]]:
+    from entropy_valley.checking import computations
+
+    device = subject.device
+    # First: on some clusters a GPU takes one process, and from the next check on that is this one.
+    yield "training", partial(computations.training, subject, folder)
+    yield "bfloat16", partial(computations.bfloat16, device)
+    yield "compiler", partial(checks.compiler, device)
+    yield "engine, float32", partial(computations.same_texts, folder, device)
+    yield "engine, bfloat16", partial(computations.same_entropies, folder, device)
+    yield "COMET", partial(computations.comet, folder / "comet", device)
+    yield "speed", partial(computations.speed, subject)
+    for name, backbone in subject.backbones.items():
+        yield f"memory {name}", partial(computations.fits, backbone, subject)
+        yield f"company {name}", partial(computations.company, backbone, subject)
+        yield f"pass {name}", partial(computations.decoding, backbone, subject)

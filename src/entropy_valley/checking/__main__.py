@@ -6,11 +6,11 @@ SUBJECT is JSON, the fields of :class:`.subject.Subject`. The lines are printed,
 import json
 import sys
 
-from entropy_valley import errors, files
+from entropy_valley import checking, errors, files
 from entropy_valley.checking import checks
 from entropy_valley.checking.subject import Subject
 
 with errors.in_one_line():
     subject, out = sys.argv[1:]
-    lines = checks.report(checks.everything(Subject(**json.loads(subject))), sys.stderr)
+    lines = checks.report(checking.everything(Subject(**json.loads(subject))), sys.stderr)
     files.write_text(out, "".join(f"{line}\n" for line in lines))

@@ -1,4 +1,4 @@
-"""The checks in their order: the installation, the device, what is computed on it, and whether the backbones fit."""
+"""What a check is, and the checks of the installation and the device, for which torch may be missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import TextIO
 
 from entropy_valley import machine
-from entropy_valley.checking.subject import Subject
 from entropy_valley.errors import InputError
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
@@ -88,36 +86,6 @@ def installation(wanted: str = "") -> Iterator[Line]:
     return run([("torch", partial(torch_build, wanted)), ("driver", driver)])
 
 
-def everything(subject: Subject) -> Iterator[Line]:
-    """All that the jobs of a config need of this machine. Without the device, the rest is not tried."""
-    with tempfile.TemporaryDirectory(prefix="entropy-valley-check-") as folder:
-        device = subject.device
-        needed = [("torch", torch_build), ("driver", partial(driver, device)), ("device", partial(device_of, device))]
-        for line in run(needed):
-            yield line
-            if line.state == FAILED:
-                return
-        yield from run(_computations(subject, Path(folder)))
-
-
-def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, Check]]:
-    from entropy_valley.checking import computations
-
-    device = subject.device
-    # First: on some clusters a GPU takes one process, and from the next check on that is this one.
-    yield "training", partial(computations.training, subject, folder)
-    yield "bfloat16", partial(computations.bfloat16, device)
-    yield "compiler", partial(compiler, device)
-    yield "engine, float32", partial(computations.same_texts, folder, device)
-    yield "engine, bfloat16", partial(computations.same_entropies, folder, device)
-    yield "COMET", partial(computations.comet, folder / "comet", device)
-    yield "speed", partial(computations.speed, subject)
-    for name, backbone in subject.backbones.items():
-        yield f"memory {name}", partial(computations.fits, backbone, subject)
-        yield f"company {name}", partial(computations.company, backbone, subject)
-        yield f"pass {name}", partial(computations.decoding, backbone, subject)
-
-
 def torch_build(wanted: str = "") -> str:
     """Torch can be imported, and is the ``wanted`` build, such as "cu126" or "cpu" ("": any)."""
     import torch
@@ -150,9 +118,8 @@ def device_of(device: str) -> str:
     import torch
 
     if device == "cpu":
-        return (
-            f"{os.cpu_count()} cores, {machine.amount(machine.memory())} of memory, {torch.get_num_threads()} threads"
-        )
+        memory = machine.amount(machine.memory())
+        return f"{os.cpu_count()} cores, {memory} of memory, {torch.get_num_threads()} threads"
     gpus = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
     for gpu in gpus:
         (torch.ones(2, device=gpu) + 1).cpu()  # raises where this build has no kernels for the GPU

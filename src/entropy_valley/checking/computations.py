@@ -1,8 +1,10 @@
-"""The checks that compute: a training, the engine against the plain algorithm, COMET, and each backbone's passes."""
+"""The checks that compute: a training, the engine against the plain algorithm, COMET, and each backbone's passes; at
+the end the tiny random checkpoints that they compute on."""
 
 from __future__ import annotations
 
 import gc
+import itertools
 import random
 import signal
 import statistics
@@ -14,7 +16,6 @@ import torch
 from torch.nn.functional import linear
 
 from entropy_valley import files, machine
-from entropy_valley.checking import tiny
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import BYTES, Size, Subject, model_config
 from entropy_valley.decoding import reference
@@ -22,9 +23,10 @@ from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import make_order, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model import checkpoint
+from entropy_valley.model import checkpoint, families
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import Backbone, empty_model, load_backbone, torch_dtype
+from entropy_valley.model.load import Backbone, empty_model, load_backbone, new_model, torch_dtype
+from entropy_valley.model.prompt import train_tokenizer
 from entropy_valley.training import memory
 from entropy_valley.training.settings import Lora
 from entropy_valley.translation import latency
@@ -46,12 +48,12 @@ def training(subject: Subject, folder: Path) -> str:
 
     if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
         raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
-    tiny.write(folder / "llada", "llada", eos=1.5)
-    files.write_jsonl(folder / "train.jsonl", tiny.ROWS)
+    write_tiny(folder / "llada", "llada", eos=1.5)
+    files.write_jsonl(folder / "train.jsonl", ROWS)
     precision = subject.training["precision"] if subject.training else subject.precision
     out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
     how = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
-    spec = tiny.training("llada", precision)
+    spec = tiny_training("llada", precision)
     job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
@@ -125,7 +127,7 @@ def same_entropies(folder: Path, device: str) -> str:
 def _tiny_models(folder: Path, device: str, dtype: str) -> Iterator[Backbone]:
     for name in FAMILIES:
         if not (folder / name).exists():
-            tiny.write(folder / name, name, eos=1.5)
+            write_tiny(folder / name, name, eos=1.5)
         yield load_backbone(folder / name, name, device=device, dtype=dtype)
 
 
@@ -149,11 +151,11 @@ def comet(folder: Path, device: str) -> str:
     from entropy_valley.scoring.comet_checkpoint import load
 
     size = Estimator(seed=1, steps=1, width=32, vocabulary=300)
-    texts = [row[side] for row in tiny.ROWS for side in ("source", "target")]
+    texts = [row[side] for row in ROWS for side in ("source", "target")]
     folder.mkdir(parents=True, exist_ok=True)
     model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
     path = toy_comet.write_checkpoint(model, folder)
-    segments = [(row["source"], row["source"], row["target"]) for row in tiny.ROWS]
+    segments = [(row["source"], row["source"], row["target"]) for row in ROWS]
     on_device, here = (dict(unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
     off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
@@ -177,7 +179,6 @@ def rate(subject: Subject) -> float:
 
 
 def speed(subject: Subject) -> str:
-    """The speed of the device's matrix products."""
     return f"{rate(subject) / 1e9:,.0f} GFLOP/s in {subject.precision} products"
 
 
@@ -191,22 +192,15 @@ def device_memory(device: str) -> int:
 def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training. A checkpoint that is there
     has all its tensors."""
-    size, item, device, family = (
-        _size(backbone),
-        BYTES[subject.precision],
-        subject.device,
-        find_family(backbone["family"]),
-    )
-    arguments, folder = model_config(backbone), Path(backbone["folder"])
+    size, item, device = _size(backbone), BYTES[subject.precision], subject.device
+    arguments, folder, family = model_config(backbone), Path(backbone["folder"]), find_family(backbone["family"])
     if (folder / "config.json").is_file():
         checkpoint.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
     rows = (HEAD_ROWS[device],) if subject.fill else ()
-    parts, room = (
-        (size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)),
-        device_memory(device),
-    )
-    text = f"{machine.amount(parts[0])} of weights and {machine.amount(parts[1])} for a pass, of {machine.amount(room)}"
-    if sum(parts) > room:
+    weights, largest = size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)
+    room = device_memory(device)
+    text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
+    if weights + largest > room:
         raise CheckError(f"{text}: it does not fit this device")
     if given := subject.training:
         model = empty_model(family, arguments, torch_dtype(given["precision"]))
@@ -231,10 +225,8 @@ def company(backbone: dict[str, Any], subject: Subject) -> str:
         prompt = [draw.randrange(model.eos_id) for _ in range(draw.randint(10, 60))]
         canvases.append(Canvas(prompt, draw.randint(5, 60)))
     padded, plain = (_same(model, canvases, fill, subject) for fill in (TOKENS[subject.device], None))
-    text = (
-        f"{padded} of {ALONE} canvases have the same bits alone and among {CANVASES} in padded passes; "
-        f"{plain} in passes that are not padded"
-    )
+    text = f"{padded} of {ALONE} canvases have the same bits alone and among {CANVASES} in padded passes"
+    text += f"; {plain} in passes that are not padded"
     if padded < ALONE:
         problem = f"{text}: here, results may change with the sentences of a job (docs/performance.md)"
         if subject.fill:
@@ -301,3 +293,42 @@ def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> B
     model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
+
+
+# Tiny random checkpoints in the layouts of the families, their sentences, and what a training on them reads.
+
+_WORDS = (("Anna", "the cat", "a small dog"), ("sees", "buys", "paints"), ("12 houses", "it", "the old red car"))
+ROWS = [
+    {"id": str(number), "source": " ".join(words), "target": " ".join(reversed(words))}
+    for number, words in enumerate(itertools.product(*_WORDS))
+]
+SOURCES = [row["source"] for row in ROWS]
+
+
+def write_tiny(folder: Path, name: str, eos: float, context: int = 128) -> None:
+    """A checkpoint of family ``name`` in ``folder``.
+
+    Weights are drawn wider than for training: at their usual scale every distribution is flat, all entropies agree
+    to 1e-5, and the reveal order is left to the last bit of the logits. EOS and mask rows of the head are stretched,
+    the former ``eos`` times, so that both often have the largest logit. The FFN fills whole vectors of a CPU, as every
+    released one does: else a row's last bits depend on its place in a pass.
+    """
+    family = families.FAMILIES[name]
+    tokenizer = train_tokenizer(SOURCES, 300, family)
+    shape = dict(width=32, layers=2, heads=4, kv_heads=2, ffn=64)
+    model = new_model(name, vocabulary=len(tokenizer), context=context, seed=3, **shape)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(8 if parameter.dim() == 2 else 1)
+        model.lm_head.weight[tokenizer.eos_token_id] *= eos
+        if not family.causal:
+            model.lm_head.weight[tokenizer.mask_token_id] *= 3
+    checkpoint.write_checkpoint(model, family, tokenizer, folder)
+
+
+def tiny_training(name: str, precision: str) -> dict[str, Any]:
+    """The params of a training of a few steps on :data:`ROWS`."""
+    training = dict(max_steps=2, global_batch=16, learning_rate=0.05, warmup=0.0, weight_decay=0.01, betas=[0.9, 0.95])
+    training |= dict(clip=1.0, max_tokens=96, checkpoint_every=1, lora=dict(rank=4, alpha=8, dropout=0.05))
+    run = dict(backbone="tiny", family=name, direction="en-de", seed=1, prompt="{src} = ", bos=False)
+    return run | dict(shifted=families.FAMILIES[name].shifted, precision=precision, training=training)

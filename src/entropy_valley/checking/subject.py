@@ -36,10 +36,8 @@ class Size:
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Size:
         """From the arguments of a stock config class."""
-        return cls(*(arguments[name] for name in (
-            "hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "num_attention_heads",
-            "num_key_value_heads",
-        )))  # fmt: skip
+        names = ("hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
+        return cls(*(arguments[name] for name in (*names, "num_key_value_heads")))
 
     @property
     def layer(self) -> int:
@@ -120,18 +118,12 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     """A backbone as :class:`Subject` has it."""
     section = experiment.backbones[name]
     release = section.hub and find_family(section.family).release(section.hub.repository)
-    settings = section.pretraining
-    shape = {
-        "hidden_size": settings.width,
-        "intermediate_size": settings.ffn,
-        "num_hidden_layers": settings.layers,
-        "num_attention_heads": settings.heads,
-        "num_key_value_heads": settings.kv_heads,
-        "max_position_embeddings": settings.context,
-        "vocab_size": settings.vocabulary,
-        "rope_theta": 10000.0,
-        "rms_norm_eps": 1e-5,
-    } if settings else (release.config if release else None)  # fmt: skip
+    shape = release.config if release else None
+    if settings := section.pretraining:
+        shape = dict(hidden_size=settings.width, intermediate_size=settings.ffn, num_hidden_layers=settings.layers)
+        shape |= dict(num_attention_heads=settings.heads, num_key_value_heads=settings.kv_heads)
+        shape |= dict(max_position_embeddings=settings.context, vocab_size=settings.vocabulary)
+        shape |= dict(rope_theta=10000.0, rms_norm_eps=1e-5)
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 

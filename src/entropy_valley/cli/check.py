@@ -29,6 +29,7 @@ def add(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    from entropy_valley import checking
     from entropy_valley.checking import checks, subject
 
     if arguments.installation is not None:
@@ -40,7 +41,7 @@ def _check(arguments: argparse.Namespace) -> None:
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
     whole = {**subject.of(experiment), **given}
-    lines = checks.report(checks.everything(subject.Subject(**whole)))
+    lines = checks.report(checking.everything(subject.Subject(**whole)))
     if whole["device"] == "cuda":  # for the jobs with as many GPUs, which need no other check, and for the plan
         passed = passed_check(paths.checks_folder(experiment), whole)
         files.write_text(passed, "".join(f"{line}\n" for line in lines))

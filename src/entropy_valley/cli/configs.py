@@ -59,5 +59,5 @@ def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experi
 def count(text: str) -> int:
     """A number of 1 or more, as the type of an argument."""
     if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)

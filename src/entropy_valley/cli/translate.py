@@ -35,7 +35,6 @@ from entropy_valley.translation.fits import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
-    from entropy_valley.model.families import Family
     from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
 
 BATCH = 64
@@ -57,16 +56,10 @@ def add(commands: Any) -> None:
     configs.add(parser)
     direction = parser.add_mutually_exclusive_group()
     direction.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
-    direction.add_argument(
-        "--released",
-        metavar="DIRECTION",
-        help="with the adapter of the paper's authors for this direction (config/released.yaml), in any folder",
-    )
-    direction.add_argument(
-        "--tiny",
-        metavar="DIRECTION",
-        help="with LLaDA-tiny, the demo's model, which comes with this package (en-zh, zh-en, en-de), in any folder",
-    )
+    released = "with the adapter of the paper's authors for this direction (config/released.yaml), in any folder"
+    direction.add_argument("--released", metavar="DIRECTION", help=released)
+    tiny = "with LLaDA-tiny, the demo's model, which comes with this package (en-zh, zh-en, en-de), in any folder"
+    direction.add_argument("--tiny", metavar="DIRECTION", help=tiny)
     parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
     parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
     parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
@@ -77,15 +70,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
     parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
     parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
-    parser.add_argument(
-        "--on-error",
-        choices=("skip", "stop"),
-        default="skip",
-        help="at a line that cannot be translated, such as one that is too long; default: skip it",
-    )
-    parser.add_argument(
-        "--batch", type=configs.count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}"
-    )
+    problems = "at a line that cannot be translated, such as one that is too long; default: skip it"
+    parser.add_argument("--on-error", choices=("skip", "stop"), default="skip", help=problems)
+    batch = f"lines at once; default: {BATCH}"
+    parser.add_argument("--batch", type=configs.count, default=BATCH, metavar="N", help=batch)
     parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
     parser.add_argument("--threads", type=configs.count, default=1, metavar="N", help="of a CPU; default: 1")
@@ -109,9 +97,10 @@ def _translate(arguments: argparse.Namespace) -> None:
     missing = 0
     source = arguments.file.open("rb") if arguments.file else contextlib.nullcontext(sys.stdin.buffer)
     with source as stream, progress(description="translate", unit=" lines") as bar:
-        for lines in _batches(_read(stream, place), None if whole else arguments.batch):
-            missing += output.translate(lines)
-            bar.update(len(lines))
+        lines = _read(stream, place)
+        while batch := list(itertools.islice(lines, None if whole else arguments.batch)):
+            missing += output.translate(batch)
+            bar.update(len(batch))
     if missing:
         _say(f"{missing} translation{'s are' if missing > 1 else ' is'} missing, see above")
         sys.exit(1)
@@ -119,26 +108,23 @@ def _translate(arguments: argparse.Namespace) -> None:
 
 def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
     """What the translations depend on."""
-    spec, backbone = chosen.spec, translator.backbone
+    spec, backbone, folder = chosen.spec, translator.backbone, chosen.adapter
     yield f"backbone: {chosen.run.backbone}, {chosen.backbone} (digest {backbone.digest[:12]}), {spec['precision']}"
-    if chosen.adapter:
-        yield from _adapter(chosen.adapter, spec["prompt"], backbone.family)
-    else:
+    if folder is None:
         yield "adapter: none, the bare checkpoint"
+    else:
+        facts = adapters.read_facts(folder)
+        digest = facts.get("adapter_digest") or adapters.read_adapter(folder, backbone.family).digest
+        trained = facts.get("spec", {})
+        direction = f", trained on {trained['direction']}" if "direction" in trained else ""
+        yield f"adapter: {folder} (digest {digest[:12]}){direction}"
+        if trained.get("prompt", spec["prompt"]) != spec["prompt"]:
+            yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
     yield f"prompt: {spec['prompt']!r}"
     yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
     yield from (f"approximate: {mode}" for mode in CachePolicy.of(spec).names)
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
-
-
-def _adapter(folder: Path, prompt: str, family: Family) -> Iterator[str]:
-    facts = adapters.read_facts(folder)
-    digest, trained = facts.get("adapter_digest"), facts.get("spec", {})
-    direction = f", trained on {trained['direction']}" if "direction" in trained else ""
-    yield f"adapter: {folder} (digest {(digest or adapters.read_adapter(folder, family).digest)[:12]}){direction}"
-    if trained.get("prompt", prompt) != prompt:
-        yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
 
 
 def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, TypicalEntropy]:
@@ -253,9 +239,8 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     only = matrix.directions[0] if len(matrix.directions) == 1 else None
     direction = given.released or given.tiny or given.direction or only
     if direction is None:
-        raise InputError(
-            "--direction", "not given, and the matrix has several", f"Give one of: {listed(sorted(matrix.directions))}."
-        )
+        remedy = f"Give one of: {listed(sorted(matrix.directions))}."
+        raise InputError("--direction", "not given, and the matrix has several", remedy)
     backbone = given.backbone or experiment.tables.backbone
     _require_known("--direction", direction, experiment.directions)
     _require_known("--backbone", backbone, experiment.backbones)
@@ -264,16 +249,13 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
         raise InputError("--backbone", problem, "Give a masked diffusion backbone.")
     run = Run(direction, backbone, given.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
     if experiment.adapters == "released" and not experiment.backbones[backbone].zero_shot:
-        _require_released(experiment, paths.adapter_run(experiment, run))
+        trained = paths.adapter_run(experiment, run)
+        released = experiment.released.get(trained.backbone, {})
+        if trained.seed not in released.get(trained.direction, {}):
+            problem = f"the config has no adapter of {trained.backbone} for {trained.direction}, seed {trained.seed}"
+            names = [f"{name} seed {seed}" for name, seeds in released.items() for seed in seeds]
+            raise InputError("released", problem, f"Of {trained.backbone} it has {listed(names) or 'none'}.")
     return run
-
-
-def _require_released(experiment: Experiment, run: Run) -> None:
-    directions = experiment.released.get(run.backbone, {})
-    if run.seed not in directions.get(run.direction, {}):
-        problem = f"the config has no adapter of {run.backbone} for {run.direction}, seed {run.seed}"
-        names = [f"{name} seed {seed}" for name, seeds in directions.items() for seed in seeds]
-        raise InputError("released", problem, f"Of {run.backbone} it has {listed(names) or 'none'}.")
 
 
 def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tuple[Path, Path | None]:
@@ -283,12 +265,12 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     workflow would keep it, or without a config.yaml in this folder to this user's downloads, and so is the adapter.
     LLaDA-tiny's come with this package.
     """
+    if given.tiny:
+        return shipped.CHECKPOINT, given.adapter or shipped.adapter(run.direction)
     backbone, own = (
         Path(paths.backbone_folder(experiment, run.backbone, run.seed)),
         paths.adapter_folder(experiment, run),
     )
-    if given.tiny:
-        return shipped.CHECKPOINT, given.adapter or shipped.adapter(run.direction)
     adapter = given.adapter or (own and Path(own))
     if experiment.adapters != "released":
         return backbone, adapter
@@ -351,12 +333,6 @@ def _read(stream: BinaryIO, place: str) -> Iterator[Line]:
             raise files.not_utf8(f"{place}:{number}", error.object[error.start]) from None
 
 
-def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:
-    """So many lines at once; None: all."""
-    while batch := list(itertools.islice(lines, size)):
-        yield batch
-
-
 @dataclass(frozen=True)
 class _Output:
     """Translates lines of ``place`` by every method and writes them in their order. ``usual`` is empty where no hints
@@ -377,7 +353,9 @@ class _Output:
         for line, *translations in zip(lines, *by_method, strict=True):
             rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
             missing += sum("problem" in row for row in rows)
-            self._write(rows)
+            columns = ["\t".join(" ".join(row["hypothesis"].split()) for row in rows)]
+            printed = [json.dumps(row, ensure_ascii=False) for row in rows] if self.jsonl else columns
+            sys.stdout.buffer.writelines(f"{one}\n".encode() for one in printed)
         sys.stdout.buffer.flush()
         return missing
 
@@ -391,22 +369,6 @@ class _Output:
         named = f"sentence {number!r}: "  # the line says it
         problem = {"problem": one.problem.problem.removeprefix(named)} if one.problem else {}
         _say(*(f"{self.place}:{number}: {name}: skipped: {what}" for what in problem.values()))
-        return {"line": number, "source": text, "method": name, **_facts(one), "hints": hints, **problem}
-
-    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        texts = (" ".join(row["hypothesis"].split()) for row in rows)
-        written = (json.dumps(row, ensure_ascii=False) for row in rows) if self.jsonl else ["\t".join(texts)]
-        sys.stdout.buffer.writelines(f"{line}\n".encode() for line in written)
-
-
-def _facts(one: Translation) -> dict[str, Any]:
-    candidates = sorted({*one.scores, *one.entropies})
-    return {
-        "hypothesis": one.text,
-        "canvas": one.canvas,
-        "length": one.length,
-        "candidates": candidates,
-        "scores": one.scores,
-        "entropies": one.entropies,
-        "logprob": one.logprob,
-    }
+        row = {"line": number, "source": text, "method": name, "hypothesis": one.text, "canvas": one.canvas}
+        row |= {"length": one.length, "candidates": sorted({*one.scores, *one.entropies}), "scores": one.scores}
+        return row | {"entropies": one.entropies, "logprob": one.logprob, "hints": hints, **problem}

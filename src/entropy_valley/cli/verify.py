@@ -44,7 +44,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 
     folder, report = verification.verify(arguments.results, arguments.comet)
     if arguments.translate:
-        again.check(folder, report, arguments.translate, again.chosen_device(arguments.device))
+        again.check(folder, report, arguments.translate, arguments.device)
     print("\n".join(_lines(report, None if arguments.all else LISTED)))
     if report.differences:
         sys.exit(1)

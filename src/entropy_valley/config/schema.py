@@ -38,9 +38,9 @@ from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention
-from entropy_valley.scoring.bleu import Bleu, Chrf
+from entropy_valley.scoring import METRICS, make_metric
 from entropy_valley.scoring.comet import Comet, MainComet
-from entropy_valley.scoring.metrics import METRICS, Metric, Scorer, describe, make_metric
+from entropy_valley.scoring.metrics import Bleu, Chrf, Metric, Scorer, describe
 from entropy_valley.settings import (
     BY_DIRECTION,
     AnyNames,

@@ -1,6 +1,6 @@
-"""The form that annotators fill in: its columns, as CSV and as a spreadsheet.
+"""The form that annotators fill in, as CSV, as a spreadsheet and as a page, and the guidelines that they read.
 
-Columns, scales and choices are those of the paper's appendix, "Form schema". Both files hold the same texts; nothing in
+Columns, scales and choices are those of the paper's appendix, "Form schema". All files hold the same texts; nothing in
 them depends on which system an output is of, nor on when they were made.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 import unicodedata
@@ -16,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader
+from markdown import markdown
 from openpyxl import Workbook
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
@@ -24,7 +27,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
 from entropy_valley.files import guarded
-from entropy_valley.human_evaluation.pack import Pack, PackRow
+from entropy_valley.human_evaluation.pack import LANGUAGES, Pack, PackRow
 
 TEXTS = ("ID", "Source", "Reference", "System A", "System B")
 RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")
@@ -36,6 +39,7 @@ _WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict
 _LINE = 15.0  # points of a line of text
 _RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
+_HERE = Path(__file__).parent
 _ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
 
 
@@ -88,20 +92,15 @@ def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[s
         for place, name in enumerate(COLUMNS, 1):
             cell = sheet.cell(number, place)
             cell.border, cell.protection = Border(bottom=thin), Protection(locked=name in TEXTS)
-            cell.alignment = _alignment(name, languages)
+            language = languages[0] if name == "Source" else languages[1] if name in TEXTS[2:] else ""
+            centred = "center" if name in (*RATINGS, PREFERENCE) else None
+            order = 2 if language in _RIGHT_TO_LEFT else 0
+            cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
             if name in TEXTS:
                 cell.value, cell.data_type = row[place - 1], "s"  # a text stays one, whatever it begins with
     sheet.freeze_panes = "B2"
     sheet.protection.enable()
     sheet.protection.formatColumns = sheet.protection.formatRows = False  # columns may be made wider
-
-
-def _alignment(name: str, languages: Sequence[str]) -> Alignment:
-    source, target = languages
-    language = source if name == "Source" else target if name in TEXTS[2:] else ""
-    order = 2 if language in _RIGHT_TO_LEFT else 0
-    centred = "center" if name in (*RATINGS, PREFERENCE) else None
-    return Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
 
 
 def _choices(sheet: Worksheet, rows: int) -> None:
@@ -117,13 +116,11 @@ def _choices(sheet: Worksheet, rows: int) -> None:
 
 def _lines(text: str, column: str) -> int:
     """How many lines a text takes in its column; wide characters take the width of two."""
-    width = _WIDTHS[column] - 2
-    parts = text.splitlines() or [""]
-    return sum(max(1, math.ceil(sum(map(_columns, part)) / width)) for part in parts)
-
-
-def _columns(character: str) -> int:
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    lines = 0
+    for part in text.splitlines() or [""]:
+        width = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in part)
+        lines += max(1, math.ceil(width / (_WIDTHS[column] - 2)))
+    return lines
 
 
 def _without_times(content: bytes) -> bytes:
@@ -137,3 +134,44 @@ def _without_times(content: bytes) -> bytes:
             entry.compress_type = zipfile.ZIP_DEFLATED
             new.writestr(entry, part)
     return out.getvalue()
+
+
+# --- The guidelines, and the page that annotators may fill their form in on.
+#
+# Scales and rules of the guidelines are those of the paper's appendix and of its authors' guidelines, in our own words:
+# what the scales mean, how to choose, special cases; in English and Chinese.
+#
+# The page is one HTML file without a server and without a network. Its texts are data of a script block and are set as
+# text, never as HTML. It saves the same CSV as the form's.
+
+
+def guidelines(pack: Pack, language: str) -> str:
+    """The guidelines of a pack as Markdown, in one of LANGUAGES, with the hints for the language of its outputs."""
+    words = json.loads((_HERE / "guidelines/texts.json").read_text(encoding="utf-8"))[language]
+    codes = pack.direction.split("-")
+    source, target = (words["languages"].get(code, code) for code in codes)
+    hints = "\n".join(f"- {hint}" for hint in words["hints"].get(codes[1], [words["no_hints"]]))
+    template = (_HERE / f"guidelines/{language}.md").read_text(encoding="utf-8")
+    names = {"direction": f"{source} → {target}", "source": source, "target": target, "file": f"{pack.direction}.…"}
+    return template.format(**names, rows=len(pack.rows), hints=hints)
+
+
+def write_page(path: Path, pack: Pack, annotator: str) -> None:
+    """Write the page of an annotator, with both guidelines."""
+    content = {
+        "pack": pack.code,
+        "direction": pack.direction,
+        "annotator": annotator,
+        "columns": COLUMNS,
+        "grades": GRADES,
+        "choices": CHOICES,
+        "rows": [texts(row) for row in pack.rows],
+        "file": f"{pack.direction}.{annotator}.csv",
+    }
+    sections = {  # as HTML, their headings below those of the page
+        name: markdown(guidelines(pack, name), extensions=["sane_lists"]).replace("h2>", "h3>").replace("h1>", "h2>")
+        for name in LANGUAGES
+    }
+    template = Environment(loader=FileSystemLoader(_HERE), autoescape=True).get_template("page.html")
+    title = f"Translations {pack.direction}, annotator {annotator}"
+    files.write_text(path, template.render(title=title, data=content, guidelines=sections))

@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ _SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST = 100  # columns of it that are read
 MOST = 100  # problems that are listed
-EMPTY = "is empty, and the row is rated"
 _NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
 
 
@@ -95,7 +94,14 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
     A file is named by its direction and its annotator: ``en-zh.A.xlsx``. Raises one :class:`InputError` that lists all
     problems of all forms.
     """
-    problems, ratings = list(_names(paths, pack, annotators)), {}
+    problems, ratings, first = [], {}, {}
+    for path in paths:
+        name = annotator_of(path, pack)
+        if name not in annotators:
+            problem = f"is named after no annotator; there are {', '.join(annotators)}"
+            problems.append(Problem(str(path), problem))
+        elif first.setdefault(name, path) != path:
+            problems.append(Problem(str(path), f"is a second form of {name}, beside {first[name].name}; keep one"))
     for path in paths:
         try:
             sheet = read_sheet(path, [row.source for row in pack.rows])
@@ -115,16 +121,6 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
 def annotator_of(path: Path, pack: Pack) -> str:
     """Whose form a file is, by its name."""
     return path.stem.removeprefix(f"{pack.direction}.")
-
-
-def _names(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> Iterator[Problem]:
-    first: dict[str, Path] = {}
-    for path in paths:
-        name = annotator_of(path, pack)
-        if name not in annotators:
-            yield Problem(str(path), f"is named after no annotator; there are {', '.join(annotators)}")
-        elif first.setdefault(name, path) != path:
-            yield Problem(str(path), f"is a second form of {name}, beside {first[name].name}; keep one")
 
 
 def check(path: Path, sheet: Sheet, pack: Pack) -> tuple[list[Rating], list[Problem]]:
@@ -163,8 +159,13 @@ class _Reader:
     def read(self, number: int, row: Sequence[str]) -> None:
         cells = {name: row[place] for name, place in self.columns.items()}
         name = _plain(cells["ID"])
-        if trouble := self._id(name):
-            return self._problem("ID", number, trouble)
+        code = name.partition("-")[0]
+        if name in self.seen:
+            return self._problem("ID", number, f"{name} comes twice")
+        if name not in self.shown and code != self.pack.code:
+            return self._problem("ID", number, f"{brief(name)} is of pack {brief(code)}, not of {self.pack.code}")
+        if name not in self.shown:
+            return self._problem("ID", number, f"no row is {brief(repr(name))}")
         self.seen.add(name)
         for column, text in zip(TEXTS[1:], self.shown[name][1:], strict=True):
             if _same_text(cells[column]) != _same_text(text):
@@ -173,20 +174,15 @@ class _Reader:
         if any(given.values()):
             self._rate(number, name, given, cells[NOTES].strip())
 
-    def _id(self, name: str) -> str | None:
-        if name in self.seen:
-            return f"{name} comes twice"
-        if name in self.shown:
-            return None
-        code = name.partition("-")[0]
-        if code != self.pack.code:
-            return f"{brief(name)} is of pack {brief(code)}, not of {self.pack.code}"
-        return f"no row is {brief(repr(name))}"
-
     def _rate(self, number: int, name: str, given: Mapping[str, str], notes: str) -> None:
         choices = {choice.casefold(): choice for choice in CHOICES}
         wrong = [
-            (column, f"is {brief(repr(value))}; {', '.join(allowed)} are possible" if value else EMPTY)
+            (
+                column,
+                f"is {brief(repr(value))}; {', '.join(allowed)} are possible"
+                if value
+                else "is empty, and the row is rated",
+            )
             for column, value in given.items()
             for allowed in [CHOICES if column == PREFERENCE else GRADES]
             if value.casefold() not in {one.casefold() for one in allowed}
@@ -207,10 +203,8 @@ class _Reader:
 def _plain(text: str) -> str:
     """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` is, too; ``⁴``
     and ``④`` are not."""
-    plain = "".join(
-        unicodedata.normalize("NFKC", one) if unicodedata.east_asian_width(one) == "F" else one for one in text
-    )
-    return plain.strip().removesuffix(".0")
+    wide = {one: unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
+    return text.translate(str.maketrans(wide)).strip().removesuffix(".0")
 
 
 def _same_text(text: str) -> str:
@@ -281,7 +275,7 @@ def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]
     except csv.Error as error:
         place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
-        raise InputError(place, f"is no CSV ({error})", remedy) from None
+        raise InputError(place, f"is not CSV ({error})", remedy) from None
 
 
 def _decoded(path: Path, expected: Collection[str]) -> str:
@@ -303,20 +297,11 @@ def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Unblinded]) -> lis
     for rating in ratings:
         row = behind[rating.id]
         slots, systems = {row.a: "a", row.b: "b"}, {"a": row.a, "b": row.b, "tie": "tie"}
+        sentence = {name: getattr(row, name) for name in ("id", "testset_id", "bucket", "difference")}
         scores = {
             system: {"adequacy": rating.adequacy[slots[system]], "fluency": rating.fluency[slots[system]]}
             for system in SYSTEMS
         }
-        rows.append(
-            {
-                "annotator": rating.annotator,
-                "id": row.id,
-                "testset_id": row.testset_id,
-                "bucket": row.bucket,
-                "difference": row.difference,
-                **scores,
-                "preference": systems[rating.preference],
-                "notes": rating.notes,
-            }
-        )
+        preference = {"preference": systems[rating.preference], "notes": rating.notes}
+        rows.append({"annotator": rating.annotator, **sentence, **scores, **preference})
     return rows

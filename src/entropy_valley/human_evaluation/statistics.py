@@ -99,9 +99,8 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
     complete = ratings.groupby("id")["annotator"].transform("nunique") == annotators
     shared = ratings[complete]
     if annotators < 2 or shared["id"].nunique() < 2:
-        return dict.fromkeys(
-            ("kappa", "w_low", "w_high", "adequacy_alpha", "fluency_alpha", "preference_alpha"), math.nan
-        )
+        alphas = [f"{name}_alpha" for name in (*SCALES, "preference")]
+        return dict.fromkeys(("kappa", "w_low", "w_high", *alphas), math.nan)
     scores = {
         (system, scale): shared.pivot(index="id", columns="annotator", values=f"{system}_{scale}").to_numpy()
         for system in SYSTEMS
@@ -110,16 +109,10 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
     chosen = shared.assign(choice=shared["preference"].map(PREFERENCES.index))
     choices = chosen.pivot(index="id", columns="annotator", values="choice").to_numpy()
     concordances = [kendall_w(table) for table in scores.values()]
-    return {
-        "kappa": fleiss_kappa(choices),
-        "w_low": min(concordances),
-        "w_high": max(concordances),
-        **{
-            f"{scale}_alpha": alpha(np.vstack([scores[system, scale] for system in SYSTEMS]), "ordinal")
-            for scale in SCALES
-        },
-        "preference_alpha": alpha(choices, "nominal"),
-    }
+    values = {"kappa": fleiss_kappa(choices), "w_low": min(concordances), "w_high": max(concordances)}
+    for scale in SCALES:
+        values[f"{scale}_alpha"] = alpha(np.vstack([scores[system, scale] for system in SYSTEMS]), "ordinal")
+    return values | {"preference_alpha": alpha(choices, "nominal")}
 
 
 def fleiss_kappa(choices: np.ndarray) -> float:

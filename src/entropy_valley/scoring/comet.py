@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, PositiveInt, PrivateAttr, model_validator
 
@@ -19,10 +19,8 @@ from entropy_valley import files
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
+from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.settings import REPOSITORY, Commit, Name, Section
-
-if TYPE_CHECKING:
-    from entropy_valley.scoring.metrics import ScoringJob
 
 # --- Batches without padding.
 #
@@ -153,11 +151,8 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
 # of the file are the unit of caching.
 
 DECIMALS = 6
-
 RELEASED, TOY = "comet22", "toy_comet"
 _TOY_SIGNATURE = "embedded"  # what signatures and so the store's keys have always called the toy
-
-
 REVISION = "commit of the repository; null: the pinned one, else the newest, written to the results"
 
 

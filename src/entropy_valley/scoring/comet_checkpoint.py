@@ -86,7 +86,7 @@ def locate(checkpoint: str | Path) -> Path:
     path = Path(checkpoint).absolute()  # never resolved: in the hub's cache the file is a link and its folder matters
     path = path / CHECKPOINT if path.is_dir() else path
     if path.suffix != ".ckpt" or not path.is_file():
-        raise InputError(checkpoint, "no COMET checkpoint", f"{_REMEDY}.")
+        raise InputError(checkpoint, "not a COMET checkpoint", f"{_REMEDY}.")
     if not (path.parents[1] / HPARAMS).is_file():
         raise InputError(path, f"no {HPARAMS} in {path.parents[1]}", f"Keep COMET's layout: {HPARAMS}, {CHECKPOINT}.")
     return path
@@ -106,25 +106,22 @@ def load(checkpoint: str | Path, device: str = "cpu") -> Any:
     The encoder's tokenizer and configuration, named in hparams.yaml, are looked for beside that file and then in the
     hub's cache: a folder that holds them can be moved anywhere.
     """
+    import torch
+
     path = locate(checkpoint)
     read_hparams(path.parents[1])
     try:
         with contextlib.chdir(path.parents[1]):
             model = comet_models().load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
-        missing = {name for name, _ in model.named_parameters()} - _stored_tensors(path)
+        # COMET would leave what is missing at random values. The tensors themselves are not read here.
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        missing = {name for name, _ in model.named_parameters()} - {*checkpoint["state_dict"]}
     except _BROKEN as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise InputError(path, f"COMET cannot load it ({reason})", f"{_AGAIN}.") from error
     if missing:
         raise InputError(path, f"{len(missing)} tensors are missing, {min(missing)} first", f"{_REMEDY}.")
     return model.float().eval().to(device)
-
-
-def _stored_tensors(path: Path) -> set[str]:
-    """Names in the checkpoint, without reading the tensors: COMET would leave what is missing at random values."""
-    import torch
-
-    return set(torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))["state_dict"])
 
 
 # --- Where downloaded COMET checkpoints come from: pinned commits, and what a folder says of its origin.
@@ -179,16 +176,11 @@ def _fetch(repository: str, revision: str | None, key: str, work: Path, agreed: 
     encoder = encoder_of(work)
     tokenizer = hub.listing(encoder, pinned(encoder), key)
     hub.fetch(tokenizer, work / encoder, ENCODER_FILES, key)
-    origin = {"repository": repository, "revision": source.commit}
-    origin |= {"encoder": encoder, "encoder_revision": tokenizer.commit}
-    files.write_json(work / MANIFEST, {**origin, **digests(work, encoder)})
-
-
-def digests(folder: Path, encoder: str) -> dict[str, str]:
-    """Digests of a downloaded checkpoint and of its encoder's tokenizer and config."""
-    paths = sorted(path for pattern in ENCODER_FILES for path in (folder / encoder).glob(pattern))
-    read = {path.name: files.file_digest(path) for path in paths}
-    return {"digest": files.kept_digest(folder / CHECKPOINT), "encoder_digest": files.digest(read)}
+    paths = sorted(path for pattern in ENCODER_FILES for path in (work / encoder).glob(pattern))
+    manifest = {"repository": repository, "revision": source.commit, "digest": files.kept_digest(work / CHECKPOINT)}
+    manifest |= {"encoder": encoder, "encoder_revision": tokenizer.commit}
+    manifest["encoder_digest"] = files.digest({path.name: files.file_digest(path) for path in paths})
+    files.write_json(work / MANIFEST, manifest)
 
 
 def check(folder: Path, repository: str, revision: str | None) -> None:
@@ -198,10 +190,8 @@ def check(folder: Path, repository: str, revision: str | None) -> None:
     if not (folder / MANIFEST).is_file():
         return
     manifest, commit = files.read_json(folder / MANIFEST), pinned(repository, revision)
-    if manifest.get("repository") != repository:
-        problem = (
-            f"holds {manifest.get('repository', 'a checkpoint that was trained')}, but the config asks for {repository}"
-        )
+    if (held := manifest.get("repository", "a checkpoint that was trained")) != repository:
+        problem = f"holds {held}, but the config asks for {repository}"
         raise InputError(folder, problem, "Name it in the config, or move the folder away and run again.")
     if commit and manifest.get("revision", commit) != commit:
         problem = f"holds commit {manifest['revision']} of {repository}, but {commit} is asked for"

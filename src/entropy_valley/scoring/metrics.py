@@ -1,4 +1,5 @@
-"""What a metric is: a class whose fields are its settings, and what files and tables need to know of it."""
+"""What a metric is: a class whose fields are its settings, and what files and tables need to know of it; then the two
+that sacreBLEU computes, BLEU and chrF, as the shortest examples."""
 
 from __future__ import annotations
 
@@ -7,19 +8,16 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol
+
+from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
-from entropy_valley.scoring.bleu import Bleu, Chrf
-from entropy_valley.scoring.comet import Comet, MainComet
+from entropy_valley.settings import Section
 from entropy_valley.store import Store
 
-METRICS = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
-"""Ours by the name that the config has for them; a user's own is ``module:Class``."""
-
-_FITS = 'docs/extending.md, "A metric of your own", shows what such a class has.'
 _FIX = "Correct the metric, or remove it from `scoring.metrics`."
 
 
@@ -89,29 +87,6 @@ class Scores:
     digest: str | None
 
 
-def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
-    """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
-    metric = plugins.make("metric", METRICS, name, settings, ("decimals",))
-    name = plugins.without_code(name)
-    if not (_scores_segments(metric) or callable(getattr(metric, "system_score", None))):
-        raise InputError(f"metric {name!r}", "has neither segment_scores nor system_score", _FITS)
-    if not (hasattr(type(metric), "signature") or hasattr(metric, "signature") or hasattr(metric, "prepare")):
-        raise InputError(f"metric {name!r}", "has no `signature`, the line that says what its numbers depend on", _FITS)
-    return metric
-
-
-def from_params(params: Mapping[str, Any]) -> dict[str, Scorer]:
-    """The metrics that a ``score`` job's params name, by their keys in files, in the order of the files' keys."""
-    comet = MainComet(**params["comet"])
-    further = {name: dict(settings) for name, settings in params.get("metrics", {}).items()}
-    return {
-        comet.key: comet,
-        "bleu": Bleu(**params.get("bleu", {})),
-        "chrf": Chrf(**params.get("chrf", {})),
-        **{name: make_metric(settings.pop("metric"), settings) for name, settings in further.items()},
-    }
-
-
 def describe(name: str, label: str, metric: Scorer) -> Metric:
     """What files and tables need to know of a metric that the config calls ``name`` and prints as ``label``."""
     return Metric(
@@ -119,7 +94,7 @@ def describe(name: str, label: str, metric: Scorer) -> Metric:
         label,
         metric.decimals,
         getattr(metric, "higher_is_better", True),
-        _scores_segments(metric),
+        scores_segments(metric),
         getattr(metric, "reference_free", False),
         getattr(metric, "by_direction", False),
     )
@@ -148,7 +123,7 @@ def score(
     sources, hypotheses, references = map(tuple, (sources, hypotheses, references))
     place = f" of {system}" if system else ""
     segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{place}"
-    if _scores_segments(metric):
+    if scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
             answer = metric.segment_scores(sources, hypotheses, references)
         if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
@@ -156,7 +131,12 @@ def score(
             raise InputError(f"metric {name!r}", problem, _FIX)
         with plugins.calling(metric, "segment_scores", about):
             segments = [float(value) for value in answer]
-        _require_numbers(name, segments, len(hypotheses), place)
+        if len(segments) != len(hypotheses):
+            problem = f"gave {len(segments)} scores for {len(hypotheses)} sentences{place}"
+            raise InputError(f"metric {name!r}", problem, _FIX)
+        for number, value in enumerate(segments, 1):
+            if not math.isfinite(value):
+                raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{place}", _FIX)
     if hasattr(metric, "system_score"):
         with plugins.calling(metric, "system_score", about):
             total = float(metric.system_score(sources, hypotheses, references))
@@ -168,14 +148,77 @@ def score(
         return Scores(total, segments, str(metric.signature), getattr(metric, "digest", None))
 
 
-def _require_numbers(name: str, segments: Sequence[float], sentences: int, place: str) -> None:
-    """Raise InputError unless there are as many scores as sentences, all finite."""
-    if len(segments) != sentences:
-        raise InputError(f"metric {name!r}", f"gave {len(segments)} scores for {sentences} sentences{place}", _FIX)
-    for number, value in enumerate(segments, 1):
-        if not math.isfinite(value):
-            raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{place}", _FIX)
-
-
-def _scores_segments(metric: Scorer) -> bool:
+def scores_segments(metric: Scorer) -> bool:
     return callable(getattr(metric, "segment_scores", None))
+
+
+# --- BLEU and chrF.
+
+_DECIMALS = 6  # of what is written; tables print `decimals`
+
+
+class Bleu(Section):
+    """Corpus BLEU (Papineni et al., 2002), 0 to 100."""
+
+    decimals: ClassVar[int] = 2
+    by_direction: ClassVar[bool] = True  # the tokenizer depends on the target language
+
+    tokenize: (
+        Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
+        | None
+    ) = Field(None, description="sacreBLEU's name of a tokenizer; null: its default for the target language")
+    _bleu: Any = PrivateAttr(None)
+
+    def prepare(self, job: ScoringJob) -> None:
+        """Make the tokenizer; InputError where it needs a package or a file that is missing, with sacreBLEU's words."""
+        from sacrebleu.metrics import BLEU
+
+        try:
+            self._bleu = BLEU(tokenize=self.tokenize, trg_lang=job.target_language)
+        except (RuntimeError, ImportError, OSError, AssertionError) as error:
+            problem = f"sacreBLEU has no tokenizer ({' '.join(str(error).split())})"
+            remedy = "Install what it asks for, or set `tokenize` (of `scoring.bleu`) to another tokenizer."
+            raise InputError(f"BLEU into {job.target_language!r}", problem, remedy) from error
+
+    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        """BLEU of the corpus, six decimals."""
+        return _corpus_score(self._bleu, hypotheses, references)
+
+    @property
+    def signature(self) -> str:
+        return str(self._bleu.get_signature())
+
+
+class Chrf(Section):
+    """chrF (Popović, 2015), 0 to 100: the F-score of character n-grams, and of word n-grams in chrF++."""
+
+    decimals: ClassVar[int] = 2
+
+    char_order: PositiveInt = Field(6, description="longest n-gram of characters")
+    word_order: NonNegativeInt = Field(0, description="longest n-gram of words; 2 is chrF++")
+    beta: PositiveInt = Field(2, description="weight of recall over precision")
+    _chrf: Any = PrivateAttr(None)
+
+    def prepare(self, job: ScoringJob) -> None:
+        from sacrebleu.metrics import CHRF
+
+        self._chrf = CHRF(char_order=self.char_order, word_order=self.word_order, beta=self.beta)
+
+    def segment_scores(
+        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    ) -> list[float]:
+        """chrF of each sentence, six decimals."""
+        pairs = zip(hypotheses, references, strict=True)
+        return [round(self._chrf.sentence_score(output, [reference]).score, _DECIMALS) for output, reference in pairs]
+
+    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        """chrF of the corpus, which is not the mean of its sentences', six decimals."""
+        return _corpus_score(self._chrf, hypotheses, references)
+
+    @property
+    def signature(self) -> str:
+        return str(self._chrf.get_signature())
+
+
+def _corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    return round(metric.corpus_score(list(hypotheses), [list(references)]).score, _DECIMALS)

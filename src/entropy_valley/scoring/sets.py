@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.results import System
-from entropy_valley.scoring import metrics
+from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import Comet
 from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.store import Store
@@ -40,8 +40,11 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
     Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
     that is no text.
     """
-    rows = files.read_jsonl(testset, ("id", "source", "target"))
-    _require_distinct(testset, [row["id"] for row in rows])
+    rows, lines = files.read_jsonl(testset, ("id", "source", "target")), {}
+    for number, row in enumerate(rows, 1):
+        if (first := lines.setdefault(row["id"], number)) != number:
+            problem = f"id {row['id']!r} is there already, in line {first}"
+            raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
     remedy = f"Translate {testset} again: one hypothesis per sentence, in its order."
     for row, output in zip(rows, outputs, strict=False):
         if row["id"] != output["id"]:
@@ -59,14 +62,6 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
         hypotheses=[output["hypothesis"] for output in outputs],
         references=[row["target"] for row in rows],
     )
-
-
-def _require_distinct(testset: str | Path, ids: list[str]) -> None:
-    first: dict[str, int] = {}
-    for number, name in enumerate(ids, 1):
-        if first.setdefault(name, number) != number:
-            problem = f"id {name!r} is there already, in line {first[name]}"
-            raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
 
 
 # --- Scoring.
@@ -92,7 +87,7 @@ def write(
         cell: read_outputs(paths[cell.testset], rows, f"{translations}: {cell.label}")
         for cell, rows in results.systems(translations).items()
     }
-    scorers = metrics.from_params(params)
+    scorers = from_params(params)
     main = next(iter(scorers))
     checkpoints = {main if name == MAIN else name: path for name, path in how["checkpoints"].items()}
     with results.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:

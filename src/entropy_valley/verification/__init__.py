@@ -1,19 +1,26 @@
 """A second opinion on a folder of results: does every table follow from its texts?
 
 It calls nothing that makes scores or tables, so that an error there is not made twice. Read in this order:
-:mod:`.folder` (what is read, and the report), :mod:`.sets` (rows: texts, canvases, costs, scores), :mod:`.cells` and
-:mod:`.numbers` (what tables have in common), :mod:`.systems` and :mod:`.sentences` (their rows), :mod:`.tables` (every
-cell of the CSV files), :mod:`.again` (sentences that are decoded again).
+:mod:`.folder` (what is read, and the report), :mod:`.sets` (rows: texts, canvases, costs, scores), :mod:`.cells` (what
+tables have in common), :mod:`.tables` (their rows), this file (every cell of the CSV files), :mod:`.again` (sentences
+that are decoded again).
 
 The folder may be anybody's: nothing in it is executed, and what cannot be read is an InputError.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+from entropy_valley import files
 from entropy_valley.verification import sets, tables
-from entropy_valley.verification.folder import HEADERS, Folder, Report
+from entropy_valley.verification.cells import NAN, Expected, Table
+from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, NotAtHandError, Report, Unchecked, text
 
 __all__ = ["HEADERS", "Folder", "Report", "verify"]
 
@@ -24,5 +31,91 @@ def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
     folder.check_contents(report)
     folder.check_seals(report)
     sets.check(folder, report, comet)
-    tables.check(folder, report)
+    for path in sorted(path for part in ("tables", "figures") for path in (folder.root / part).glob("*.csv")):
+        _check_table(folder, report, path.relative_to(folder.root).as_posix())
     return folder, report
+
+
+# --- Every cell of the CSV files in tables/ and figures/. A table is known by its columns: the function of its kind
+# gives all of its rows again. A column that is not in one of them is not checkable.
+
+IN_SUMMARY = "backbone direction testset order steps method metric"
+KINDS: Sequence[tuple[str, Callable[..., Iterator[Expected]], str]] = (  # columns; rows; the columns that name a row
+    ("panel delta_ratio", tables.hero, f"panel {IN_SUMMARY} seed"),  # the first that fits
+    ("statistic cost lead", tables.study, "backbone direction testset pool method order steps statistic seed"),
+    ("first second wilcoxon_p", tables.significance, "backbone direction testset order steps seed first second"),
+    ("against ci_low", tables.ar_reference, f"{IN_SUMMARY} against seed"),
+    ("ev_length_mae score_closure", tables.dissociation, f"{IN_SUMMARY} seed baseline"),
+    ("error score id", tables.points, "backbone direction testset method metric id"),
+    ("delta_ratio gap_closure_mean", tables.main_table, IN_SUMMARY),
+    ("case source entropies", tables.cases, "case"),
+    ("rival cause share", tables.failure_buckets, "direction testset seed statistic rival cause"),
+    ("block item bootstrap_seed", tables.coverage, "direction testset block item method"),
+    ("check item metric value", tables.checks, "direction testset seed check item metric"),
+    ("category metric value", tables.categories, "backbone direction testset steps seed category metric"),
+    ("axis at low high", tables.curves, "backbone direction testset axis at"),
+    ("natural_shift value", tables.dream_instruct, "backbone method metric"),
+    ("part item here paper", tables.cost, "part direction item"),
+    ("method order metric value steps", tables.orders, "backbone direction testset steps seed method order metric"),
+    ("direction backbone metric value", tables.corpus, "direction backbone metric"),
+)
+NOT_RESULTS = {
+    "hyperparams": "settings of the training, not results",
+    "prompts": "settings of the decoding, not results",
+    "method": "a drawing with made-up numbers",
+    "paper_comparison": "the paper's numbers beside cells of other tables",
+}
+
+
+def _check_table(folder: Folder, report: Report, file: str) -> None:
+    with files.readable(folder.root / file, "CSV file", REMEDY):
+        content = files.regular(folder.root / file, files.MOST).read_text("utf-8")
+        header, *lines = [*csv.reader(io.StringIO(content, newline=""))]
+        stored = [dict(zip(header, line, strict=True)) for line in lines]
+    name, place = PurePosixPath(file).stem, PurePosixPath(file).with_suffix(".made.json").as_posix()
+    kind = next((kind for kind in KINDS if {*kind[0].split()} <= {*header}), None)
+    reason, rows = NOT_RESULTS.get(name), {}
+    if place not in folder.records:
+        reason = "a table without a record"
+    elif reason is None and kind is None:
+        reason = "a table that verify does not know"
+    elif reason is None and kind is not None:
+        keys = [key for key in kind[2].split() if key in header]
+        with files.readable(folder.root / place, "record of a table with all that it names", REMEDY):
+            try:
+                table, make = Table(folder, place), tables.faithfulness if name == "faithfulness_summary" else kind[1]
+                if make in (tables.cost, tables.corpus):
+                    make = partial(make, stored=stored)
+                rows = {_key(row, keys): row for row in make(table) if _belongs(file, table, row)}
+            except NotAtHandError as error:
+                reason = str(error)
+    if reason is not None:
+        report.unchecked[file][reason] += len(header) * len(stored)
+        return
+    columns = {column for row in rows.values() for column in row}
+    for line, row in enumerate(stored, 2):
+        expected = rows.pop(key := _key(row, keys), None)
+        if expected is None:
+            report.compare(file, file, f"row {line} ({' '.join(key)})", "a row", "no such row, or not twice")
+            continue
+        for column in header:
+            none = NAN if column in columns else Unchecked(f"a column that verify does not know: {column}")
+            value = expected.get(column, none)  # rows of one kind are empty in the columns of another
+            report.compare(file, file, f"row {line} ({' '.join(filter(None, key))}), {column}", row[column], value)
+    for key in rows:
+        report.compare(file, file, f"row of {' '.join(filter(None, key))}", None, "a row")
+
+
+def _belongs(file: str, table: Table, row: Expected) -> bool:
+    """Some files have only a part of the rows of their kind; a figure of a summary only the main metric."""
+    if file.startswith("figures/") and "panel" not in row and "id" not in row and "delta_ratio" in row:
+        return row["metric"] == table.main and (file != "figures/crossbb.csv" or row["method"] == "ev")
+    if file == "tables/crossbb_bleu.csv":
+        return row["metric"] == "bleu"
+    if file in ("figures/selector_checks.csv", "figures/entropy_valley.csv"):
+        return (row["axis"] == "ratios") == (file == "figures/selector_checks.csv")
+    return True
+
+
+def _key(row: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text(row.get(key)) for key in keys)

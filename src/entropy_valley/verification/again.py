@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
-from entropy_valley.errors import InputError
 from entropy_valley.results import TRANSLATIONS, System
 from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, Row, Set, Unchecked
 from entropy_valley.verification.sets import CHANGING, ONE_PASS_A_STEP
@@ -18,13 +17,19 @@ if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
 
 PART = "texts decoded again"
-ENTROPIES = "EV's entropies, read again"
 NEAR = 5e-5  # nats between two float32 computations of a mean entropy
 MOST_STEPS = 10_000
+MODEL = ("family", "precision", "merge_adapter", "shifted", "head_precision", "attention", "bos", "prompt")
 
 
-def check(folder: Folder, report: Report, count: int, device: str) -> None:
-    """Decode ``count`` sentences of each run again."""
+def check(folder: Folder, report: Report, count: int, device: str | None = None) -> None:
+    """Decode ``count`` sentences of each run again; ``device`` is a GPU where there is one, unless it is named."""
+    import torch
+
+    from entropy_valley.model.load import require_device
+
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    require_device(device, "--device cpu")
     models: dict[str, Backbone | Unchecked] = {}
     for one, system, row in drawn(folder, count):
         place = f"{one.home}/{HEADERS[0]}"
@@ -33,8 +38,8 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
             key = files.digest([one.backbone, one.direction, one.run, *(params[name] for name in MODEL)])
             if key not in models:
                 models.clear()  # one at a time in memory
-                models[key] = _load(folder, one, device)
-            _again(folder, report, models[key], one, system, row)
+                models[key] = _load(folder, place, device)
+            _check_sentence(folder, report, models[key], one, system, row)
 
 
 def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
@@ -49,17 +54,12 @@ def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
         yield from rows[:count]
 
 
-MODEL = ("family", "precision", "merge_adapter", "shifted", "head_precision", "attention", "bos", "prompt")
-
-
-def _load(folder: Folder, one: Set, device: str) -> Backbone | Unchecked:
+def _load(folder: Folder, place: str, device: str) -> Backbone | Unchecked:
     """The model of a run from its checkpoint and adapter, loaded without executing anything in them."""
     from entropy_valley.model.load import load_backbone
 
-    place = f"{one.home}/{HEADERS[0]}"
-    params, found = folder.records[place]["params"], folder.input_paths(place)
-    checkpoint = next((path for path in found if (path / "config.json").is_file()), None)
-    adapter = next((path for path in found if (path / "adapter_config.json").is_file()), None)
+    params, paths = folder.records[place]["params"], folder.input_paths(place)
+    checkpoint = next((path for path in paths if (path / "config.json").is_file()), None)
     if checkpoint is None:
         return Unchecked("the checkpoint is not at hand")
     return load_backbone(
@@ -67,7 +67,7 @@ def _load(folder: Folder, one: Set, device: str) -> Backbone | Unchecked:
         params["family"],
         device=device,
         dtype=params["precision"],
-        adapter=adapter,
+        adapter=next((path for path in paths if (path / "adapter_config.json").is_file()), None),
         merge=params["merge_adapter"],
         shifted=params["shifted"],
         float32_head=params["head_precision"] == "float32",
@@ -75,62 +75,54 @@ def _load(folder: Folder, one: Set, device: str) -> Backbone | Unchecked:
     )
 
 
-def _again(folder: Folder, report: Report, backbone: Backbone | Unchecked, one: Set, system: System, row: Row) -> None:
+def _check_sentence(
+    folder: Folder, report: Report, backbone: Backbone | Unchecked, one: Set, system: System, row: Row
+) -> None:
     from entropy_valley.decoding import reference
     from entropy_valley.decoding.orders import reveal_counts
     from entropy_valley.model.prompt import Prompt
 
     params, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
-    place, stored = f"line {row.line}, tokens", row.values["tokens"]
-    rank = _rank(params, system)
+    place, stored, rank = f"line {row.line}, tokens", row.values["tokens"], _rank(params, system)
     source = folder.testset(one.home, system.testset).get(row.values["id"])
-    reason = next((why for why in (backbone, rank, _unusual(params)) if isinstance(why, Unchecked)), None)
+    reason = next((why for why in (backbone, rank) if isinstance(why, Unchecked)), None)
     if reason or source is None:
         report.compare(PART, file, place, stored, reason or Unchecked("the test set is not among the results"))
         return
     prompt = Prompt(params["prompt"], backbone.tokenizer, backbone.bos_id if params["bos"] else None)
-    ids = prompt.encode(source["source"])
-    length, schedule = row.values["length"], params["schedule"]
+    ids, length, schedule = prompt.encode(source["source"]), row.values["length"], params["schedule"]
     if not 0 < length <= backbone.context - len(ids) or not 0 < system.steps <= MOST_STEPS:
         raise ValueError(f"{length} slots in {system.steps} steps, in line {row.line}")
     trace = Trace(rank, [number for number in reveal_counts(length, system.steps, schedule) if number])
     _, tokens = reference.decode(backbone, ids, length, system.steps, schedule, trace, prompt.encode(""))
-    tokens = _text(backbone, tokens)
-    token, slots = (0.0, 0.0) if tokens == stored else trace.margins(tokens, stored, backbone.eos_id)
-    margin = f"preferred by {token:.2g} nats; closest choice of slots before: {slots:.2g}"
-    if tokens == stored or params["precision"] == "float32":
-        report.compare(PART, file, place if tokens == stored else f"{place} ({margin})", stored, tokens)
+    end = backbone.tokenizer.get_vocab().get(backbone.family.turn_end)  # a chat's text ends with its turn, too
+    tokens = [*tokens[: tokens.index(end)]] if end in tokens else [*tokens]
+    if tokens == stored:
+        report.compare(PART, file, place, stored, tokens)
     else:
-        report.margins[f"{file}: {place}: {margin}"] = min(token, slots)
-        report.unchecked[PART][f"other tokens in {params['precision']}, whose last digits depend on the machine"] += 1
+        token, slots = trace.margins(tokens, stored, backbone.eos_id)
+        margin = f"preferred by {token:.2g} nats; closest choice of slots before: {slots:.2g}"
+        value: Any = tokens
+        if params["precision"] != "float32":
+            report.margins[f"{file}: {place}: {margin}"] = min(token, slots)
+            value = Unchecked(f"other tokens in {params['precision']}, whose last digits depend on the machine")
+        report.compare(PART, file, f"{place} ({margin})", stored, value)
     settings = params["methods"].get(system.method, {})
     if settings.get("method", system.method) == "ev" and settings.get("score", "mean") == "mean":
         canvas = row.values["canvas"]
         for length, score in zip(canvas["candidates"], canvas["scores"], strict=True):
             entropies, _ = reference.read(backbone, ids, [backbone.mask_id] * length)
-            value: Any = sum(entropies[:-1]) / (length - 1)
+            value = sum(entropies[:-1]) / (length - 1)
             if params["precision"] != "float32":
                 value = Unchecked(f"entropies in {params['precision']}, whose last digits depend on the machine")
             elif abs(value - score) < NEAR:
                 value = score
-            report.compare(ENTROPIES, file, f"line {row.line}, entropy of {length} slots", score, value)
-
-
-def _text(backbone: Backbone, tokens: Sequence[int]) -> list[int]:
-    """What of the tokens before the EOS is the text: a chat also ends with its turn."""
-    end = backbone.family.turn_end
-    ending = backbone.tokenizer.get_vocab().get(end) if end else None
-    return [*tokens[: tokens.index(ending)]] if ending in tokens else [*tokens]
-
-
-def _unusual(params: Mapping[str, Any]) -> Unchecked | None:
-    if params.get("prompt_cache", 1) != 1:
-        return Unchecked("decoding with a prompt cache, which is approximate")
-    return Unchecked("decoding that may reveal masks") if params.get("mask_token", "never") != "never" else None
+            place = f"line {row.line}, entropy of {length} slots"
+            report.compare("EV's entropies, read again", file, place, score, value)
 
 
 def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unchecked:
-    """The reveal order as the reference has it."""
+    """The reveal order as the reference has it, where the reference decodes as this run."""
     from entropy_valley.decoding.reference import RANKS
 
     order = params["orders"][system.order]
@@ -141,6 +133,10 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unc
         return Unchecked("an order by the SIG against a distractor")
     if name not in RANKS:
         return Unchecked(f"the reveal order {name}")
+    if params.get("prompt_cache", 1) != 1:
+        return Unchecked("decoding with a prompt cache, which is approximate")
+    if params.get("mask_token", "never") != "never":
+        return Unchecked("decoding that may reveal masks")
     return RANKS[name](**settings)
 
 
@@ -172,13 +168,3 @@ class Trace:
             if slot < min(len(own), len(other)) and own[slot] != other[slot]:
                 return float(logits[own[slot]] - logits[other[slot]]), self._closest[slot]
         return math.nan, math.nan
-
-
-def chosen_device(wanted: str | None) -> str:
-    """The GPU where there is one."""
-    import torch
-
-    device = wanted or ("cuda" if torch.cuda.is_available() else "cpu")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"--device {device}", "there is no GPU that torch can use", "Name --device cpu.")
-    return device

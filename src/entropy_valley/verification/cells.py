@@ -1,9 +1,9 @@
-"""The cells that a table's record names, what the rows of the sets say of each, and summaries over runs."""
+"""What the tables have in common: the cells that a table's record names, what the rows of the sets say of each, the
+statistics of docs/protocol.md, written again by numpy and scipy alone, and summaries over runs."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,20 +13,103 @@ from typing import Any
 import numpy as np
 
 from entropy_valley import files
-from entropy_valley.results import System
+from entropy_valley.errors import InputError, brief
+from entropy_valley.results import SCORES, System
 from entropy_valley.verification import sets
-from entropy_valley.verification.folder import Folder, NotAtHandError, Unchecked
-from entropy_valley.verification.numbers import NAN, closure, deviation, mean, paired
+from entropy_valley.verification.folder import REMEDY, Folder, NotAtHandError, Unchecked
 
 Expected = Mapping[str, Any]
+"""A row of a table, computed again: its columns."""
+NAN = math.nan
 SETTING = ("backbone", "direction", "testset", "order", "steps")
 RUN = (*SETTING, "seed")
 PLACE = ("direction", "testset")
 LENGTHS = ("ratio", "ev", "oracle")
 LENGTH_ERROR = "length_mae"  # beside the metrics
 FIXED = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}  # baselines, and the columns of the closure over each
-TESTED = ("ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
-PAIRS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
+INTERVAL = ("ci_low", "ci_high", "p_one_sided", "p_two_sided")  # beside `delta`
+COSTS = ("calls", "slots", "passes", "within_steps", "length_mae")
+
+# --- Statistics.
+
+ROUNDING = 1e-12  # sums of floating-point numbers miss 0 by about 1e-17
+MOST_DRAWS = 2**31  # of a bootstrap
+
+
+def mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else NAN
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The sample standard deviation; a single value has none."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else NAN
+
+
+def snapped(values: Any) -> Any:
+    """0 where only rounding keeps a number from it."""
+    return np.where(np.abs(values) < ROUNDING, 0.0, values)
+
+
+def closure(score: float, ratio: float, oracle: float) -> float:
+    """The share of Oracle's lead over a fixed ratio that a system closes; NaN where Oracle does not lead."""
+    gap = oracle - ratio
+    return (score - ratio) / gap if gap > 1e-9 * max(abs(oracle), abs(ratio)) else NAN
+
+
+def resampled_means(values: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
+    """The means of sentences that are drawn with replacement; ``values`` has shape (sentences,) or (sentences, k)."""
+    resamples, seed, generator = how["resamples"], how["seed"], how["generator"]
+    if not isinstance(resamples, int) or not 0 < resamples * len(values) <= MOST_DRAWS:
+        problem = f"{brief(resamples)} resamples of {len(values):,} sentences, more than {MOST_DRAWS:,} draws or none"
+        raise InputError("the record of a table", problem, "Make the table again with fewer `analysis.resamples`.")
+    draw = np.random.RandomState(seed).randint if generator == "random_state" else np.random.default_rng(seed).integers
+    count, means = len(values), []
+    for start in range(0, resamples, 100):
+        places = draw(0, count, size=(min(100, resamples - start), count))
+        means.append(values[places].mean(axis=1))
+    return snapped(np.concatenate(means))
+
+
+def paired(first: Sequence[float], second: Sequence[float], how: Mapping[str, Any]) -> dict[str, float]:
+    """First minus second system, sentence by sentence: the paired bootstrap, Wilcoxon's test, Cohen's d."""
+    lead = snapped(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
+    test = _paired(lead.tobytes(), *(how[key] for key in ("resamples", "seed", "generator", "cohen", "wilcoxon_zeros")))
+    return {**test, "sentences": len(lead), "resamples": how["resamples"], "bootstrap_seed": how["seed"]}
+
+
+@functools.lru_cache(maxsize=4096)  # several tables have the same test
+def _paired(leads: bytes, resamples: int, seed: int, generator: str, cohen: str, zeros: str) -> dict[str, float]:
+    import scipy.stats
+
+    lead = np.frombuffer(leads)
+    means = resampled_means(lead, {"resamples": resamples, "seed": seed, "generator": generator})
+    low, high = np.quantile(means, [0.025, 0.975])
+    below, above = float(np.mean(means <= 0)), float(np.mean(means >= 0))
+    if len(lead) < 2:
+        effect = NAN
+    elif np.ptp(lead) == 0:  # all the same: no spread, or only that of rounding
+        effect = 0.0 if lead[0] == 0 else math.copysign(math.inf, lead[0])
+    else:
+        effect = float(lead.mean()) / float(np.std(lead, ddof=int(cohen == "sample")))
+    wilcoxon = scipy.stats.wilcoxon(lead, zero_method=zeros).pvalue if lead.any() else 1.0
+    test = {"delta": float(snapped(lead.mean())), "ci_low": float(low), "ci_high": float(high), "p_one_sided": below}
+    return {**test, "p_two_sided": min(1.0, 2 * min(below, above)), "wilcoxon_p": float(wilcoxon), "cohens_d": effect}
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> dict[str, float]:
+    """Spearman's ρ; NaN where one of the two is constant, or for fewer than three values."""
+    import scipy.stats
+
+    if len(first) < 3 or len({*first}) < 2 or len({*second}) < 2:
+        return {"spearman_rho": NAN, "spearman_p": NAN}
+    test = scipy.stats.spearmanr(first, second)
+    return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
+
+
+def over_runs(statistic: Callable[..., float], values: Sequence[Any]) -> Any:
+    """Over the runs that have a number."""
+    unchecked = next((value for value in values if isinstance(value, Unchecked)), None)
+    return unchecked or statistic([value for value in values if not math.isnan(value)])
 
 
 # --- A table's cells, and what the rows of the sets say of each.
@@ -54,18 +137,29 @@ class Cell:
         return tuple(getattr(self, key) for key in keys)
 
 
+def grouped(cells: Iterable[Cell], *keys: str) -> list[tuple[dict[str, Any], list[Cell]]]:
+    """The cells that share these fields, behind the fields."""
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.get(*keys), []).append(cell)
+    return [(dict(zip(keys, values, strict=True)), members) for values, members in groups.items()]
+
+
+def by_method(cells: Iterable[Cell]) -> dict[str, Cell]:
+    return {cell.method: cell for cell in cells}
+
+
 class Table:
     """A table's record: what it says of the table and its cells, and the numbers of the sets that it names."""
 
     def __init__(self, folder: Folder, place: str, params: Mapping[str, Any] | None = None) -> None:
         self.folder, self.place = folder, place
         self.params = folder.records[place]["facts"] if params is None else params
-        self.cells = [self._cell(one) for one in self.params.get("cells", [])]
-
-    def _cell(self, one: Mapping[str, Any]) -> Cell:
-        if (home := self.folder.local(self.place, one["path"])) is None:
-            raise NotAtHandError("cells that are not among the results")
-        return Cell(**{key: value for key, value in one.items() if key != "path"}, home=home)
+        self.cells = []
+        for one in self.params.get("cells", []):
+            if (home := folder.local(place, one["path"])) is None:
+                raise NotAtHandError("cells that are not among the results")
+            self.cells.append(Cell(**{key: value for key, value in one.items() if key != "path"}, home=home))
 
     @property
     def metrics(self) -> list[str]:
@@ -87,7 +181,14 @@ class Table:
     @functools.lru_cache(maxsize=1024)  # noqa: B019
     def sentences(self, cell: Cell) -> dict[str, float]:
         """The main metric of each sentence, by id."""
-        return dict(sets.sentences(self.folder, cell.home, cell.system, self.main))
+        scores = {}
+        for row in self.folder.segments(cell.home).get(cell.system, []):
+            value = row.values.get(self.main)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                place = f"{self.folder.root / cell.home / SCORES}:{row.line}"
+                raise InputError(place, f"{self.main} is {value!r}, not a finite number", REMEDY)
+            scores[row.values["id"]] = float(value)
+        return scores
 
     def aligned(self, cells: Sequence[Cell], like: Cell) -> np.ndarray:
         """The mean over cells of each sentence's score, in the order of ``like``."""
@@ -106,6 +207,9 @@ class Table:
     def rows(self, cell: Cell) -> list[Mapping[str, Any]]:
         return [row.values for row in self.folder.outputs(cell.home).get(cell.system, [])]
 
+    def texts(self, cell: Cell) -> dict[str, str]:
+        return {row["id"]: row["hypothesis"] for row in self.rows(cell)}
+
     def errors(self, cell: Cell, oracle: Cell) -> dict[str, int]:
         """The distance of each canvas from Oracle's."""
         true = {row["id"]: row["length"] for row in self.rows(oracle)}
@@ -113,10 +217,10 @@ class Table:
 
     def costs(self, cell: Cell) -> dict[str, Any]:
         """Per sentence; ``within_steps`` is a share, ``length_mae`` a mean."""
-        own = sets.totals(self.folder, cell.home, cell.system)
+        sums = sets.totals(self.folder, cell.home, cell.system)
         keys = ("calls", "slots", "passes", "within_steps", "run_tokens")
-        per_sentence = {key: own[key] / own["sentences"] for key in keys}
-        return {"sentences": own["sentences"], **per_sentence, "length_mae": own["length_mae"]}
+        per_sentence = {key: sums[key] / sums["sentences"] for key in keys}
+        return {"sentences": sums["sentences"], **per_sentence, "length_mae": sums["length_mae"]}
 
     def testset(self, cell: Cell) -> dict[str, dict[str, Any]]:
         return self.folder.testset(cell.home, cell.testset)
@@ -133,72 +237,49 @@ class Table:
         return files.read_json(self.folder.root / place, files.MOST)[kind][cell.testset]
 
 
-def grouped(cells: Iterable[Cell], *keys: str) -> dict[tuple[Any, ...], list[Cell]]:
-    groups: dict[tuple[Any, ...], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.get(*keys), []).append(cell)
-    return groups
-
-
-def by_method(cells: Iterable[Cell]) -> dict[str, Cell]:
-    return {cell.method: cell for cell in cells}
-
-
-def named(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(keys, values, strict=True))
-
-
-def over_runs(statistic: Callable[..., float], values: Sequence[Any]) -> Any:
-    """Over the runs that have a number."""
-    unchecked = next((value for value in values if isinstance(value, Unchecked)), None)
-    return unchecked or statistic([value for value in values if not math.isnan(value)])
-
-
 # --- Summaries over runs: main, crossbb, matrix, budgets, readings, hero, and parts of others.
 
 
 def summary(
-    table: Table, cells: Sequence[Cell], metrics: Sequence[str], value: Callable[..., Any]
+    table: Table, cells: Sequence[Cell], metrics: Sequence[str], value: Callable[[Cell, str], Any] | None = None
 ) -> Iterator[Expected]:
-    """Means over runs, sample deviations and gap closures; ``value`` gives a cell's number by a metric."""
-    for setting, of_setting in grouped(cells, *SETTING).items():
-        methods = {name[0]: {cell.seed: cell for cell in of} for name, of in grouped(of_setting, "method").items()}
-        for metric, (name, runs) in itertools.product(metrics, methods.items()):
-            row = {**named(SETTING, setting), "method": name, "metric": metric}
-            values = {other: {seed: value(cell, metric) for seed, cell in of.items()} for other, of in methods.items()}
-            unchecked = [one for of in values.values() for one in of.values() if isinstance(one, Unchecked)]
-            if unchecked:
-                closures = [f"{prefix}_{part}" for prefix in FIXED.values() for part in ("mean", "std", "runs")]
-                yield {**row, **dict.fromkeys(("mean", "std", "delta_ratio", *closures, *COSTS), unchecked[0])}
-                continue
-            own, sign, ratio = values[name], table.sign(metric), values.get("ratio", {})
-            row |= {"mean": mean([*own.values()]), "std": deviation([*own.values()]), "runs": len(own)}
-            row |= {"delta_ratio": mean([own[seed] - ratio[seed] for seed in own]) if ratio else NAN}
-            for baseline, prefix in FIXED.items():
-                others = [values.get(baseline, {}), values.get("oracle", {})]
-                seeds = [seed for seed in own if all(seed in of for of in others)]
-                if metric != LENGTH_ERROR:  # of a gap in the scores that may be chance no share is given
-                    seeds = [one for one in seeds if table.is_gap(methods["oracle"][one], methods[baseline][one])]
-                triples = [[sign * of[seed] for of in (own, *others)] for seed in seeds]
-                closed = [share for triple in triples if not math.isnan(share := closure(*triple))]
-                counted = len(closed) if baseline in values or baseline == "ratio" else NAN
-                row |= {f"{prefix}_mean": mean(closed), f"{prefix}_std": deviation(closed), f"{prefix}_runs": counted}
-            yield row | _mean_costs(table, runs.values())
-
-
-COSTS = ("calls", "slots", "passes", "within_steps", "length_mae")
-
-
-def _mean_costs(table: Table, cells: Iterable[Cell]) -> dict[str, Any]:
-    """Costs a sentence, over runs; an autoregressive system has no canvas."""
-    costs = [table.costs(cell) for cell in cells if cell.steps]
-    return {key: over_runs(mean, [one[key] for one in costs]) for key in COSTS} if costs else {}
+    """Means over runs, sample deviations and gap closures; ``value`` gives a cell's number by a metric, else its
+    score."""
+    for setting, in_setting in grouped(cells, *SETTING):
+        methods = {key["method"]: {cell.seed: cell for cell in runs} for key, runs in grouped(in_setting, "method")}
+        for metric in metrics:
+            values: dict[str, dict[int, Any]] = {
+                name: {seed: (value or table.score)(cell, metric) for seed, cell in runs.items()}
+                for name, runs in methods.items()
+            }
+            unchecked = [one for runs in values.values() for one in runs.values() if isinstance(one, Unchecked)]
+            for name, scores in values.items():
+                row = {**setting, "method": name, "metric": metric}
+                if unchecked:
+                    closures = [f"{prefix}_{part}" for prefix in FIXED.values() for part in ("mean", "std", "runs")]
+                    yield {**row, **dict.fromkeys(("mean", "std", "delta_ratio", *closures, *COSTS), unchecked[0])}
+                    continue
+                sign, ratio = table.sign(metric), values.get("ratio", {})
+                row |= {"mean": mean([*scores.values()]), "std": deviation([*scores.values()]), "runs": len(scores)}
+                row["delta_ratio"] = mean([scores[seed] - ratio[seed] for seed in scores]) if ratio else NAN
+                for baseline, prefix in FIXED.items():
+                    others = [values.get(baseline, {}), values.get("oracle", {})]
+                    seeds = [seed for seed in scores if all(seed in runs for runs in others)]
+                    if metric != LENGTH_ERROR:  # of a gap in the scores that may be chance no share is given
+                        seeds = [one for one in seeds if table.is_gap(methods["oracle"][one], methods[baseline][one])]
+                    shares = [closure(*(sign * runs[seed] for runs in (scores, *others))) for seed in seeds]
+                    shares = [share for share in shares if not math.isnan(share)]
+                    counted = len(shares) if baseline in values or baseline == "ratio" else NAN
+                    row |= {f"{prefix}_mean": mean(shares), f"{prefix}_std": deviation(shares)}
+                    row[f"{prefix}_runs"] = counted
+                costs = [table.costs(cell) for cell in methods[name].values() if cell.steps]  # else there is no canvas
+                yield row | ({key: over_runs(mean, [one[key] for one in costs]) for key in COSTS} if costs else {})
 
 
 def shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
     """The cells of the seeds that all backbones of a direction and test set have; all where they share none."""
     kept = []
-    for of_place in grouped(cells, *PLACE).values():
-        shared = set.intersection(*({cell.seed for cell in of} for of in grouped(of_place, "backbone").values()))
-        kept += [cell for cell in of_place if cell.seed in shared or not shared]
+    for _, in_place in grouped(cells, *PLACE):
+        shared = set.intersection(*({cell.seed for cell in runs} for _, runs in grouped(in_place, "backbone")))
+        kept += [cell for cell in in_place if cell.seed in shared or not shared]
     return kept

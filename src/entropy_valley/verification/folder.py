@@ -21,7 +21,7 @@ HEADERS = ("translations.json", "scores.json")
 SKIPPED = ("store", "work", "logs")  # folders of the results that no table reads
 REPORTS = ("table", "comparison", "figure")  # rules of what is shown: not a part of what another table comes from
 CONTENTS = "files and the digests in records"  # a part of the report
-MOST_RECORDS, MOST_BYTES = 200_000, 2**31  # of a folder; of a file of rows
+MOST_BYTES = 2**31  # of a file of rows
 REMEDY = "Get the file again from where the folder comes from, or make the result again."
 
 
@@ -48,9 +48,8 @@ class Difference(NamedTuple):
     recomputed: Any
 
     def __str__(self) -> str:
-        stored, recomputed = (
-            files.shown(brief(text(value), 80)) or "nothing" for value in (self.stored, self.recomputed)
-        )
+        values = (self.stored, self.recomputed)
+        stored, recomputed = (files.shown(brief(text(value), 80)) or "nothing" for value in values)
         return f"{self.file}: {files.shown(self.place)}: {stored} is stored, {recomputed} follows"
 
 
@@ -121,21 +120,11 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = root
         if not root.is_dir():
-            raise InputError(root, "is no folder", "Name the folder of results, such as results.")
-        self.records = {place: _record(root / place) for place in self._places()}
+            raise InputError(root, "is not a folder", "Name the folder of results, such as results.")
+        places = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.json"))
+        self.records = {place: _record(root / place) for place in places if _is_record(PurePosixPath(place))}
         if not self.records:
             raise InputError(root, "has no records of results", "Name the folder that has tables/ and corpus/ in it.")
-
-    def _places(self) -> list[str]:
-        places = []
-        for path in self.root.rglob("*.json"):
-            place = path.relative_to(self.root)
-            hidden = any(part[0] == "." for part in place.parts) or place.parts[0] in SKIPPED
-            if not hidden and (path.name.endswith(ENDING) or path.name in HEADERS):
-                places.append(place.as_posix())
-            if len(places) > MOST_RECORDS:
-                raise InputError(self.root, f"has more than {MOST_RECORDS:,} records", "Name one folder of results.")
-        return sorted(places)
 
     def result(self, place: str) -> str:
         """The first output of the job whose record this is."""
@@ -159,40 +148,50 @@ class Folder:
 
     def input_paths(self, place: str) -> list[Path]:
         """Where the inputs of a record are now: LLaDA-tiny's checkpoint is wherever this package is installed."""
-        own, paths = shipped.origin()["digest"], []
+        shipped_digest, paths = shipped.origin()["digest"], []
         for path, digest in self.records[place]["inputs"].items():
             inside = self.local(place, path)
-            elsewhere = shipped.CHECKPOINT if digest == own else Path(path)
+            elsewhere = shipped.CHECKPOINT if digest == shipped_digest else Path(path)
             paths.append(self.root / inside if inside else elsewhere)
         return paths
 
     def check_contents(self, report: Report) -> None:
         """Compare every file that a record lists with the digest in it, be it what its job wrote or what it read."""
-        noted: dict[tuple[str, str, str | Unchecked], list[str]] = {}
+        places: dict[tuple[str, str, str | Unchecked], list[str]] = {}  # by file, digest and content
         for place, record in self.records.items():
-            report.compare(CONTENTS, place, "path", record["path"], _ending(record["path"], self.result(place)))
-            if "digest" in record:  # of all else in it
-                with files.readable(self.root / place, "record of a result", REMEDY):
-                    own = files.digest({key: value for key, value in record.items() if key != "digest"})
-                report.compare(CONTENTS, place, "its own digest", record["digest"], own)
-            folder = record["path"].removesuffix(PurePosixPath(record["path"]).name)
-            for name, written in record["outputs"].items():
-                inside = self.local(place, f"{folder}{name}")
+            path, result = record["path"], self.result(place)
+            report.compare(CONTENTS, place, "path", path, path if f"/{path}".endswith(f"/{result}") else result)
+            with files.readable(self.root / place, "record of a result", REMEDY):
+                content = files.digest({key: value for key, value in record.items() if key != "digest"})
+            report.compare(CONTENTS, place, "its own digest", record["digest"], content)
+            for name, output in record["outputs"].items():
+                inside = self.local(place, f"{path.removesuffix(PurePosixPath(path).name)}{name}")
                 content = self.digest(inside) if inside and (self.root / inside).is_file() else "no file"
-                noted.setdefault((inside or name, written["digest"], content), []).append(place)
-            for path, digest in record["inputs"].items():
-                inside = self.local(place, path)
-                noted.setdefault((inside or path, str(digest), self._content(inside)), []).append(place)
-        for (file, digest, content), places in noted.items():
-            others = f" and {len(places) - 1} more" * (len(places) > 1)
-            report.compare(CONTENTS, file, f"digest in {places[0]}{others}", digest, content)
+                places.setdefault((inside or name, output["digest"], content), []).append(place)
+            for name, digest in record["inputs"].items():
+                inside = self.local(place, name)
+                places.setdefault((inside or name, str(digest), self._input_digest(inside)), []).append(place)
+        for (file, digest, content), naming in places.items():
+            others = f" and {len(naming) - 1} more" * (len(naming) > 1)
+            report.compare(CONTENTS, file, f"digest in {naming[0]}{others}", digest, content)
+
+    def _input_digest(self, inside: str | None) -> str | Unchecked:
+        """The digest of what a job has read, as far as it is here."""
+        if inside is None:
+            return Unchecked("an input that is not among the results")
+        if inside.split("/")[0] in (*SKIPPED, "benchmarks"):
+            return Unchecked("measured times and logs, which a repeated job writes anew")
+        if (self.root / inside).is_dir():
+            return Unchecked("an input that is a folder: the record in it has the digests of its files")
+        if not (self.root / inside).is_file():
+            return Unchecked("an input that is not there any more")
+        return self.digest(inside)
 
     def check_seals(self, report: Report) -> None:
         """Compare the seal below each table: a digest of all results that it comes from, and of their paths."""
-        for place in self.records:
-            text = self.root / self.result(place)
-            text = text.with_suffix(".md")
-            if self.records[place]["rule"] in REPORTS and text.is_file():
+        for place, record in self.records.items():
+            text = (self.root / self.result(place)).with_suffix(".md")
+            if record["rule"] in REPORTS and text.is_file():
                 with files.readable(text, "table", REMEDY):
                     seals = re.findall(r"^seal: `(\w+)`$", files.regular(text, files.MOST).read_text("utf-8"), re.M)
                 for seal in seals:
@@ -207,7 +206,7 @@ class Folder:
                 continue
             seen.add(described)
             record, folder = self.records[described], PurePosixPath(described).parent
-            contents |= {(folder / name).as_posix(): written["digest"] for name, written in record["outputs"].items()}
+            contents |= {(folder / name).as_posix(): output["digest"] for name, output in record["outputs"].items()}
             queue += [self.local(described, path) for path in record["inputs"]]
         return files.digest(contents)
 
@@ -220,18 +219,6 @@ class Folder:
             for name in record["outputs"]
         }
 
-    def _content(self, inside: str | None) -> str | Unchecked:
-        """The digest of what a job has read, as far as it is here."""
-        if inside is None:
-            return Unchecked("an input that is not among the results")
-        if inside.split("/")[0] in (*SKIPPED, "benchmarks"):
-            return Unchecked("measured times and logs, which a repeated job writes anew")
-        if (self.root / inside).is_dir():
-            return Unchecked("an input that is a folder: the record in it has the digests of its files")
-        if not (self.root / inside).is_file():
-            return Unchecked("an input that is not there any more")
-        return self.digest(inside)
-
     @functools.cache  # noqa: B019, as long as the process
     def digest(self, name: str) -> str:
         return files.file_digest(self.root / name)
@@ -241,9 +228,8 @@ class Folder:
     @functools.cached_property
     def sets(self) -> list[Set]:
         """Those that have translations and a header."""
-        homes = [place.removesuffix("/translations.json") for place in self.records if place.endswith(f"/{HEADERS[0]}")]
-        split = {home: home.split("/") for home in homes}
-        return [Set(home, *parts[:3]) for home, parts in split.items() if len(parts) == 4]
+        parts = [place.split("/") for place in self.records if place.endswith(f"/{HEADERS[0]}")]
+        return [Set("/".join(path[:4]), *path[:3]) for path in parts if len(path) == 5]
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
     def rows(self, file: str) -> dict[System, list[Row]]:
@@ -252,7 +238,7 @@ class Folder:
         for line, row in enumerate(self._read_rows(file, (*System._fields, "id")), 1):
             system = System(*(row[name] for name in System._fields))
             if any(isinstance(value, dict | list) for value in (*system, row["id"])):
-                raise InputError(f"{self.root / file}:{line}", "its cell or id is no plain value", REMEDY)
+                raise InputError(f"{self.root / file}:{line}", "its cell or id is not a plain value", REMEDY)
             cells.setdefault(system, []).append(Row(line, row))
         return cells
 
@@ -331,23 +317,23 @@ class Folder:
         return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
 
 
+def _is_record(place: PurePosixPath) -> bool:
+    """Whether a JSON file describes a result, by its path below the folder."""
+    hidden = any(part[0] == "." for part in place.parts) or place.parts[0] in SKIPPED
+    return not hidden and (place.name.endswith(ENDING) or place.name in HEADERS)
+
+
 def _record(path: Path) -> dict[str, Any]:
     record = files.read_json(path, files.MOST)
-    shapes = {"rule": str, "path": str, "inputs": dict, "outputs": dict, "facts": dict}
+    shapes = {"rule": str, "path": str, "digest": str, "inputs": dict, "outputs": dict, "facts": dict}
     if not isinstance(record, dict) or any(not isinstance(record.get(key), kind) for key, kind in shapes.items()):
-        raise InputError(path, "is no record of a result", REMEDY)
-    written = record["outputs"].values()
-    if (
-        not all(isinstance(one, dict) and isinstance(one.get("digest"), str) for one in written)
-        or "params" not in record
+        raise InputError(path, "is not a record of a result", REMEDY)
+    outputs = record["outputs"].values()
+    if "params" not in record or not all(
+        isinstance(one, dict) and isinstance(one.get("digest"), str) for one in outputs
     ):
-        raise InputError(path, "is no record of a result: an output has no digest, or it has no params", REMEDY)
+        raise InputError(path, "is not a record of a result: an output has no digest, or it has no params", REMEDY)
     return record
-
-
-def _ending(path: str, result: str) -> str:
-    """The path that a record should have to be that of ``result``: whatever is before it stays."""
-    return path if f"/{path}".endswith(f"/{result}") else result
 
 
 def cells_of(record: Mapping[str, Any]) -> Iterator[tuple[System, Mapping[str, Any]]]:

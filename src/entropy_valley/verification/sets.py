@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,47 +20,48 @@ TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
 ON_GRID = ("ev", "ev_calibrated", "ev_rerank", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
 CHANGING = ("daedal", "rho_eos")  # decoders that change the canvas
+MOST_NEIGHBOURS = 1000  # on either side of a canvas
 TOKENIZERS = (None, "none", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab")  # of sacreBLEU; others are downloads
 NO_TOKENIZER = Unchecked("the backbone's tokenizer is not at hand")
 NO_TESTSET = Unchecked("the test set is not among the results")
 NO_COMET = Unchecked("COMET's checkpoint is not at hand (--comet names one)")
-OWN_METRIC = Unchecked("a metric of the user's own")
 
 
 def check(folder: Folder, report: Report, comet: Path | None) -> None:
     """Check every row of every set, and what the headers say of each cell."""
     for one in folder.sets:
-        with files.readable(folder.root / one.home / TRANSLATIONS, "file of translations", REMEDY):
-            said = dict(cells_of(folder.records[f"{one.home}/{HEADERS[0]}"]))
-            report.compare(
-                "rows", f"{one.home}/{TRANSLATIONS}", "cells", sorted(folder.outputs(one.home)), sorted(said)
-            )
-            for system, rows in folder.outputs(one.home).items():
-                _check_ids(folder, report, one, system, rows, TRANSLATIONS)
-                _check_texts(folder, report, one, rows)
-                _check_canvases(folder, report, one, system, rows)
-                _check_totals(folder, report, one, system, said.get(system, {}))
+        file, header = f"{one.home}/{TRANSLATIONS}", f"{one.home}/{HEADERS[0]}"
+        with files.readable(folder.root / file, "file of translations", REMEDY):
+            entries, outputs = dict(cells_of(folder.records[header])), folder.outputs(one.home)
+            report.compare("rows", file, "cells", sorted(outputs), sorted(entries))
+            for system, rows in outputs.items():
+                _check_ids(folder, report, one, system, rows, file)
+                _check_texts(folder, report, one, rows, file)
+                _check_canvases(folder, report, one, system, rows, file)
+                sums, entry = totals(folder, one.home, system), entries.get(system, {})
+                for name in (key for key in entry if key in sums):
+                    report.compare("totals of cells", header, f"{name} of {system.label}", entry[name], sums[name])
         if f"{one.home}/{HEADERS[1]}" in folder.records:
             with files.readable(folder.root / one.home / SCORES, "file of scores", REMEDY):
-                _check_scores(folder, report, one, comet)
+                _check_scores(folder, report, one)
+                _check_comet(folder, report, one, comet)
 
 
 def _check_ids(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row], file: str) -> None:
     """A row for each sentence of the test set, in its order."""
-    ids, file = [*folder.testset(one.home, system.testset)], f"{one.home}/{file}"
+    ids = [*folder.testset(one.home, system.testset)]
     report.compare("rows", file, f"rows of {system.label}", len(rows), len(ids) or NO_TESTSET)
     for row, name in zip(rows, ids, strict=False):
         report.compare("rows", file, f"line {row.line}, id", row.values["id"], name)
 
 
-def _check_texts(folder: Folder, report: Report, one: Set, rows: Sequence[Row]) -> None:
+def _check_texts(folder: Folder, report: Report, one: Set, rows: Sequence[Row], file: str) -> None:
     tokenizer = folder.tokenizer(one.backbone)
     for row in rows:
         ids, text = row.values.get("tokens"), NO_TOKENIZER
         if tokenizer is not None and ids is not None:
             text = tokenizer.decode(ids, skip_special_tokens=True).strip()
-        place = f"line {row.line}, hypothesis"
-        report.compare("texts", f"{one.home}/{TRANSLATIONS}", place, row.values.get("hypothesis"), text)
+        report.compare("texts", file, f"line {row.line}, hypothesis", row.values.get("hypothesis"), text)
 
 
 # --- Canvases: chosen from the scores in the row, as docs/methods.md says of each method.
@@ -74,44 +75,38 @@ def candidate(ratio: float, tokens: int, settings: Mapping[str, Any], reserved: 
     return max(1, math.floor(product)) + reserved
 
 
-def _check_canvases(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row]) -> None:
+def _check_canvases(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row], file: str) -> None:
     """The choice from the candidates, the candidates from |x|, and calls and slots from both."""
-    header, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
-    settings = header.get("methods", {}).get(system.method)
     if not system.order:  # an autoregressive system has no canvas
         return
+    header = folder.records[f"{one.home}/{HEADERS[0]}"]["params"]
+    settings = header.get("methods", {}).get(system.method)
     if settings is None:
         report.compare("canvases", file, f"method of {system.label}", system.method, "no method that was asked for")
         return
-    tokens, name = folder.tokens(one.home, system.testset), settings.get("method", system.method)
-    order = header["orders"][system.order]["order"]
-    counted = folder.counted(one.home, system.testset)
+    tokens, counted = folder.tokens(one.home, system.testset), folder.counted(one.home, system.testset)
     if counted and folder.tokenizer(one.backbone) is not None:
         place = f"token counts of {system.testset} in {one.direction}/{one.backbone}/tokens"
-        report.compare("texts", f"{one.home}/{TRANSLATIONS}", place, counted, tokens)
-    dealt = _dealt(folder, one, system, settings, tokens) if name == "reassigned" else {}
+        report.compare("texts", file, place, counted, tokens)
+    name, order = settings.get("method", system.method), header["orders"][system.order]["order"]
+    reassigned = _reassigned(folder, one, system, settings, tokens) if name == "reassigned" else {}
     for row in rows:
         canvas, counts = row.values["canvas"], tokens.get(row.values["id"])
         lengths = _candidates(name, settings, *counts) if counts else NO_TOKENIZER
         if name == "reassigned":
-            lengths = [dealt[row.values["id"]]] if dealt else NO_TOKENIZER
-        report.compare("canvases", file, f"line {row.line}, canvas.candidates", canvas["candidates"], lengths)
-        if name in ON_GRID:
-            scores, count = len(canvas["scores"]), len(canvas["candidates"])
-            report.compare("canvases", file, f"line {row.line}, number of canvas.scores", scores, count)
-        length = _chosen(name, canvas, lengths)
-        report.compare("canvases", file, f"line {row.line}, canvas.length", canvas["length"], length)
+            lengths = [reassigned[row.values["id"]]] if reassigned else NO_TOKENIZER
         several = canvas.get("contenders", [canvas["length"]])
-        contenders = _contenders(name, settings, canvas)
-        report.compare("canvases", file, f"line {row.line}, canvas.contenders", several, contenders)
-        if len(several) > 1:
-            final: Any = Unchecked("which of several translations is kept: the others are not stored")
-        else:
-            final = Unchecked("a canvas that changes in decoding") if order in CHANGING else canvas["length"]
-        report.compare("canvases", file, f"line {row.line}, length", row.values["length"], final)
-        for (of, key), value in _costs(name, canvas, several, order, system.steps).items():
-            stored = (canvas if of == "canvas" else row.values).get(key)
-            report.compare("costs", file, f"line {row.line}, {key} of the {of}", stored, value)
+        values: dict[str, tuple[Any, Any]] = {"canvas.candidates": (canvas["candidates"], lengths)}
+        if name in ON_GRID:
+            values["number of canvas.scores"] = len(canvas["scores"]), len(canvas["candidates"])
+        values["canvas.length"] = canvas["length"], _chosen(name, canvas, lengths)
+        values["canvas.contenders"] = several, _contenders(name, settings, canvas)
+        values["length"] = row.values["length"], _decoded_length(canvas, several, order)
+        for key, (stored, recomputed) in values.items():
+            report.compare("canvases", file, f"line {row.line}, {key}", stored, recomputed)
+        for (part, key), value in _costs(name, canvas, several, order, system.steps).items():
+            stored = (canvas if part == "canvas" else row.values).get(key)
+            report.compare("costs", file, f"line {row.line}, {key} of the {part}", stored, value)
 
 
 def _candidates(name: str, settings: Mapping[str, Any], source: int, target: int) -> list[int] | Unchecked:
@@ -140,24 +135,23 @@ def _chosen(name: str, canvas: Mapping[str, Any], lengths: Any) -> int | Uncheck
 
 def _contenders(name: str, settings: Mapping[str, Any], canvas: Mapping[str, Any]) -> list[int]:
     """The canvases that are all decoded; the longest may lack where the context has no room for them."""
-    longest = max(canvas.get("contenders", [canvas["length"]]))
+    length, lengths = canvas["length"], [canvas["length"]]
     if name == "neighbours":
-        radius = settings.get("radius", 2)
-        wanted = [length for length in canvas_range(canvas["length"], radius) if length <= longest]
+        if (radius := settings.get("radius", 2)) > MOST_NEIGHBOURS:
+            raise ValueError(f"{radius} neighbours on either side")
+        lengths = [*range(max(2, length - radius), length + radius + 1)]
     elif name in ("ev_rerank", "length_head"):
         count = settings.get("k", 2) if name == "ev_rerank" else settings.get("beam", 1)
         ranked = sorted(zip(canvas["scores"], canvas["candidates"], strict=True))
-        wanted = sorted(length for _, length in ranked[:count] if length <= longest)
-    else:
-        wanted = [canvas["length"]]
-    return wanted
+        lengths = sorted(length for _, length in ranked[:count])
+    longest = max(canvas.get("contenders", [length]))
+    return [one for one in lengths if one <= longest]
 
 
-def canvas_range(length: int, radius: int) -> range:
-    """The lengths around one, two slots at least."""
-    if radius > 1000:
-        raise ValueError(f"{radius} neighbours on either side")
-    return range(max(2, length - radius), length + radius + 1)
+def _decoded_length(canvas: Mapping[str, Any], several: Sequence[int], order: str) -> int | Unchecked:
+    if len(several) > 1:
+        return Unchecked("which of several translations is kept: the others are not stored")
+    return Unchecked("a canvas that changes in decoding") if order in CHANGING else canvas["length"]
 
 
 def _costs(
@@ -175,31 +169,28 @@ def _costs(
     return costs
 
 
-def _dealt(
+def _reassigned(
     folder: Folder, one: Set, system: System, settings: Mapping[str, Any], tokens: Mapping[str, tuple[int, int]]
 ) -> dict[str, int]:
-    """The canvases of a method, its ratios dealt to other sentences by a seeded shuffle; none without them."""
-    of = system._replace(method=settings.get("of", "ev"))
-    homes = [other.home for other in folder.sets if other[1:] == one[1:] and of in folder.outputs(other.home)]
-    origin = folder.outputs(homes[0])[of] if homes else []
-    if not origin or not tokens:
+    """The canvases of a method, its ratios given to other sentences by a seeded shuffle; none without them."""
+    origin = system._replace(method=settings.get("of", "ev"))
+    homes = [other.home for other in folder.sets if other[1:] == one[1:] and origin in folder.outputs(other.home)]
+    rows = folder.outputs(homes[0])[origin] if homes else []
+    if not rows or not tokens:
         return {}
-    names, lengths = [row.values["id"] for row in origin], [row.values["canvas"]["length"] for row in origin]
+    names, lengths = [row.values["id"] for row in rows], [row.values["canvas"]["length"] for row in rows]
     counts = [max(1, tokens[name][0]) for name in names]
     groups = [[*range(len(names))]]
     if settings.get("within") == "deciles":
         ranked = sorted(groups[0], key=counts.__getitem__)
         groups = [ranked[len(ranked) * part // 10 : len(ranked) * (part + 1) // 10] for part in range(10)]
-    generator, dealt = random.Random(settings["seed"]), {}
+    generator, canvases = random.Random(settings["seed"]), {}
     for group in groups:
         givers = [*group]
         generator.shuffle(givers)
         for place, giver in zip(group, givers, strict=True):
-            dealt[names[place]] = max(2, round(Fraction(lengths[giver], counts[giver]) * counts[place]))
-    return dealt
-
-
-# --- Totals of a cell, and its scores.
+            canvases[names[place]] = max(2, round(Fraction(lengths[giver], counts[giver]) * counts[place]))
+    return canvases
 
 
 @functools.cache
@@ -217,22 +208,17 @@ def totals(folder: Folder, home: str, system: System) -> dict[str, Any]:
     return {"sentences": len(rows), "within_steps": within, "length_mae": errors, **sums}
 
 
-def _check_totals(folder: Folder, report: Report, one: Set, system: System, said: Mapping[str, Any]) -> None:
-    own = totals(folder, one.home, system)
-    for name in (key for key in said if key in own):
-        place = f"{name} of {system.label}"
-        report.compare("totals of cells", f"{one.home}/{HEADERS[0]}", place, said[name], own[name])
+# --- Scores: by sacreBLEU, by COMET, and as the means of the rows.
 
 
 class Scored:
-    """The scores of a set, computed again from its texts: by sacreBLEU, and as the means of its rows."""
+    """The scores of the cells of a set, computed again from its texts and rows."""
 
     def __init__(self, folder: Folder, home: str) -> None:
         self.folder, self.home = folder, home
         self.params = folder.records[f"{home}/{HEADERS[1]}"]["params"]
         comet = self.params["comet"]
         self.main = comet.get("name") or ("comet22" if comet.get("checkpoint") else "toy_comet")
-        self.own = [name for name, settings in self.params.get("metrics", {}).items() if settings["metric"] != "comet"]
 
     @functools.cached_property
     def bleu(self) -> Any:
@@ -249,78 +235,71 @@ class Scored:
 
         return CHRF(**{name: self.params["chrf"][name] for name in ("char_order", "word_order", "beta")})
 
+    def texts(self, system: System) -> dict[str, str]:
+        return {row.values["id"]: row.values["hypothesis"] for row in self.folder.outputs(self.home).get(system, [])}
+
     @functools.cache  # noqa: B019
     def system(self, system: System, metric: str) -> float | Unchecked:
         """The score of a cell by a metric."""
-        outputs = [row.values for row in self.folder.outputs(self.home).get(system, [])]
-        texts = {row["id"]: row["hypothesis"] for row in outputs}
         if metric in ("bleu", "chrf"):
-            testset = self.folder.testset(self.home, system.testset)
+            texts, testset = self.texts(system), self.folder.testset(self.home, system.testset)
             if not testset or [*testset] != [*texts]:
-                return NO_TESTSET if not testset else Unchecked("rows that are not those of the test set")
+                return Unchecked("rows that are not those of the test set") if testset else NO_TESTSET
             scorer = self.bleu if metric == "bleu" else self.chrf
             if isinstance(scorer, Unchecked):
                 return scorer
             references = [row["target"] for row in testset.values()]
             return round(scorer.corpus_score([*texts.values()], [references]).score, 6)
-        if metric in self.own:
-            return OWN_METRIC
+        if self.params.get("metrics", {}).get(metric, {}).get("metric", "comet") != "comet":
+            return Unchecked("a metric of the user's own")
         values = [row.values.get(metric) for row in self.folder.segments(self.home).get(system, [])]
         if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
             raise InputError(self.folder.root / self.home / SCORES, f"has no {metric} of {system.label}", REMEDY)
         return sum(values) / len(values)
 
 
-@functools.cache
-def scored(folder: Folder, home: str) -> Scored:
-    return Scored(folder, home)
+scored = functools.cache(Scored)
 
 
-def _check_scores(folder: Folder, report: Report, one: Set, comet: Path | None) -> None:
-    again, file, header = scored(folder, one.home), f"{one.home}/{SCORES}", f"{one.home}/{HEADERS[1]}"
-    segments, said = folder.segments(one.home), dict(cells_of(folder.records[header]))
+def _check_scores(folder: Folder, report: Report, one: Set) -> None:
+    """BLEU and chrF of each cell and sentence, and the means of the other scores."""
+    scores, file, header = scored(folder, one.home), f"{one.home}/{SCORES}", f"{one.home}/{HEADERS[1]}"
+    segments, entries = folder.segments(one.home), dict(cells_of(folder.records[header]))
     report.compare("rows", file, "cells", sorted(segments), sorted(folder.outputs(one.home)))
     for system, rows in segments.items():
-        _check_ids(folder, report, one, system, rows, SCORES)
-        references = folder.testset(one.home, system.testset)
-        outputs = {row.values["id"]: row.values["hypothesis"] for row in folder.outputs(one.home).get(system, [])}
+        _check_ids(folder, report, one, system, rows, file)
+        references, outputs = folder.testset(one.home, system.testset), scores.texts(system)
         for row in rows:
-            name, place = row.values["id"], f"line {row.line}, chrf"
-            known = name in references and name in outputs
-            score = again.chrf.sentence_score(outputs[name], [references[name]["target"]]).score if known else 0
-            recomputed = round(score, 6) if known else NO_TESTSET
-            report.compare("BLEU and chrF", file, place, row.values.get("chrf"), recomputed)
-        entry = said.get(system, {})
-        for metric in (again.main, "bleu", "chrf", *again.params.get("metrics", {})):
+            name, recomputed = row.values["id"], NO_TESTSET
+            if name in references and name in outputs:
+                recomputed = round(scores.chrf.sentence_score(outputs[name], [references[name]["target"]]).score, 6)
+            report.compare("BLEU and chrF", file, f"line {row.line}, chrf", row.values.get("chrf"), recomputed)
+        entry = entries.get(system, {})
+        for metric in (scores.main, "bleu", "chrf", *scores.params.get("metrics", {})):
             part = "BLEU and chrF" if metric in ("bleu", "chrf") else "COMET of cells, the mean of its rows"
-            place = f"{metric} of {system.label}"
-            report.compare(part, header, place, entry.get(metric), again.system(system, metric))
+            place, recomputed = f"{metric} of {system.label}", scores.system(system, metric)
+            report.compare(part, header, place, entry.get(metric), recomputed)
         report.compare("totals of cells", header, f"sentences of {system.label}", entry.get("sentences"), len(rows))
-    _check_comet(folder, report, one, comet)
 
 
-# --- COMET, one sentence after the other.
-
-
-def _check_comet(folder: Folder, report: Report, one: Set, comet: Path | None) -> None:
-    again, file = scored(folder, one.home), f"{one.home}/{SCORES}"
-    settings = again.params["comet"]
-    place = comet or (folder.root / "comet" if not settings.get("checkpoint") else None)
+def _check_comet(folder: Folder, report: Report, one: Set, checkpoint: Path | None) -> None:
+    """COMET of each sentence, one after the other."""
+    scores, file = scored(folder, one.home), f"{one.home}/{SCORES}"
+    settings = scores.params["comet"]
+    place = checkpoint or (folder.root / "comet" if not settings.get("checkpoint") else None)
     alone = settings.get("batch_size") == 1
     model = _comet(place.resolve()) if place and place.exists() and alone else None
     reason = NO_COMET if alone else Unchecked("COMET in padded batches: a score depends on its neighbours")
     for system, rows in folder.segments(one.home).items():
-        references = folder.testset(one.home, system.testset)
-        outputs = {row.values["id"]: row.values["hypothesis"] for row in folder.outputs(one.home).get(system, [])}
+        references, outputs = folder.testset(one.home, system.testset), scores.texts(system)
         for row in rows:
-            name, value = row.values["id"], reason
+            name, value, stored = row.values["id"], reason, row.values.get(scores.main)
             if model and name in references and name in outputs:
                 pair = references[name]
                 value = _comet_score(model, pair["source"], outputs[name], pair["target"])
-            stored, label = row.values.get(again.main), f"line {row.line}, {again.main}"
-            if isinstance(value, float) and isinstance(stored, int | float) and abs(stored - value) < 2e-6:
-                value = float(stored)  # six decimals, of sums in another order
-            report.compare("COMET of sentences", file, label, stored, value)
+                if isinstance(stored, int | float) and abs(stored - value) < 2e-6:
+                    value = float(stored)  # six decimals, of sums in another order
+            report.compare("COMET of sentences", file, f"line {row.line}, {scores.main}", stored, value)
 
 
 @functools.cache
@@ -345,13 +324,3 @@ def _comet_score(model: Any, source: str, output: str, reference: str) -> float:
     inputs = model.prepare_sample([{"src": source, "mt": output, "ref": reference}], stage="predict")
     with torch.inference_mode():
         return round(model.predict_step(inputs).scores.item(), 6)
-
-
-def sentences(folder: Folder, home: str, system: System, metric: str) -> Iterator[tuple[str, float]]:
-    """The score of each sentence by its id."""
-    for row in folder.segments(home).get(system, []):
-        value = row.values.get(metric)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            place = f"{folder.root / home / SCORES}:{row.line}"
-            raise InputError(place, f"{metric} is {value!r}, not a finite number", REMEDY)
-        yield row.values["id"], float(value)
