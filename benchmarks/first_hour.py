@@ -62,8 +62,9 @@ from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt
 from entropy_valley.model.tokenizer import load_tokenizer, train_tokenizer
 from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet
-from entropy_valley.training import data, deepspeed, processes, sft
+from entropy_valley.training import deepspeed, processes, sft
 from entropy_valley.training.adapter import LOSSES
+from entropy_valley.training.loss import tokenise
 
 OK, SLOW, MEASURED, SKIPPED, FAILED = "ok", "slow", "measured", "skipped", "FAILED"
 FAMILIES = {"tiny": "llada", "llada-8b": "llada", "dream-7b": "dream", "diffullama-7b": "diffullama"}
@@ -386,7 +387,7 @@ def training(hour: Hour) -> Iterator[Row]:
     _finish(hour, killed)
 
     tokenizer = load_tokenizer(hour.folder, hour.family)
-    tokenised = data.tokenise(rows, Prompt(spec["prompt"], tokenizer), tokenizer.eos_token_id, 1024)
+    tokenised = tokenise(rows, Prompt(spec["prompt"], tokenizer), tokenizer.eos_token_id, 1024)
     tokens, seen = int(tokenised.lengths.sum()), files.read_json(whole.logs / "run.json")
     floor = hour.size.step_work(tokens, tokens / 4, seen["activation_checkpointing"]) / hour.rate()
     spent = max(seen["seconds"], 0.1)  # rounded to tenths

@@ -12,7 +12,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.model.tokenizer import train_tokenizer
-from entropy_valley.training import data
+from entropy_valley.training.loss import tokenise
 
 SPEC = {
     "family": "dream",
@@ -114,7 +114,7 @@ def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, tmp_path,
 def test_eos_padding_is_laid_out_for_masked_families(family, padding, extra):
     family = find_family(family)
     tokenizer = train_tokenizer([row["source"] for row in ROWS], 300, family)
-    pairs = data.tokenise(ROWS, Prompt(TEMPLATE, tokenizer), tokenizer.eos_token_id, 96)
+    pairs = tokenise(ROWS, Prompt(TEMPLATE, tokenizer), tokenizer.eos_token_id, 96)
     settings = Pretraining(seed=1, **SPEC["pretraining"] | {"eos_padding": padding})
     batches = pretraining._batches(family, tokenizer, pairs, settings, 8, 1.0)
     for step in range(len(batches.order)):

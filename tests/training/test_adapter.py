@@ -13,7 +13,8 @@ from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import write_manifest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.training import adapter, lora
+from entropy_valley.training import adapter
+from entropy_valley.training.adapter import attach_lora, lora_modules, trainable
 from entropy_valley.training.settings import Lora
 
 SETTINGS = Lora(rank=2, alpha=6, dropout=0.05)
@@ -23,9 +24,9 @@ SETTINGS = Lora(rank=2, alpha=6, dropout=0.05)
 def adapted(load):
     """A tiny backbone and its adapter, as if trained."""
     backbone = load()
-    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1).eval()
+    model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1).eval()
     torch.manual_seed(0)
-    for parameter in lora.trainable(model):
+    for parameter in trainable(model):
         parameter.data.normal_(std=0.3)
     return backbone, model
 
@@ -37,27 +38,27 @@ def save(backbone, model, checkpoints, folder):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
     backbone = load(family)
-    modules = lora.targets(backbone.model, backbone.family)
+    modules = lora_modules(backbone.model, backbone.family)
     assert len(modules) == 2 * 7
     assert not [name for name in modules if "head" in name or "embed" in name]
-    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert lora.targets(backbone.model, backbone.family) == modules
+    model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1)
+    assert lora_modules(backbone.model, backbone.family) == modules
     shapes = {"self_attn.q_proj": 32, "self_attn.o_proj": 32, "self_attn.k_proj": 24, "self_attn.v_proj": 24}
     per_block = sum(shapes.values()) + 3 * (16 + 24)
-    assert sum(parameter.numel() for parameter in lora.trainable(model)) == 2 * 2 * per_block
+    assert sum(parameter.numel() for parameter in trainable(model)) == 2 * 2 * per_block
 
 
 def test_a_missing_target_is_an_error(load):
     backbone = load()
     del backbone.model.model.layers[1].mlp.up_proj
     with pytest.raises(RuntimeError, match="13 modules to adapt, not 14"):
-        lora.targets(backbone.model, backbone.family)
+        lora_modules(backbone.model, backbone.family)
 
 
 def test_adapters_of_a_bfloat16_model_are_float32(load):
     backbone = load(dtype="bfloat16")
-    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert {parameter.dtype for parameter in lora.trainable(model)} == {torch.float32}
+    model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1)
+    assert {parameter.dtype for parameter in trainable(model)} == {torch.float32}
     assert backbone.model.lm_head.weight.dtype == torch.bfloat16
 
 
@@ -99,7 +100,7 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
     facts = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1
     assert facts["adapter_digest"] == read_adapter(tmp_path / "adapter", backbone.family).digest
-    assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in lora.trainable(model))
+    assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in trainable(model))
 
 
 def test_the_gate_merges_in_place(load, adapted, checkpoints, tmp_path, monkeypatch):
@@ -151,7 +152,7 @@ def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, messag
 def test_the_gate_wants_every_module_and_no_other(adapted, checkpoints):
     backbone, model = adapted
     change = adapter.trained(model, backbone, checkpoints / "llada")
-    wanted = lora.targets(backbone.model, backbone.family)
+    wanted = lora_modules(backbone.model, backbone.family)
     adapter.check_modules(change, wanted)
     for modules in (wanted[1:], [*wanted, "lm_head"]):
         with pytest.raises(adapter.AdapterError, match="differ"):

@@ -13,8 +13,17 @@ from tiny_training import canvases_of
 
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.tables.dream_instruct import uniform_cross_entropy
-from entropy_valley.training import data
-from entropy_valley.training.loss import Canvases, Passes, cross_entropies
+from entropy_valley.training.loss import (
+    Batches,
+    Canvases,
+    Pairs,
+    Passes,
+    cross_entropies,
+    draw_masks,
+    draw_times,
+    lay_out,
+    stream,
+)
 from entropy_valley.training.settings import Loss
 
 READINGS = list(itertools.product(("1/t", "none"), ("token", "sequence", "masked")))
@@ -22,10 +31,10 @@ READINGS = list(itertools.product(("1/t", "none"), ("token", "sequence", "masked
 
 def naive(backbone, canvases, step, weight, normaliser):
     """The loss of protocol.md, one sentence and one token at a time, and the mean CE."""
-    indices, random = canvases.order[step], data.stream(canvases.seed, "canvas", step)
-    layout = data.lay_out(canvases.pairs, indices, torch.zeros_like(indices))
-    times = data.draw_times(len(indices), random, eps=1e-3)
-    masks = data.draw_masks(times, layout.targets, random).split(layout.targets.tolist())
+    indices, random = canvases.order[step], stream(canvases.seed, "canvas", step)
+    layout = lay_out(canvases.pairs, indices, torch.zeros_like(indices))
+    times = draw_times(len(indices), random, eps=1e-3)
+    masks = draw_masks(times, layout.targets, random).split(layout.targets.tolist())
     total, slots, entropies = 0.0, 0, []
     for tokens, time, mask in zip(layout.tokens.split(layout.lengths.tolist()), times, masks, strict=True):
         prompt = len(tokens) - len(mask)
@@ -121,8 +130,8 @@ def canvases_of_length(targets, **loss):
     """A batch of sequences that all have a prompt of one token and so many targets."""
     lengths = torch.full((SEQUENCES,), 1 + targets)
     tokens = torch.zeros(int(lengths.sum()), dtype=torch.int32)
-    pairs = data.Pairs(tokens, lengths.cumsum(0) - lengths, torch.ones_like(lengths), lengths, 0)
-    return Canvases(pairs, data.Batches(lengths, SEQUENCES, 1), Loss(**loss), mask_id=1, seed=1)
+    pairs = Pairs(tokens, lengths.cumsum(0) - lengths, torch.ones_like(lengths), lengths, 0)
+    return Canvases(pairs, Batches(lengths, SEQUENCES, 1), Loss(**loss), mask_id=1, seed=1)
 
 
 @pytest.mark.parametrize("normaliser", ["token", "sequence"])

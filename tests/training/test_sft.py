@@ -16,7 +16,8 @@ from transformers import get_cosine_schedule_with_warmup
 
 from entropy_valley import files, machine, provenance
 from entropy_valley.errors import InputError
-from entropy_valley.training import adapter, deepspeed, lora, sft
+from entropy_valley.training import adapter, deepspeed, sft
+from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Training
 
@@ -29,8 +30,8 @@ def history(folder):
 
 def plain(backbone, settings, steps):
     """The same training by torch alone, each batch in one piece; losses and adapter."""
-    model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1).train()
-    parameters, batches = lora.trainable(model), batches_of(backbone)
+    model = attach_lora(backbone.model, backbone.family, settings.lora, seed=1).train()
+    parameters, batches = trainable(model), batches_of(backbone)
     optimizer = torch.optim.AdamW(
         parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay
     )
@@ -52,7 +53,7 @@ def test_the_engine_follows_plain_torch(process_group, load, family):
     settings = Training.model_validate(SETTINGS | RUN | {"precision": "float32"})
     expected, weights = plain(load(family), settings, steps := 8)
     backbone = load(family)
-    model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
+    model = attach_lora(backbone.model, backbone.family, settings.lora, seed=1)
     run = deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, steps)
     batches = batches_of(backbone, passes=Passes(40, ranks=4))
     sizes = [[len(part) for part in batches[step]] for step in range(steps)]
@@ -220,7 +221,7 @@ def test_adapters_that_deepspeed_would_round_are_refused(process_group, load, mo
     )
     config = deepspeed.zero2(settings) | {"bf16": {"enabled": True}}
     monkeypatch.setattr(deepspeed, "zero2", lambda settings: config)
-    model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
+    model = attach_lora(backbone.model, backbone.family, settings.lora, seed=1)
     with pytest.raises(RuntimeError, match=r"in \['torch.bfloat16'\], not only in float32"):
         deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, 8)
 
@@ -238,7 +239,7 @@ def test_deepspeed_looks_for_no_operators(process_group, load):
     import deepspeed as library
 
     settings, backbone = Training.model_validate(SETTINGS | RUN | {"precision": "float32"}), load()
-    model = lora.attach(backbone.model, backbone.family, settings.lora, seed=1)
+    model = attach_lora(backbone.model, backbone.family, settings.lora, seed=1)
     deepspeed.build(deepspeed.Objective(model, backbone.shifted), settings, 8)
     assert library.ops.__compatible_ops__ == {}
 
