@@ -9,7 +9,8 @@ from fake_hub import serve
 from run_rule import run_here
 
 from entropy_valley import files, provenance
-from entropy_valley.data import build, dataset, sources
+from entropy_valley.data import build, sources
+from entropy_valley.data.sources.huggingface import HubFiles
 from entropy_valley.errors import InputError
 
 OLD, NEW = "a" * 40, "b" * 40
@@ -81,7 +82,7 @@ def test_other_keys(source, folder):
     [
         ({"rows": ROWS | {"train": 41}}, r"enzh_train.jsonl: 40 rows instead of 41"),
         ({"keys": {"zh": "chinese"}}, r"enzh_train.jsonl:1: no chinese"),
-        ({"keys": {"zh": "idx"}}, r"enzh_train.jsonl:1: en or idx is no text"),
+        ({"keys": {"zh": "idx"}}, r"enzh_train.jsonl:1: en or idx is not a text"),
         ({"files": {"en-de": NAMES["en-zh"]}}, "has no train file of en-zh"),
         ({"folder": None, "dataset": "a/b"}, "data set a/b: is not downloaded yet"),
     ],
@@ -180,6 +181,6 @@ class TestFromAHub:
 
 
 def test_another_commit_is_another_folder():
-    names = [dataset.HubFiles("a/b", revision, ["*"]).folder for revision in (None, OLD, NEW, "refs/x")]
+    names = [HubFiles("a/b", revision, ["*"]).folder for revision in (None, OLD, NEW, "refs/x")]
     assert names == ["a--b", "a--b@aaaaaaaa", "a--b@bbbbbbbb", "a--b@refs--x"]
-    assert dataset.HubFiles("a/b", OLD, ["*"], "zh-en train").folder == "a--b--zh-en--train@aaaaaaaa"
+    assert HubFiles("a/b", OLD, ["*"], "zh-en train").folder == "a--b--zh-en--train@aaaaaaaa"

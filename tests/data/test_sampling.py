@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.data import filters, sampling
-from entropy_valley.data.filters import Tally, accepts, filtered
+from entropy_valley.data import sampling
+from entropy_valley.data.sampling import Tally, accepts, filtered
 from entropy_valley.errors import InputError
 
 TEXT = st.text(max_size=4)
@@ -111,7 +111,7 @@ def test_reasons():
 
 
 def test_filters_that_nothing_passes_end_the_search_in_an_endless_source(monkeypatch):
-    monkeypatch.setattr(filters, "PATIENCE", 3)
+    monkeypatch.setattr(sampling, "PATIENCE", 3)
     pairs = itertools.cycle([("a b", "好好"), *[("a", "好好")] * 2])
     assert len(list(itertools.islice(filtered(pairs, "en-zh", LIMITS, Tally(), endless=True), 9))) == 9
     nothing = filtered(itertools.repeat(("a", "好好")), "en-zh", LIMITS, Tally(), endless=True)

@@ -7,7 +7,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
-from entropy_valley.data.sources import tatoeba
+from entropy_valley.data.sources import published
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.errors import InputError
 
@@ -151,7 +151,7 @@ def test_tatoeba_names_the_bad_line(sentences):
 
 def test_tatoeba_without_folder_or_network(monkeypatch, impatient, tmp_path):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(tatoeba, "RELEASE", "http://127.0.0.1:9/none")
+    monkeypatch.setattr(published, "TATOEBA_RELEASE", "http://127.0.0.1:9/none")
     with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):
         build.corpus(spec({"name": "tatoeba"}, direction="en-de"))
 

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from entropy_valley import files
 from entropy_valley.data.build import overlap
-from entropy_valley.data.sources import tatoeba
+from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
@@ -178,12 +178,12 @@ def test_a_pickle_is_no_checkpoint(tmp_path):
 
 def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(tatoeba, "MOST", 1000)
+    monkeypatch.setattr(published, "TATOEBA_MOST", 1000)
     with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for language in ("de", "en"):
             archive.writestr(f"Tatoeba.de-en.{language}", "x" * 1001)
     with pytest.raises(InputError, match="not an archive of the Tatoeba release"):
-        next(tatoeba.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
+        next(published.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
 
 
 def test_a_link_is_replaced_not_followed(tmp_path):

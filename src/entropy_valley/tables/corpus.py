@@ -10,7 +10,7 @@ import pandas as pd
 from entropy_valley import files, provenance, revisions
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import tokenizers
-from entropy_valley.data.filters import REASONS
+from entropy_valley.data.sampling import REASONS
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.stats.cells import Params

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from entropy_valley import files
-from entropy_valley.data import dataset
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
+from entropy_valley.data.sources.huggingface import HubFiles, require_as_downloaded
 from entropy_valley.errors import InputError, listed
 from entropy_valley.settings import Commit, Direction, Repository, Section
 
@@ -35,7 +35,7 @@ class Files(Source):
 def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
     """The pairs of two files.
 
-    Raises InputError for an empty file, a line that is no sentence, files of unequal length, and equal ones.
+    Raises InputError for an empty file, a line that is not a sentence, files of unequal length, and equal ones.
     """
     sources, references = _sentences(source), _sentences(reference)
     if len(sources) != len(references):
@@ -148,13 +148,13 @@ class JsonLines(Source):
         return self
 
     @property
-    def download(self) -> dataset.HubFiles | None:
-        return None if self.folder else dataset.HubFiles(self.dataset, self.revision, ["*.jsonl"])
+    def download(self) -> HubFiles | None:
+        return None if self.folder else HubFiles(self.dataset, self.revision, ["*.jsonl"])
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs of a file, without leading and trailing blanks."""
         path = self._path(direction, split)
-        dataset.require_as_downloaded(Path(self.folder), path)
+        require_as_downloaded(Path(self.folder), path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
         rows = files.read_jsonl(path, keys)
         self._require_rows(path, len(rows), split)
@@ -199,5 +199,5 @@ class JsonLines(Source):
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
         source, target = (row[key] for key in keys)
         if not (isinstance(source, str) and isinstance(target, str)):
-            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is no text", "Correct the row.")
+            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is not a text", "Correct the row.")
         return files.sentence(f"{path}:{number}", source), files.sentence(f"{path}:{number}", target)
