@@ -49,8 +49,8 @@ from entropy_valley.decoding.orders import Denoising, make_order
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
 from entropy_valley.decoding.translator import Pipeline
 from entropy_valley.demo import toy_comet
+from entropy_valley.demo.grammar import Synthetic
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.demo.source import Synthetic
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint

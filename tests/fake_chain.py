@@ -8,7 +8,7 @@ from pathlib import Path
 from entropy_valley import files, provenance
 from entropy_valley.config import Experiment
 from entropy_valley.data import build
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.results import system_of
 from entropy_valley.runs.audit import COPIES
 from entropy_valley.runs.inventory import Inventory, Job

@@ -197,7 +197,7 @@ def regular(path: str | Path, most: int | None = None) -> Path:
 
 
 def not_there(path: str | Path) -> InputError:
-    """The error for a path that is no regular file."""
+    """The error for a path that is not a regular file."""
     if Path(path).exists():
         return InputError(path, f"is a {'folder' if Path(path).is_dir() else 'pipe'}, not a file", "Name a file.")
     return InputError(path, "file not found", "Check the path, or run the rule that makes it.")
@@ -214,7 +214,7 @@ def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
             raise
         reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise InputError(path, f"is no {kind} that can be read ({brief(reason)})", remedy) from None
+        raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
 
 
 _inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
@@ -232,7 +232,7 @@ def noted(inputs: dict[str, str]) -> Iterator[None]:
 
 def read_lines(path: str | Path, most: int | None = None) -> list[str]:
     """The lines of a UTF-8 text file without their newline. Raises InputError as :func:`regular` does, for an empty
-    file and for what is no text."""
+    file and for what is not text."""
     path = regular(path, most)
     content = path.read_bytes()
     if (inputs := _inputs.get()) is not None:
@@ -305,7 +305,7 @@ _KINDS = (
 
 
 def _decoded(path: Path, content: bytes) -> str:
-    """The text of a file without a byte order mark. Raises InputError for what is no UTF-8, and for one with NUL."""
+    """The text of a file without a byte order mark. Raises InputError for what is not UTF-8, and for one with NUL."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -370,7 +370,7 @@ def not_utf8(place: object, byte: int, files: str = "") -> InputError:
 
 
 def _no_text(path: Path, content: bytes, at: int) -> InputError:
-    """The error for a file that is no text from byte ``at`` on: what it seems to be."""
+    """The error for a file that is not text from byte ``at`` on: what it seems to be."""
     for begin, kind, remedy in _KINDS:
         if re.match(begin, content, re.DOTALL):
             return InputError(path, f"is {kind}, not text in UTF-8", f"{remedy.format(shlex.quote(str(path)))}.")

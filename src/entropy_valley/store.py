@@ -2,7 +2,7 @@
 
 A folder of shards, JSON Lines of ``{"key": …, "value": …, "sum": …}``. Each writer has its own shard, so no locks are
 needed and network file systems are safe. A line whose sum is not that of its key and value, such as the last one after
-a kill or an edited one, is ignored, and so is what is no regular file. Deleting the folder only costs time.
+a kill or an edited one, is ignored, and so is what is not a regular file. Deleting the folder only costs time.
 
 At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for. The
 name of a shard ends with the digest of the code that wrote it.

@@ -7,7 +7,7 @@ import pytest
 from entropy_valley.data import build, sampling
 from entropy_valley.data import categories as challenge
 from entropy_valley.data.categories import CATEGORIES, categories
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 
 DATES, LIST, NAMES, NUMBERS = CATEGORIES

@@ -8,7 +8,7 @@ import pytest
 from entropy_valley import files
 from entropy_valley.data import build, sources
 from entropy_valley.data.sources import published
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")

@@ -8,7 +8,7 @@ import pytest
 
 from entropy_valley.data import build
 from entropy_valley.demo import grammar
-from entropy_valley.demo.grammar import anchors
+from entropy_valley.demo.grammar import SOURCES, Synthetic, anchors
 from entropy_valley.demo.languages import (
     Action,
     Change,
@@ -22,7 +22,6 @@ from entropy_valley.demo.languages import (
     Tap,
     express,
 )
-from entropy_valley.demo.source import SOURCES, Synthetic
 
 NOUN = {noun.en: noun for noun in grammar.NOUNS}
 VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}

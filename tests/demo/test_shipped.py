@@ -10,7 +10,7 @@ from entropy_valley import Translator, files, tables, tiny
 from entropy_valley.config import base_files, load_files, params
 from entropy_valley.data import build
 from entropy_valley.demo import pretraining, shipped
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 

@@ -6,7 +6,7 @@ import pytest
 from run_rule import run_here
 
 from entropy_valley import files
-from entropy_valley.demo import corruption, grammar, toy_comet
+from entropy_valley.demo import grammar, toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.demo.toy_comet import check, draw_pairs, examples
 from entropy_valley.errors import InputError
@@ -39,7 +39,7 @@ def test_examples_are_a_function_of_the_seed():
     for batch in batches:
         for one in batch:
             for text, quality in zip(one.hypotheses, one.qualities, strict=True):
-                assert (text == one.pair.target) == (quality == corruption.HIGHEST)
+                assert (text == one.pair.target) == (quality == toy_comet.HIGHEST)
 
 
 @pytest.mark.slow

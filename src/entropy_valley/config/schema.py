@@ -31,8 +31,8 @@ from entropy_valley.data.categories import ChallengeRules
 from entropy_valley.data.sampling import Subset
 from entropy_valley.decoding.orders import KNOWN, make_denoiser
 from entropy_valley.demo import shipped
+from entropy_valley.demo.grammar import AnySource
 from entropy_valley.demo.settings import Estimator, Pretraining
-from entropy_valley.demo.source import AnySource
 from entropy_valley.errors import refusal
 from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.lengths.select import Reassigned
