@@ -19,6 +19,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.model.tokenizer import train_tokenizer
+from entropy_valley.texts import visible
 
 TEXT = "Grüße\nzwei\n"
 # What a sentence of a user's own file cannot have: the text, and what the error says.
@@ -169,5 +170,5 @@ def test_many_sources_have_the_tokens_of_each(tokenizers):
 
 
 def test_what_is_seen():
-    assert all(map(files.visible, ("a", "。", "\u200bx", "\ue000", "👩")))
-    assert not any(map(files.visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))
+    assert all(map(visible, ("a", "。", "\u200bx", "\ue000", "👩")))
+    assert not any(map(visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))

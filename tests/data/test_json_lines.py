@@ -10,7 +10,7 @@ from run_rule import run_here
 
 from entropy_valley import files, provenance
 from entropy_valley.data import build, sources
-from entropy_valley.data.sources.huggingface import HubFiles
+from entropy_valley.data.dataset import HubFiles
 from entropy_valley.errors import InputError
 
 OLD, NEW = "a" * 40, "b" * 40

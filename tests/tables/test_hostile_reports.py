@@ -28,6 +28,7 @@ from entropy_valley.settings import Name
 from entropy_valley.tables import render, style, terminal
 from entropy_valley.tables.main import Main
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.texts import shown, unguarded
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
 MARKUP = (
@@ -71,7 +72,7 @@ class Texts(HTMLParser):
 def test_a_text_stays_one_in_a_page(text):
     page, plain = Texts(render.page(text, table(text))), Texts(render.page("x", table("x")))
     assert page.elements == plain.elements
-    assert page.texts.count(files.shown(text)) == plain.texts.count("x")
+    assert page.texts.count(shown(text)) == plain.texts.count("x")
 
 
 @pytest.mark.parametrize("text", MARKUP)
@@ -82,7 +83,7 @@ def test_a_text_stays_one_in_markdown(text):
     kinds = {token.type for token in tokens}
     assert not kinds & {"heading_open", "blockquote_open", "bullet_list_open", "ordered_list_open", "code_block"}
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
-    assert said.count(files.shown(text).strip()) >= 5
+    assert said.count(shown(text).strip()) >= 5
 
 
 @settings(max_examples=30)
@@ -92,7 +93,7 @@ def test_any_text_stays_one_in_markdown(text):
     written = Table((Column("k"), Column(text)), (TableSection((Group("x", (TableRow((TableCell(text),)),)),)),), notes)
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
-    text = files.shown(text)
+    text = shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
 
 
@@ -116,7 +117,7 @@ def test_a_text_is_no_formula(tmp_path, text):
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"id": [1], "text": [text], "value": [-0.5], "said": ["+0.5%"]}))
     with open(tmp_path / "t.csv", encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
-    assert row["text"].replace("\n", "\r") == f"'{text}" and files.unguarded(f"'{text}") == text
+    assert row["text"].replace("\n", "\r") == f"'{text}" and unguarded(f"'{text}") == text
     assert (row["value"], row["said"]) == ("-0.5", "+0.5%")
 
 

@@ -22,8 +22,8 @@ with job_of(snakemake) as job:  # noqa: F821
 
         facts = comet_checkpoint.fetched(**job.spec, folder=folder, metric=how["metric"], agreed=how["confirm"])
     else:
-        from entropy_valley.data.sources.huggingface import HubFiles, fetched
+        from entropy_valley.data import dataset
 
-        facts = fetched(HubFiles(**job.spec), folder, how["confirm"])
+        facts = dataset.fetched(dataset.HubFiles(**job.spec), folder, how["confirm"])
     with provenance.made(rule, job.params, [], [out], digests=known):
         files.write_json(out, facts)

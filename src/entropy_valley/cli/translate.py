@@ -34,6 +34,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
 from entropy_valley.runs.inventory import Inventory
+from entropy_valley.texts import checked_sentence, not_utf8
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.translator import Translation, Translator, Usual
@@ -347,9 +348,9 @@ def _read(stream: BinaryIO, place: str) -> Iterator[Line]:
     for number, line in enumerate(stream, 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, files.sentence(f"{place}:{number}", text)
+            yield number, checked_sentence(f"{place}:{number}", text)
         except UnicodeDecodeError as error:
-            raise files.not_utf8(f"{place}:{number}", error.object[error.start]) from None
+            raise not_utf8(f"{place}:{number}", error.object[error.start]) from None
 
 
 def _batches(lines: Iterator[Line], size: int | None) -> Iterator[list[Line]]:

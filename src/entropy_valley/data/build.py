@@ -15,8 +15,8 @@ from entropy_valley.data.sampling import Pair, Tally, filtered, judged, within
 from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
-from entropy_valley.files import visible
 from entropy_valley.progress import progress
+from entropy_valley.texts import visible
 
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.

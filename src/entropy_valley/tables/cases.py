@@ -15,7 +15,6 @@ from entropy_valley import files
 from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.files import shown
 from entropy_valley.results import REMEDY
 from entropy_valley.stats.cells import Params, ScoredCell
 from entropy_valley.stats.closure import require_sentences, sentences
@@ -24,6 +23,7 @@ from entropy_valley.tables.base import FigureReport, Report, TableReport, testse
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
+from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import jinja2
 
-from entropy_valley.files import shown
 from entropy_valley.tables.render import Column, Group, Table, TableCell
+from entropy_valley.texts import shown
 
 PACKAGES = ("booktabs", "multirow", "colortbl", "adjustbox", "tabulary")  # what every table needs
 CHINESE = "CJKutf8"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
 from entropy_valley import files
+from entropy_valley.data.dataset import HubFiles
 from entropy_valley.data.sampling import Pair
 from entropy_valley.settings import Section
-
-if TYPE_CHECKING:
-    from entropy_valley.data.sources.huggingface import HubFiles
 
 Spans = list[list[int]]  # [start, end] of parts of a text, in characters
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from entropy_valley import files
+from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
-from entropy_valley.data.sources.huggingface import HubFiles, require_as_downloaded
 from entropy_valley.errors import InputError, listed
 from entropy_valley.settings import Commit, Direction, Repository, Section
+from entropy_valley.texts import checked_sentence
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
 
@@ -54,7 +55,7 @@ def _sentences(path: str | Path) -> list[str]:
     lines = files.read_lines(path)
     if 2 * sum("\t" in line for line in lines) > len(lines):
         raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
-    sentences = [files.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+    sentences = [checked_sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
     if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not sentence]:
         many = f"{len(blank)} blank lines: {listed(blank)}"
         remedy = "Remove such lines from both files, or fill them."
@@ -200,4 +201,4 @@ class JsonLines(Source):
         source, target = (row[key] for key in keys)
         if not (isinstance(source, str) and isinstance(target, str)):
             raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is not a text", "Correct the row.")
-        return files.sentence(f"{path}:{number}", source), files.sentence(f"{path}:{number}", target)
+        return checked_sentence(f"{path}:{number}", source), checked_sentence(f"{path}:{number}", target)

@@ -1,103 +1,22 @@
-"""Data sets of the Hugging Face hub: folders, downloaded once, of one commit, with the digest of every file; and the
-source that reads their Parquet files.
+"""A parallel data set of the Hugging Face hub, downloaded once, or a local copy of its files.
 
-pyarrow reads SUBSET/SPLIT-*.parquet a thousand rows at a time: tens of millions of rows need no more memory than one
-million.
+Its files are Parquet, SUBSET/SPLIT-*.parquet. pyarrow reads them a thousand rows at a time: tens of millions of rows
+need no more memory than one million.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley import files
+from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Repository
-
-# --- The folder of a data set.
-
-MANIFEST = "dataset.json"
-ABOUT = ["LICENSE*", "README.md"]  # what is downloaded with the files that are read
-REMEDY = "Remove the folder and its JSON file in `datasets`, and run again."
-
-
-class HubFiles(NamedTuple):
-    """Files of a data set of the hub: those at a ``revision`` (None: the newest commit) that match ``patterns``.
-    ``part`` names them where they are not the whole data set."""
-
-    repository: str
-    revision: str | None
-    patterns: Sequence[str]
-    part: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.repository} {self.part}".rstrip()
-
-    @property
-    def folder(self) -> str:
-        """The name of their folder: another data set, part or commit is in another folder."""
-        revision = f"@{self.commit[:8] if self.commit else self.revision}" if self.revision else ""
-        return re.sub("[/ ]", "--", f"{self}{revision}")
-
-    @property
-    def commit(self) -> str | None:
-        """The commit that ``revision`` names; None if it is a tag or a branch, or the newest."""
-        return self.revision if re.fullmatch("[0-9a-f]{40}", self.revision or "") else None
-
-
-def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> dict[str, Any]:
-    """Fetch files of a data set unless ``folder`` exists; its manifest. Interrupted downloads resume.
-
-    ``agreed``: whether the user has agreed to large downloads.
-    """
-    files.make_once(folder, lambda work: _fetch(wanted, work, agreed))
-    return require_origin(folder, wanted.repository, wanted.commit)
-
-
-def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
-    key = "the `folder` of its sources"
-    source = hub.listing(wanted.repository, wanted.revision, key, "dataset", wanted.patterns)
-    read = [file.name for file in source.matching(wanted.patterns)]
-    patterns = [*wanted.patterns, *ABOUT]
-    hub.require_agreement(source, patterns, agreed)
-    hub.fetch(source, folder, patterns, key)
-    digests = {name: files.file_digest(folder / name) for name in sorted(read)}
-    manifest = {"repository": wanted.repository, "revision": source.commit, "files": digests}
-    files.write_json(folder / MANIFEST, manifest)
-
-
-def require_origin(folder: Path, repository: str, revision: str | None) -> dict[str, Any]:
-    """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
-    manifest = files.read_json(folder / MANIFEST)
-    for fact, expected in (("repository", repository), ("revision", revision)):
-        if expected and manifest[fact] != expected:
-            remedy = "Name it in the config, or move the folder away and run again."
-            raise InputError(folder, f"holds {fact} {manifest[fact]}, not {expected}", remedy)
-    for name in manifest["files"]:
-        require_as_downloaded(folder, folder / name)
-    return manifest
-
-
-def require_as_downloaded(folder: Path, path: Path) -> None:
-    """Raise InputError if a file is not as the folder's manifest says; a folder without one is the user's own."""
-    if not (folder / MANIFEST).is_file():
-        return
-    expected = files.read_json(folder / MANIFEST)["files"].get(str(path.relative_to(folder)))
-    if expected is None or not path.is_file():
-        raise InputError(path, "not a file of the data set", "Correct the name in the source's `files`.")
-    if expected != (digest := files.kept_digest(path)):
-        raise InputError(path, f"changed since the download: digest {digest[:12]}, not {expected[:12]}", REMEDY)
-
-
-# --- The source.
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
 

@@ -17,6 +17,7 @@ from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
+from entropy_valley.texts import checked_sentence
 
 # --- The WMT22 general test set.
 
@@ -218,7 +219,7 @@ class Tatoeba(Source):
             if len(cells) < 2 or not cells[0] or not cells[1]:
                 problem = f"not two sentences with a tab between them: {line[:60]!r}"
                 raise InputError(f"{path}:{number}", problem, "Each line must be: source, tab, target.")
-            rows.append(tuple(files.sentence(f"{path}:{number}", cell) for cell in cells[:2]))
+            rows.append(tuple(checked_sentence(f"{path}:{number}", cell) for cell in cells[:2]))
         return rows, swapped
 
     def _file(self, languages: list[str]) -> tuple[Path, bool]:
