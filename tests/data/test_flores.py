@@ -87,14 +87,6 @@ def test_another_archive_is_refused(release, monkeypatch):
         build.testset(SPEC)
 
 
-def test_without_a_network_the_file_and_its_place_are_named(monkeypatch, impatient, tmp_path):
-    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(published, "FLORES_ARCHIVE", "http://127.0.0.1:9/flores200_dataset.tar.gz")
-    place = tmp_path / "flores200_dataset.tar.gz"
-    with pytest.raises(InputError, match=rf"cannot be downloaded .* to {place}, .*holds devtest/deu_Latn.devtest"):
-        build.testset(SPEC)
-
-
 def test_a_language_that_the_release_has_not(release):
     with pytest.raises(InputError, match=r"no devtest/xxx_Latn.devtest in .*Correct the code"):
         sources.make({"name": "flores", "codes": {"xx": "xxx_Latn"}}).origin("xx-de", "test")

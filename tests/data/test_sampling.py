@@ -24,12 +24,6 @@ def test_bottom_k_is_the_sorted_prefix_in_any_order(pairs, k, seed, random):
     assert sampling.bottom_k(pairs, k, seed) == sampling.bottom_k(shuffled, k, seed) == expected
 
 
-@given(PAIRS, SIZE, SIZE, SEED)
-def test_bottom_k_is_nested(pairs, one, other, seed):
-    small, large = sorted((one, other))
-    assert sampling.bottom_k(pairs, large, seed)[:small] == sampling.bottom_k(pairs, small, seed)
-
-
 @given(PAIRS, st.integers(0, 5), st.integers(0, 5), SEED)
 def test_split_keeps_dev_apart_and_train_nested(pairs, train, dev, seed):
     found = len(set(pairs))

@@ -9,13 +9,6 @@ READ = {"own": [], "dataset": []}
 HOW = {"folder": None, "rows": None}
 
 
-def test_corpus_script(tmp_path):
-    out = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
-    run_here("corpus", {**SPEC, "train": 30, "dev": 5, "filters": {}}, READ, out, HOW)
-    assert len(files.read_jsonl(out["train"], ("id", "source", "target"))) == 30
-    assert files.read_json(out["report"])["counts"]["dev"] == 5
-
-
 def test_testset_script_ends_bad_input_with_one_line(tmp_path):
     out = tmp_path / "test.jsonl"
     run_here("testset", {**SPEC, "limit": 7}, READ, out, HOW)

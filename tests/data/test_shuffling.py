@@ -79,13 +79,6 @@ def test_shuffle_rows(spec, monkeypatch, spare):
     assert drawn(build.corpus(spec | {"sampling": "shuffle_rows"})) == by_the_script_for_german(spare)
 
 
-def test_three_readings_three_samples(spec, monkeypatch):
-    monkeypatch.setattr(sampling, "SPARE", 10)
-    hashed = {key: value for key, value in spec.items() if key != "sampling"}
-    samples = [drawn(build.corpus(one)) for one in (hashed, spec, spec | {"sampling": "shuffle_rows"})]
-    assert len({str(sample) for sample in samples}) == 3
-
-
 @pytest.mark.parametrize("how", ["shuffle", "shuffle_rows"])
 def test_of_too_few_pairs_dev_gets_a_tenth_at_least(spec, how):
     train, dev, _, _ = build.corpus(spec | {"sampling": how, "train": 300, "dev": 290})

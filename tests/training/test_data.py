@@ -41,15 +41,11 @@ def test_a_batch_needs_none_before_it(lengths, batch, seed):
     assert all(torch.equal(batches[step], back[step]) for step in reversed(steps))
 
 
-def test_epochs_and_seeds_differ():
-    lengths = torch.ones(50)
-    one, other = Batches(lengths, 50, 1), Batches(lengths, 50, 2)
-    assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
-
-
-def test_alike_batches_hold_one_length_each():
+def test_alike_batches_hold_one_length_each_and_epochs_and_seeds_differ():
     order = Batches(torch.arange(64) % 4, 8, 0, alike=True)
     assert all(len((order[step] % 4).unique()) == 1 for step in range(len(order)))
+    one, other = Batches(torch.ones(50), 50, 1), Batches(torch.ones(50), 50, 2)
+    assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
 
 
 def test_pairs_are_prompt_target_and_one_eos(load, monkeypatch):
@@ -91,29 +87,6 @@ def test_eos_padding(load, padding):
         assert (extra == padding).all()
 
 
-def test_only_targets_are_masked_and_prompts_stay(load):
-    backbone = load()
-    canvases = canvases_of(backbone)
-    for step in range(len(canvases.order)):
-        (batch,) = canvases[step]
-        indices = canvases.order[step]
-        layout = lay_out(canvases.pairs, indices, torch.zeros_like(indices))
-        masked = batch.packed.input_ids[0] == backbone.mask_id
-        assert not masked[~layout.is_target].any()
-        assert torch.equal(masked.nonzero()[:, 0], batch.rows)
-        assert torch.equal(layout.tokens[batch.rows], batch.labels)
-
-
-def test_the_split_changes_nothing(load):
-    backbone = load()
-    whole, parts = canvases_of(backbone), canvases_of(backbone, passes=Passes(ranks=3))
-    for step in range(4):
-        (one,), several = whole[step], parts[step]
-        assert torch.equal(one.packed.input_ids, torch.cat([part.packed.input_ids for part in several], 1))
-        assert torch.equal(one.weights, torch.cat([part.weights for part in several]))
-        assert [len(part) for part in several] == sorted((len(part) for part in several), reverse=True)
-
-
 def test_one_time_per_minibatch(load):
     several = canvases_of(load(), passes=Passes(ranks=4), time="minibatch")[0]
     assert [part.weights.unique().numel() for part in several] == [1] * 4
@@ -130,11 +103,7 @@ def test_times_fill_every_stratum_once(seed, count, eps):
     assert times.min() >= eps and times.max() <= 1
     # A draw within rounding of a boundary may count for its neighbour.
     assert (strata - torch.arange(count)).abs().max() <= 1
-
-
-def test_times_come_in_random_order():
-    times = draw_times(64, stream(1), eps=1e-3)
-    assert not torch.equal(times, times.sort().values)
+    assert count < 20 or not torch.equal(times, times.sort().values)
 
 
 @given(SEEDS, st.lists(st.integers(1, 30), min_size=1, max_size=20), st.floats(1e-3, 1))
@@ -161,9 +130,3 @@ def test_the_forced_mask_is_uniform():
 def test_all_mask_share():
     times = draw_times(4000, stream(3), eps=1e-3, all_mask_share=0.3)
     assert (times == 1).float().mean().item() == pytest.approx(0.3, abs=0.03)
-
-
-def test_streams_depend_on_the_whole_key():
-    draws = {torch.rand(1, generator=stream(*key)).item() for key in ((1, 2), (2, 1), (12,), (1, "canvas", 2))}
-    assert len(draws) == 4
-    assert torch.equal(torch.rand(3, generator=stream(1, 2)), torch.rand(3, generator=stream(1, 2)))

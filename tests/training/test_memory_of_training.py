@@ -141,21 +141,14 @@ def test_what_is_set_is_kept_or_refused():
     assert planned(30_000) == (2048, False)
     assert planned(20_000) == (2048, True)
     assert planned(30_000, checkpointing=True) == (2048, True)
+    assert planned(30_000, micro_tokens=512, longest=2048) == (512, False)  # a long pair that runs alone
+    assert planned(20_000, micro_tokens=512, longest=2048) == (512, True)
+    assert planned(20_000, micro_tokens="auto", longest=2048) == (memory.MOST, True)
+    assert memory.plan(None, "auto", "auto", 9999) == memory.PassPlan(memory.MOST, False)  # on a CPU
     with pytest.raises(InputError, match=r"2048 tokens without .*`training.activation_checkpointing: true`"):
         planned(20_000, checkpointing=False)
     with pytest.raises(InputError, match=r"2048 tokens with activation .*Lower `training.micro_tokens`"):
         planned(3_000)
-
-
-def test_a_long_pair_that_runs_alone_must_fit():
-    assert planned(30_000, micro_tokens=512, longest=2048) == (512, False)
-    assert planned(20_000, micro_tokens=512, longest=2048) == (512, True)
-    assert planned(20_000, micro_tokens="auto", longest=2048) == (memory.MOST, True)
-
-
-def test_on_a_cpu_auto_is_the_same_everywhere():
-    assert memory.plan(None, "auto", "auto", 9999) == memory.PassPlan(memory.MOST, False)
-    assert memory.plan(None, 40, True, 9999) == memory.PassPlan(40, True)
 
 
 @pytest.fixture
