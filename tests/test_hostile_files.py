@@ -114,30 +114,9 @@ def keys(**changes):
     return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def part(name, **changes):
-    """Keys of an object inside a JSON file."""
-
-    def change(path):
-        content = json.loads(path.read_text())
-        content[name] |= changes
-        path.write_text(json.dumps(content))
-
-    return change
-
-
 def pipe(path):
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-
-
-def folder(path):
-    path.unlink()
-    path.mkdir()
-
-
-def link(path):
-    path.unlink()
-    path.symlink_to("nowhere")
 
 
 def larger(path):
@@ -150,18 +129,6 @@ def tensors(change):
     return lambda path: save_file(
         {name: one for pair in load_file(path).items() for name, one in change(*pair).items()}, path
     )
-
-
-def cells(**values):
-    """Cells of the sheet of ratings."""
-
-    def change(path):
-        book = openpyxl.load_workbook(path)
-        for place, value in values.items():
-            book["Ratings"][place] = value
-        book.save(path)
-
-    return change
 
 
 def about(*rows):
@@ -223,7 +190,6 @@ EXAMPLES = {
         (XLSX, text("PK\3\4 no zip"), "not a spreadsheet that can be read .*Open it"),
         (XLSX, encrypted, "not a spreadsheet .*encrypted"),
         (XLSX, about(["Annotator", "B" * 1000]), "is the form of B{200}…, by its sheet Pack"),
-        (XLSX, cells(XFD1048576=" "), None),
         (XLSX, sheet(f"{ROWS}<row>{'<c/>' * 2**22}</row>"), "unpacks to more than 8,388,608 bytes"),
         (XLSX, sheet(ROWS, zipfile.ZIP_LZMA), "compressed in a way"),
         (XLSX, sheet(laughs()), "not a spreadsheet .*limit on input amplification"),
@@ -248,7 +214,6 @@ EXAMPLES = {
         (TOKENS, text('{"version": "1.0"}'), "not a tokenizer that can be read"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "not a tokenizer .*parenthesis"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}), "is not a tokenizer .*retry-limit"),
-        (TOKENS, part("model", merges=[["q", "zzz"]]), "not a tokenizer .*zzz"),
         ("tokenizer_config.json", text("[]"), "tokenizer_config.json: it is"),
         ("special_tokens_map.json", pipe, "is a pipe"),
         (WEIGHTS, pipe, f"{WEIGHTS}: is a pipe"),

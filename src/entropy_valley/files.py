@@ -89,7 +89,18 @@ def read_json(path: str | Path, most: int | None = None) -> Any:
 
 def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rows of a JSON Lines file, each an object that has all of ``keys``; those of :data:`TEXTS` hold a text."""
-    return [_row(path, number, line, keys) for number, line in enumerate(read_lines(path), 1)]
+    rows = []
+    for number, line in enumerate(read_lines(path), 1):
+        place = f"{path}:{number}"
+        row = _json(path, line, "Each line must be one JSON object; remove blank lines.", number)
+        if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
+            raise InputError(place, f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
+        for key in TEXTS:
+            if key in keys and not isinstance(row[key], str):
+                problem = f"{key} is {brief(row[key], 60)}, not a text"
+                raise InputError(place, problem, "Remove the file, and make it again.")
+        rows.append(row)
+    return rows
 
 
 def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
@@ -102,18 +113,6 @@ def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> 
         problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
     place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
     raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
-
-
-def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[str, Any]:
-    row = _json(path, line, "Each line must be one JSON object; remove blank lines.", number)
-    missing = [key for key in keys if not isinstance(row, dict) or key not in row]
-    if missing:
-        raise InputError(f"{path}:{number}", f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
-    for key in TEXTS:
-        if key in keys and not isinstance(row[key], str):
-            problem = f"{key} is {brief(row[key], 60)}, not a text"
-            raise InputError(f"{path}:{number}", problem, "Remove the file, and make it again.")
-    return row
 
 
 # --- Writing: files and folders are written whole or not at all.

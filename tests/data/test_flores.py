@@ -81,12 +81,9 @@ def test_the_release_is_fetched_once(release, folder):
     assert origin == {"files": {name: files.bytes_digest(FILES[f"devtest/{name}"]) for name in names}}
 
 
-def test_another_archive_is_refused(release, monkeypatch):
+def test_a_language_that_the_release_has_not_and_another_archive(release, monkeypatch):
+    with pytest.raises(InputError, match=r"no devtest/xxx_Latn.devtest in .*Correct the code"):
+        sources.make({"name": "flores", "codes": {"xx": "xxx_Latn"}}).origin("xx-de", "test")
     monkeypatch.setattr(published, "FLORES_SHA256", "0" * 64)
     with pytest.raises(InputError, match=r"flores.tar.gz: sha256 .* instead of 000000000000. Delete this file"):
         build.testset(SPEC)
-
-
-def test_a_language_that_the_release_has_not(release):
-    with pytest.raises(InputError, match=r"no devtest/xxx_Latn.devtest in .*Correct the code"):
-        sources.make({"name": "flores", "codes": {"xx": "xxx_Latn"}}).origin("xx-de", "test")

@@ -94,14 +94,6 @@ def test_what_is_downloaded_is_read_without_a_hub_and_the_results_say_which_comm
     assert files.read_jsonl(made["train"]) == build.corpus(SPEC | {"source": local})[0]
 
 
-def test_a_test_set_has_a_download_of_its_own(hub, fetch, tmp_path):
-    folder, out = fetch(split="validation")
-    test = {"direction": "zh-en", "seed": 1, "source": {**SOURCE, "split": "validation"}, "limit": None}
-    run_here("testset", test, {"own": [], "dataset": [out]}, tmp_path / "test.jsonl", {"folder": folder, "rows": 15})
-    assert len(files.read_jsonl(tmp_path / "test.jsonl")) == 15
-    assert set(hub.served) == {next(iter(OTHERS)), "README.md"}
-
-
 def test_a_local_copy_is_watched_and_a_download_that_changed_is_refused(hub, fetch, local):
     source = sources.make(local)
     assert source.own_files("en-zh", "train") == [f"{local['folder']}/{name}" for name in SHARDS]

@@ -97,10 +97,8 @@ def test_bad_files(parallel, source, target, message):
     ("source", "problem"),
     [
         ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
-        ({}, "tag using discriminator 'name'"),
         ({"name": "files", "source": "in.en"}, "files.target Field required"),
         ({"name": "embedded", "sede": 1}, "embedded.sede unknown key. Did you mean seed?"),
-        ({"name": "tatoeba", "held_out": 0.5}, "tatoeba.held_out Input should be less than 0.5"),
     ],
 )
 def test_unknown_source_or_setting(source, problem):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 
 import pytest
@@ -11,8 +10,6 @@ from run_rule import run_here
 
 from entropy_valley import files
 from entropy_valley.demo import grammar, toy_comet
-from entropy_valley.demo.settings import Estimator
-from entropy_valley.demo.toy_comet import check, draw_pairs, examples
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.metrics import ScoringJob
@@ -68,33 +65,8 @@ def test_quality_falls_in_equal_steps():
     assert toy_comet.quality_of(0, 0, 0) == toy_comet.HIGHEST
 
 
-CONFIG = Estimator(seed=1, steps=4, pairs=5, corruptions=3)
-
-
 def rows(count, seed, target="zh"):
     return [{"source": one.en, "target": getattr(one, target)} for one in grammar.generate(count, seed)]
-
-
-@pytest.mark.parametrize("weak", [0.749, math.nan])
-def test_the_gate(weak):
-    good = dict.fromkeys(("drop", "repeat", "replace"), 0.75) | {"swap": 0.1}
-    check(good, 0.75)
-    with pytest.raises(InputError, match=r"below 0\.75 on held-out sentences: {'repeat'"):
-        check(good | {"repeat": weak}, 0.75)
-
-
-def test_examples_are_a_function_of_the_seed():
-    corpora = {"en-zh": rows(30, 1), "en-de": rows(30, 1, "de")}
-    pairs = draw_pairs(corpora, CONFIG.steps * CONFIG.pairs, seed=3)
-    assert {pair.direction for pair in pairs} == set(corpora)
-    batches = examples(pairs, CONFIG)
-    assert batches == examples(pairs, CONFIG)
-    assert [len(batch) for batch in batches] == [CONFIG.pairs] * CONFIG.steps
-    assert all(len(one.hypotheses) == len(one.qualities) == CONFIG.corruptions for batch in batches for one in batch)
-    for batch in batches:
-        for one in batch:
-            for text, quality in zip(one.hypotheses, one.qualities, strict=True):
-                assert (text == one.pair.target) == (quality == toy_comet.HIGHEST)
 
 
 @pytest.mark.slow

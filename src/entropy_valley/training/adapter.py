@@ -148,7 +148,9 @@ def save(
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
-        check_modules(change, lora_modules(backbone.model, backbone.family, targets))
+        # Before the folder is at its final path, the adapter passes three checks.
+        if differing := set(lora_modules(backbone.model, backbone.family, targets)) ^ change.pairs.keys():
+            raise AdapterError(f"the adapted modules differ from the wanted ones by {sorted(differing)}")
         check_values(change)
         check_effect(adapted, backbone, new)
 
@@ -162,15 +164,8 @@ def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
     }
 
 
-def check_modules(adapter: Adapter, wanted: list[str]) -> None:
-    """First check: the wanted modules and no others are adapted."""
-    differing = sorted(set(wanted) ^ adapter.pairs.keys())
-    if differing:
-        raise AdapterError(f"the adapted modules differ from the wanted ones by {differing}")
-
-
 def check_values(adapter: Adapter) -> None:
-    """Second check: no tensor is empty or not finite, and the adapter is trained."""
+    """Raise AdapterError for a tensor that is empty or not finite, and for an adapter that is not trained."""
     bad = [
         f"{module}.lora_{side}"
         for module, pair in adapter.pairs.items()
@@ -183,24 +178,20 @@ def check_values(adapter: Adapter) -> None:
         raise AdapterError("every lora_B is zero, or its lora_A: the adapter is not trained")
 
 
-@torch.inference_mode()
-def probe_logits(model: Any, eos_id: int) -> torch.Tensor:
-    """The logits of four tokens, (4, vocabulary)."""
-    return model.lm_head(hidden_states(model, pack([[eos_id, 0, 1, eos_id]], model.device)))
-
-
 def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
-    """Third check: read from ``folder`` and merged as decoding merges it, the adapter changes the logits.
+    """Raise AdapterError unless the adapter changes logits, read from ``folder`` and merged as decoding merges it.
 
     It is merged into ``backbone`` itself: loading a second one would take as much memory and time again.
     """
     written = adapters.require_digest(
         adapters.read_adapter(folder, backbone.family), adapters.read_facts(folder), folder
     )
-    with adapted.disable_adapter():
-        before = probe_logits(backbone.model, backbone.eos_id)
-        adapters.merge_adapter(backbone.model, written)
-        after = probe_logits(backbone.model, backbone.eos_id)
+    model = backbone.model
+    sequence = pack([[backbone.eos_id, 0, 1, backbone.eos_id]], model.device)
+    with torch.inference_mode(), adapted.disable_adapter():
+        before = model.lm_head(hidden_states(model, sequence))
+        adapters.merge_adapter(model, written)
+        after = model.lm_head(hidden_states(model, sequence))
     if torch.equal(before, after):
         raise AdapterError("the adapter does not change the logits")
 

@@ -28,7 +28,6 @@ from entropy_valley.training.loss import (
     Batches,
     Canvases,
     Continuations,
-    MicroBatch,
     Pairs,
     Passes,
     longest_pair,
@@ -88,11 +87,6 @@ class Finetuning:
     def copy(self) -> Path:
         """A copy of ``adapter.json``, outside any declared output."""
         return self.work.with_name(f"{self.work.name}.json")
-
-    @property
-    def wandb_run(self) -> WandbRun | None:
-        """Where it is logged beside TensorBoard."""
-        return WandbRun(self.wandb, "/".join(self.logs.parts[-3:]), self.key) if self.wandb else None
 
     def is_finished(self) -> bool:
         """Whether ``out`` holds the adapter already; no model is loaded."""
@@ -253,7 +247,12 @@ class _Trainer:
         for micro, batch in enumerate(mine):
             # Dropout uses torch's global stream: seed it, so that a resumed step draws the same.
             torch.manual_seed(seed_of(self.batches.seed, "dropout", number, micro, self.rank))
-            sums += self._backward(batch, last=micro + 1 == len(mine))
+            self.model.set_gradient_accumulation_boundary(micro + 1 == len(mine))
+            loss, entropies = self.model(batch.to(self.model.device))
+            # The weights include the denominator of the whole batch, and the engine averages over ranks.
+            self.model.backward(loss * self.world, scale_wrt_gas=False)
+            self.model.step()  # after the last part
+            sums += torch.stack([loss.detach(), entropies])
         if self.world > 1:
             torch.distributed.all_reduce(sums)
         loss, entropies = sums.tolist()
@@ -265,15 +264,6 @@ class _Trainer:
             "tokens": sum(part.packed.input_ids.numel() for part in parts),
         }
 
-    def _backward(self, batch: MicroBatch, last: bool) -> torch.Tensor:
-        """Add a micro-batch's gradients, and step after the last one; its loss and sum of unweighted CE, (2,)."""
-        self.model.set_gradient_accumulation_boundary(last)
-        loss, entropies = self.model(batch.to(self.model.device))
-        # The weights include the denominator of the whole batch, and the engine averages over ranks.
-        self.model.backward(loss * self.world, scale_wrt_gas=False)
-        self.model.step()
-        return torch.stack([loss.detach(), entropies])
-
 
 def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
@@ -283,7 +273,8 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=job.wandb_run)
+        wandb = WandbRun(job.wandb, "/".join(job.logs.parts[-3:]), job.key) if job.wandb else None
+        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)

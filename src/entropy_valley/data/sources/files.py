@@ -84,18 +84,14 @@ class Tsv(Source):
         rows = [line.split("\t") for line in files.read_lines(self.file)]
         wanted = [self.columns[language] for language in direction.split("-")]
         named = any(isinstance(column, str) for column in wanted)
-        places = [self._place(column, rows[0]) for column in wanted]
+        for column in wanted:
+            if isinstance(column, str) and column not in rows[0]:
+                raise InputError(f"{self.file}:1", f"no column {column!r}", f"It has {', '.join(rows[0])}.")
+        places = [rows[0].index(column) if isinstance(column, str) else column - 1 for column in wanted]
         return (self._pair(rows[at], at + 1, places) for at in range(named, len(rows)))
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
-
-    def _place(self, column: int | str, header: list[str]) -> int:
-        if isinstance(column, int):
-            return column - 1
-        if column not in header:
-            raise InputError(f"{self.file}:1", f"no column {column!r}", f"It has {', '.join(header)}.")
-        return header.index(column)
 
     def _pair(self, row: list[str], number: int, places: list[int]) -> Pair:
         texts = [row[place].strip() if place < len(row) else "" for place in places]
@@ -158,7 +154,9 @@ class JsonLines(Source):
         require_as_downloaded(Path(self.folder), path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
         rows = files.read_jsonl(path, keys)
-        self._require_rows(path, len(rows), split)
+        if getattr(self.rows, split) not in (None, len(rows)):
+            problem = f"{len(rows)} rows instead of {getattr(self.rows, split)}"
+            raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
         return (self._pair(path, number, row, keys) for number, row in enumerate(rows, 1))
 
     def settings(self, direction: str, *splits: str) -> dict[str, Any]:
@@ -189,12 +187,6 @@ class JsonLines(Source):
         if problem := self.refused(direction, split):
             raise InputError(place, problem, "Or name another source.")
         return Path(self.folder, self._file(direction, split))
-
-    def _require_rows(self, path: Path, rows: int, split: str) -> None:
-        wanted = getattr(self.rows, split)
-        if wanted not in (None, rows):
-            remedy = "Get the whole file, or correct the source's `rows`."
-            raise InputError(path, f"{rows} rows instead of {wanted}", remedy)
 
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
