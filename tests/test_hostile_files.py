@@ -9,9 +9,11 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import zipfile
+from pathlib import Path
 
 import openpyxl
 import pytest
@@ -287,3 +289,12 @@ def test_a_damaged_file_is_read_or_is_one_error(originals, tmp_path, data):
     path.write_bytes(content)
     with in_time(), contextlib.suppress(InputError):
         getattr(Readers(originals), kind)(place)
+
+
+def test_neither_remote_code_nor_a_pickle_is_loaded():
+    root = Path(__file__).parents[1]
+    paths = [path for top in ("src", "workflow") for kind in ("py", "smk") for path in (root / top).rglob(f"*.{kind}")]
+    lines = [line for path in paths for line in path.read_text().splitlines()]
+    assert not [line for line in lines if "trust_remote_code" in line]
+    calls = [line for line in lines if re.search(r"(torch|pickle)\.load", line)]
+    assert calls and not [line for line in calls if "weights_only=True" not in line]

@@ -98,21 +98,21 @@ def test_any_text_stays_as_it_is(tmp_path, tokenizers, inner):
         assert prompt.text(prompt.encode(text)) == text
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_no_text_has_is_refused_with_its_line(tmp_path, text, said):
+@pytest.mark.parametrize(("text", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_no_text_has_is_refused_with_its_line(tmp_path, text, problem):
     (tmp_path / "test.jsonl").write_text(f'{{"en": "a", "zh": "b"}}\n{json.dumps({"en": text, "zh": "b"})}\n')
     named = {"files": {"en-zh": {"test": "test.jsonl"}}, "folder": str(tmp_path)}
     with pytest.raises(InputError) as caught:
         read_testset({"name": "json_lines", **named})
-    assert caught.value.place == f"{tmp_path / 'test.jsonl'}:2" and caught.value.problem.startswith(said)
+    assert caught.value.place == f"{tmp_path / 'test.jsonl'}:2" and caught.value.problem.startswith(problem)
 
 
-@pytest.mark.parametrize(("content", "said"), FILES.values(), ids=FILES)
-def test_a_file_of_another_kind_is_named_for_what_it_is(tmp_path, content, said):
+@pytest.mark.parametrize(("content", "problem"), FILES.values(), ids=FILES)
+def test_a_file_of_another_kind_is_named_for_what_it_is(tmp_path, content, problem):
     path, other = tmp_path / "hostile", tmp_path / "other"
     other.write_text("eins\n")
     path.write_bytes(content)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=problem) as caught:
         read_parallel(path, other)
     assert caught.value.place.startswith(str(path))
 

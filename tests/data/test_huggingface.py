@@ -88,10 +88,10 @@ def test_what_is_downloaded_is_read_without_a_hub_and_the_results_say_which_comm
     hub.commits["c" * 40] = {name: shard(7) for name in SHARDS}  # what is published meanwhile is not read
     assert fetch() == (folder, out) and files.read_json(out) == manifest
     hub.gated = True
-    made = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
-    run_here("corpus", SPEC, {"own": [], "dataset": [out]}, made, {"folder": folder, "rows": 2100})
+    outputs = {"train": tmp_path / "train.jsonl", "dev": tmp_path / "dev.jsonl", "report": tmp_path / "corpus.json"}
+    run_here("corpus", SPEC, {"own": [], "dataset": [out]}, outputs, {"folder": folder, "rows": 2100})
     assert list(provenance.record_of(tmp_path / "train.jsonl").inputs) == [str(out)]
-    assert files.read_jsonl(made["train"]) == build.corpus(SPEC | {"source": local})[0]
+    assert files.read_jsonl(outputs["train"]) == build.corpus(SPEC | {"source": local})[0]
 
 
 def test_a_local_copy_is_watched_and_a_download_that_changed_is_refused(hub, fetch, local):
@@ -110,8 +110,8 @@ def test_another_number_of_rows_is_refused_and_no_part_of_the_params(local):
     with pytest.raises(InputError, match="15 rows instead of 1512"):
         test = {"direction": "zh-en", "seed": 1, "source": {**local, "split": "validation"}, "limit": 3}
         build.testset({**test, "subset": "first"}, rows=1512)
-    made = sources.make({**local, "rows": 7})
-    assert made.total == 7 and "rows" not in made.settings("en-zh", "train")
+    source = sources.make({**local, "rows": 7})
+    assert source.total == 7 and "rows" not in source.settings("en-zh", "train")
 
 
 def test_the_hubs_own_conversion_is_read(hub, fetch):

@@ -100,12 +100,12 @@ def test_a_source_needs_an_origin_and_gives_at_most_what_it_has(source, capsys):
 
 
 def test_a_job_depends_on_the_files_of_its_splits_alone(source):
-    made = sources.make(source | {"files": NAMES | {"en-de": {"test": "ende_test.jsonl"}}})
-    assert made.settings("zh-en", "test")["files"] == {"en-zh": {"test": "sets/enzh_test.jsonl"}}
-    assert made.settings("zh-en", "test")["rows"] == {"test": 9}
-    assert made.refused("de-en", "test") is None
-    assert made.refused("en-de", "train", "dev") == "has no train and no dev file of en-de; name it under `files`"
-    assert made.own_files("zh-en", "dev") == [f"{source['folder']}/enzh_dev.jsonl"]
+    hub = sources.make(source | {"files": NAMES | {"en-de": {"test": "ende_test.jsonl"}}})
+    assert hub.settings("zh-en", "test")["files"] == {"en-zh": {"test": "sets/enzh_test.jsonl"}}
+    assert hub.settings("zh-en", "test")["rows"] == {"test": 9}
+    assert hub.refused("de-en", "test") is None
+    assert hub.refused("en-de", "train", "dev") == "has no train and no dev file of en-de; name it under `files`"
+    assert hub.own_files("zh-en", "dev") == [f"{source['folder']}/enzh_dev.jsonl"]
 
 
 @pytest.fixture

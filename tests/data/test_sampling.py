@@ -26,24 +26,24 @@ def test_bottom_k_is_the_sorted_prefix_in_any_order(pairs, k, seed, random):
 
 @given(PAIRS, st.integers(0, 5), st.integers(0, 5), SEED)
 def test_split_keeps_dev_apart_and_train_nested(pairs, train, dev, seed):
-    found = len(set(pairs))
-    if found < min(train + dev, sampling.FEWEST):
+    available = len(set(pairs))
+    if available < min(train + dev, sampling.FEWEST):
         with pytest.raises(InputError, match="distinct pairs are asked for"):
             sampling.split(pairs, train, dev, seed)
         return
     trained, developed = sampling.split(pairs, train, dev, seed)
     assert not set(trained) & set(developed)
-    if found >= train + dev:
+    if available >= train + dev:
         assert (len(trained), len(developed)) == (train, dev)
         assert sampling.split(pairs, 0, dev, seed)[1] == developed
 
 
 @given(st.integers(10, 500), st.integers(1, 400), st.integers(1, 400))
-def test_of_fewer_pairs_none_is_left_and_both_get_some(found, train, dev):
-    for_training, for_dev = sampling.shares(found, train, dev)
+def test_of_fewer_pairs_none_is_left_and_both_get_some(available, train, dev):
+    for_training, for_dev = sampling.shares(available, train, dev)
     assert 0 < for_training <= train and 0 < for_dev <= dev
-    assert for_training + for_dev == min(found, train + dev)
-    assert for_dev >= min(dev, found // 10)
+    assert for_training + for_dev == min(available, train + dev)
+    assert for_dev >= min(dev, available // 10)
 
 
 def test_rank_separates_its_sides():

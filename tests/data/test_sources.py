@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from run_rule import run_here, run_rule
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
@@ -60,8 +61,8 @@ def test_a_language_without_limits_is_not_filtered_and_the_log_says_so(capsys):
     limits = {"en": {"words": [5, 6]}, "zh": {}}
     _, _, report, _ = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
     assert report["filters"] == limits and report["counts"]["filtered"]
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "filter" in line]
-    assert said.startswith("corpus: no length filter for zh: ")
+    (note,) = [line for line in capsys.readouterr().err.splitlines() if "filter" in line]
+    assert note.startswith("corpus: no length filter for zh: ")
 
 
 def test_embedded_needs_a_limit_and_a_language_it_speaks():
@@ -232,3 +233,32 @@ def test_tsv_columns_by_name(tsv):
 def test_what_a_tsv_file_has_not_is_named(tsv, content, columns, message):
     with pytest.raises(InputError, match=message):
         pairs_of(tsv(content, columns))
+
+
+# --- The scripts of the workflow.
+
+SCRIPT_SPEC = {"direction": "en-de", "revision": 1, "seed": 1, "source": {"name": "embedded"}}
+READ = {"own": [], "dataset": []}
+HOW = {"folder": None, "rows": None}
+
+
+def test_testset_script_ends_bad_input_with_one_line(tmp_path):
+    out = tmp_path / "test.jsonl"
+    run_here("testset", {**SCRIPT_SPEC, "limit": 7}, READ, out, HOW)
+    before = out.read_bytes()
+    log = run_rule("testset", {**SCRIPT_SPEC, "limit": None}, READ, out, HOW, fails=True)
+    assert log.startswith("error: ") and log.count("\n") == 1
+    assert out.read_bytes() == before
+
+
+def test_overlap_script_warns_of_test_sentences_in_training(tmp_path, capsys):
+    rows = [{"id": str(n), "source": f"{n}", "target": f"zu {n}"} for n in range(4)]
+    read = {name: tmp_path / f"{name}.jsonl" for name in ("testset", "train")}
+    files.write_jsonl(read["testset"], rows)
+    files.write_jsonl(read["train"], rows[1:])
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    warning = f"warning: {read['testset']}: 3 of 4 sources occur in the training pairs"
+    assert capsys.readouterr().err.startswith(warning)
+    files.write_jsonl(read["train"], [{"id": "5", "source": "5", "target": "zu 5"}])
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    assert capsys.readouterr().err == ""

@@ -16,9 +16,7 @@ from entropy_valley.demo.languages import (
     Conditional,
     NounPhrase,
     Question,
-    State,
     Statement,
-    Tap,
     express,
 )
 
@@ -35,13 +33,6 @@ def the(noun, determiner="the", adjective=None):
 
 
 CASES = [
-    (
-        Tap(grammar.LABELS[0], "#PRS_ORG#", polite=True),
-        "Under #PRS_ORG#, please tap Reset.",
-        "在#PRS_ORG#下，请点击重置。",
-        "Bitte tippen Sie unter #PRS_ORG# auf Zurücksetzen.",
-        "Sous #PRS_ORG#, veuillez appuyer sur Réinitialiser.",
-    ),
     (  # weak noun in the dative, contraction à + le
         Statement(Action(ANNA, VERB["give"], the("ticket", "3"), "perfect", the("customer"))),
         "Anna has already given 3 tickets to the customer.",
@@ -62,20 +53,6 @@ CASES = [
         "我认为我会把我的电脑投入使用。",
         "Ich glaube, dass ich meinen Computer in Betrieb nehmen werde.",
         "Je pense que je vais mettre en service mon ordinateur.",
-    ),
-    (
-        Statement(State(the("bag"), ADJECTIVE["heavy"]), grammar.LONG_OPENERS[2]),
-        "FYI: the bag is heavy.",
-        "供您参考：包很重。",
-        "Nur zu Ihrer Information: Die Tasche ist schwer.",
-        "Pour votre information : le sac est lourd.",
-    ),
-    (
-        Question(Action(HE, VERB["wait for"], the("doctor", "our"), "want"), grammar.QUESTIONS[0]),
-        "Why does he want to wait for our doctor?",
-        "他为什么想等我们的医生？",
-        "Warum möchte er auf unseren Arzt warten?",
-        "Pourquoi est-ce qu'il veut attendre notre médecin ?",
     ),
     (  # separable verb at the end of its clause, bitte behind the verb
         Conditional(

@@ -46,7 +46,9 @@ def corpora(tmp_path):
 
 
 @pytest.fixture
-def pretrain(corpora, one_thread):
+def pretrain(corpora):
+    torch.set_num_threads(1)
+
     def run(family, root):
         folders = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
         pretraining.pretrain(
@@ -63,23 +65,6 @@ def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
         pretrain("dream", tmp_path)
 
 
-@pytest.fixture
-def one_thread():
-    torch.set_num_threads(1)
-
-
-def assert_it_goes_on(pretrain, family, begun, views):
-    """To the same bytes as from nothing."""
-    assert (begun / "work" / "state.pt").exists() and not (begun / "out").exists()
-    whole, resumed = pretrain(family, begun.parent / "whole"), pretrain(family, begun)
-    for path in sorted(whole.iterdir()):
-        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
-    dev = files.read_json(whole / "checkpoint.json")["dev"]
-    assert load_backbone(whole, family).context == 96
-    assert dev.keys() == SPEC["prompts"].keys() and all(report.keys() == views for report in dev.values())
-    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
-
-
 def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretrain, corpora, tmp_path, monkeypatch):
     pretrain("dream", tmp_path / "once")
     with monkeypatch.context() as patch:
@@ -91,11 +76,8 @@ def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretr
     assert files.read_json(tmp_path / "once/out/checkpoint.json") != before
 
 
-VIEWS = {"dream": {"all_mask", "random_t"}, "llama3": {"next_token"}}
-
-
-@pytest.mark.parametrize("family", VIEWS)
-def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("family", "views"), [("dream", {"all_mask", "random_t"}), ("llama3", {"next_token"})])
+def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, views, tmp_path, monkeypatch):
     """Wherever it is killed: tests/faults."""
     step, left = pretraining._step, iter(range(7))
 
@@ -107,7 +89,14 @@ def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, tmp_path,
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(pretraining, "_step", ending)
         pretrain(family, tmp_path / "begun")
-    assert_it_goes_on(pretrain, family, tmp_path / "begun", VIEWS[family])
+    assert (tmp_path / "begun" / "work" / "state.pt").exists() and not (tmp_path / "begun" / "out").exists()
+    whole, resumed = pretrain(family, tmp_path / "whole"), pretrain(family, tmp_path / "begun")
+    for path in sorted(whole.iterdir()):
+        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
+    dev = files.read_json(whole / "checkpoint.json")["dev"]
+    assert load_backbone(whole, family).context == 96
+    assert dev.keys() == SPEC["prompts"].keys() and all(report.keys() == views for report in dev.values())
+    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
 
 
 @pytest.mark.parametrize(("family", "padding", "extra"), [("llada", 0, 0), ("llada", 3, 3), ("llama3", 3, 0)])

@@ -77,7 +77,7 @@ def test_training_makes_a_metric(tmp_path, monkeypatch):
             read[split].append(tmp_path / direction / f"{split}.jsonl")
             files.write_jsonl(read[split][-1], rows(count, seed, target))
     spec = {"revision": 1, "seed": 1, "steps": 160, "width": 64}
-    short = {**spec, "steps": 10, "minimum_spearman": -1.0}
+    short = {**spec, "steps": 10, "width": 16, "minimum_spearman": -1.0}
 
     def train(spec, name):
         run_here("train_comet", spec, read, tmp_path / name / "comet.json")
@@ -105,7 +105,7 @@ def test_training_makes_a_metric(tmp_path, monkeypatch):
         train(short, "two")
 
     with pytest.raises(InputError, match="Spearman correlation"):  # and the accepted estimator stays
-        train({**spec, "steps": 1}, "one")
+        train({**spec, "steps": 1, "width": 16}, "one")
     assert files.read_json(tmp_path / "one" / "comet.json") == card
     there = sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock")
     assert there == ["en-de", "en-zh", "one", "three", "two"]
