@@ -47,8 +47,8 @@ from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import Denoising, make_order
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
 from entropy_valley.demo import toy_comet
+from entropy_valley.demo.grammar import Synthetic
 from entropy_valley.demo.settings import Estimator
-from entropy_valley.demo.source import Synthetic
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint
@@ -58,8 +58,9 @@ from entropy_valley.model.load import Backbone, empty_model, load_backbone
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, load_tokenizer, train_tokenizer
 from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet
-from entropy_valley.training import data, deepspeed, processes, sft
+from entropy_valley.training import deepspeed, processes, sft
 from entropy_valley.training.adapter import LOSSES
+from entropy_valley.training.loss import tokenise
 from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 from entropy_valley.translation.job import TOKENS, Pipeline, padded_tokens
 
@@ -384,7 +385,7 @@ def training(hour: Hour) -> Iterator[Row]:
     _finish(hour, killed)
 
     tokenizer = load_tokenizer(hour.folder, hour.family)
-    tokenised = data.tokenise(rows, Prompt(spec["prompt"], tokenizer), tokenizer.eos_token_id, 1024)
+    tokenised = tokenise(rows, Prompt(spec["prompt"], tokenizer), tokenizer.eos_token_id, 1024)
     tokens, seen = int(tokenised.lengths.sum()), files.read_json(whole.logs / "run.json")
     floor = hour.size.step_work(tokens, tokens / 4, seen["activation_checkpointing"]) / hour.rate()
     spent = max(seen["seconds"], 0.1)  # rounded to tenths

@@ -28,8 +28,8 @@ from torch.nn.utils.rnn import pad_sequence
 from workload import LENGTHS, LLADA, SHAPES, TEMPLATE, random_model, read_lengths
 
 from entropy_valley.model.attention import using_attention
-from entropy_valley.training import data, lora
-from entropy_valley.training.loss import Canvases, MicroBatch, Passes, cross_entropies
+from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
+from entropy_valley.training.loss import Batches, Canvases, MicroBatch, Pairs, Passes, cross_entropies
 from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Lora, Loss
 
@@ -57,26 +57,26 @@ def adapted_model(options: argparse.Namespace) -> Any:
     """A random model, and adapters that change something already."""
     settings = Lora(rank=options.rank, alpha=2 * options.rank, dropout=0.0)
     model = random_model(SHAPES[options.shape], options.device)
-    adapted = lora.attach(model, LLADA, settings, options.seed).train()
-    for parameter in lora.trainable(adapted):
+    adapted = attach_lora(model, LLADA, settings, options.seed).train()
+    for parameter in trainable(adapted):
         torch.nn.init.normal_(parameter, std=0.02)
     return adapted
 
 
-def random_pairs(vocabulary: int, seed: int) -> data.Pairs:
+def random_pairs(vocabulary: int, seed: int) -> Pairs:
     """Pairs of random tokens and real lengths; the last id is left for the mask, the one before it for EOS."""
     sizes = torch.tensor([(source + TEMPLATE, round(RATIO * source) + 1) for source in read_lengths(LENGTHS)])
     lengths = sizes.sum(1)
     random = torch.Generator().manual_seed(seed)
     tokens = torch.randint(vocabulary - 2, (int(lengths.sum()),), generator=random, dtype=torch.int32)
     tokens[lengths.cumsum(0) - 1] = vocabulary - 2
-    return data.Pairs(tokens, lengths.cumsum(0) - lengths, sizes[:, 0], lengths, 0)
+    return Pairs(tokens, lengths.cumsum(0) - lengths, sizes[:, 0], lengths, 0)
 
 
 def batches(options: argparse.Namespace, passes: Passes) -> Canvases:
     vocabulary = SHAPES[options.shape].vocabulary
     pairs = random_pairs(vocabulary, options.seed)
-    order = data.Batches(pairs.lengths, options.batch, options.seed)
+    order = Batches(pairs.lengths, options.batch, options.seed)
     return Canvases(pairs, order, Loss(), vocabulary - 1, options.seed, passes)
 
 
@@ -136,7 +136,7 @@ class Bench:
         """Forward and backward: the loss; gradients are left in the adapters."""
         model = self.adapted.get_base_model()
         if variant.spared:
-            lora.checkpoint_activations(model)
+            checkpoint_activations(model)
         else:
             model.gradient_checkpointing_disable()
         self.adapted.zero_grad(set_to_none=True)
@@ -150,7 +150,7 @@ class Bench:
         return int(self._whole.pairs.lengths[self._whole.order[step]].sum())
 
     def gradients(self) -> torch.Tensor:
-        return torch.cat([parameter.grad.flatten() for parameter in lora.trainable(self.adapted)])
+        return torch.cat([parameter.grad.flatten() for parameter in trainable(self.adapted)])
 
 
 def print_agreement(bench: Bench) -> None:

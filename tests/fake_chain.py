@@ -7,7 +7,7 @@ from pathlib import Path
 
 from entropy_valley import files, results
 from entropy_valley.data import build
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.results import system_of
 from entropy_valley.runs.audit import COPIES
 from entropy_valley.runs.jobs import Job, Jobs

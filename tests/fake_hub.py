@@ -64,11 +64,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
-        if found := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(.+))?", path):
-            commit = found[1] if found[1] in self.hub.commits else list(self.hub.commits)[-1]
+        if match := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(.+))?", path):
+            commit = match[1] if match[1] in self.hub.commits else list(self.hub.commits)[-1]
             self._send(200, json.dumps(self.hub.listing(commit)).encode(), {})
-        elif found := re.fullmatch(r"(?:/datasets)?/someone/model/resolve/(\w+)/(.+)", path):
-            self._file(found[1], found[2], with_body)
+        elif match := re.fullmatch(r"(?:/datasets)?/someone/model/resolve/(\w+)/(.+)", path):
+            self._file(match[1], match[2], with_body)
         elif path == "/api/models/someone/private":
             self._send(401, b"", {})
         else:

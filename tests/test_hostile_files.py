@@ -9,9 +9,11 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import zipfile
+from pathlib import Path
 
 import openpyxl
 import pytest
@@ -114,30 +116,9 @@ def keys(**changes):
     return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def part(name, **changes):
-    """Keys of an object inside a JSON file."""
-
-    def change(path):
-        content = json.loads(path.read_text())
-        content[name] |= changes
-        path.write_text(json.dumps(content))
-
-    return change
-
-
 def pipe(path):
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-
-
-def folder(path):
-    path.unlink()
-    path.mkdir()
-
-
-def link(path):
-    path.unlink()
-    path.symlink_to("nowhere")
 
 
 def larger(path):
@@ -150,18 +131,6 @@ def tensors(change):
     return lambda path: save_file(
         {name: one for pair in load_file(path).items() for name, one in change(*pair).items()}, path
     )
-
-
-def cells(**values):
-    """Cells of the sheet of ratings."""
-
-    def change(path):
-        book = openpyxl.load_workbook(path)
-        for place, value in values.items():
-            book["Ratings"][place] = value
-        book.save(path)
-
-    return change
 
 
 def about(*rows):
@@ -220,92 +189,56 @@ def laughs():
 SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
 EXAMPLES = {
     "forms": [
-        (XLSX, text("PK\3\4 no zip"), "no spreadsheet that can be read .*Open it"),
-        (XLSX, text(""), "no spreadsheet"),
-        (XLSX, encrypted, "no spreadsheet .*encrypted"),
-        (XLSX, about(["Annotator"]), None),
+        (XLSX, text("PK\3\4 no zip"), "not a spreadsheet that can be read .*Open it"),
+        (XLSX, encrypted, "not a spreadsheet .*encrypted"),
         (XLSX, about(["Annotator", "B" * 1000]), "is the form of B{200}…, by its sheet Pack"),
-        (XLSX, cells(XFD1048576=" "), None),
         (XLSX, sheet(f"{ROWS}<row>{'<c/>' * 2**22}</row>"), "unpacks to more than 8,388,608 bytes"),
-        (XLSX, sheet(ROWS), "its sheet of ratings is empty"),
         (XLSX, sheet(ROWS, zipfile.ZIP_LZMA), "compressed in a way"),
-        (XLSX, sheet(laughs()), "no spreadsheet .*limit on input amplification"),
-        (XLSX, sheet(f'{ROWS}<row r="99999999999"><c r="A1"><v>1</v></c></row>'), "has no column ID, Source"),
-        (XLSX, sheet(f'{ROWS}<row r="1"><c r="A1" t="s"><v>99</v></c></row>'), "no spreadsheet"),
-        (XLSX, pipe, f"{XLSX}: is a pipe, not a file"),
+        (XLSX, sheet(laughs()), "not a spreadsheet .*limit on input amplification"),
+        (XLSX, sheet(f'{ROWS}<row r="1"><c r="A1" t="s"><v>99</v></c></row>'), "not a spreadsheet"),
         (CSV, pipe, f"{CSV}: is a pipe, not a file"),
-        (CSV, folder, f"{CSV}: is a folder, not a file"),
-        (CSV, link, f"{CSV}: file not found"),
         (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
         (CSV, text("hello"), "does not begin with a column ID"),
-        (CSV, rows(lambda old: [[*row, "5"] for row in old]), None),
         (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"has more than one column Adequacy A \(1-5\)"),
-        (CSV, rows(lambda old: [row[:-1] for row in old]), "has no column Notes"),
-        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is not CSV .field larger"),
+        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is no CSV .field larger"),
         (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is of pack(.|\n)* and 9[0-9]+ more"),
     ],
     "checkpoint": [
         ("config.json", text("[1]"), "config.json: it is .1., but must be a JSON object"),
         ("config.json", text(DEEP), "config.json:1: not JSON .nested too deeply"),
-        ("config.json", text(f'{{"n": {"1" * 5000}}}'), "not JSON .Exceeds the limit"),
         ("config.json", keys(rope_theta=float("nan")), "rope_theta is nan, but must be a finite number"),
-        ("config.json", keys(rope_theta=0), "rope_theta is 0, but must be greater"),
-        ("config.json", keys(rms_norm_eps="1e-5"), "rms_norm_eps is '1e-5', but must be a valid number"),
         ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
-        ("config.json", keys(embedding_size=0), "vocab_size is 0, but must be greater than 0"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
-        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
-        ("config.json", keys(max_sequence_length=2**40), "max_position_embeddings is 1099511627776"),
+        ("config.json", keys(n_heads=5), "hidden_size 32 is no even number for each of 5 heads"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
-        ("checkpoint.json", text("[]"), "checkpoint.json: it is .., but must be a JSON object"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
-        (INDEX, text("{"), f"{INDEX}:1: not JSON"),
-        (INDEX, text('{"weight_map": {}}'), "weight_map is {}"),
         (INDEX, text('{"weight_map": {"a": "../b.safetensors"}}'), "weight_map.a is '../b.s.*beside the index"),
-        (TOKENS, text("{"), "no tokenizer that can be read"),
-        (TOKENS, text('{"version": "1.0"}'), "no tokenizer that can be read"),
-        (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "no tokenizer .*parenthesis"),
-        (
-            TOKENS,
-            keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}),
-            f"{TOKENS}: is no tokenizer .*retry-limit",
-        ),
-        (TOKENS, keys(normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"}), "no tokenizer"),
-        (TOKENS, part("model", merges=[["q", "zzz"]]), "no tokenizer .*zzz"),
+        (TOKENS, text('{"version": "1.0"}'), "not a tokenizer that can be read"),
+        (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "not a tokenizer .*parenthesis"),
+        (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}), "is not a tokenizer .*retry-limit"),
         ("tokenizer_config.json", text("[]"), "tokenizer_config.json: it is"),
         ("special_tokens_map.json", pipe, "is a pipe"),
         (WEIGHTS, pipe, f"{WEIGHTS}: is a pipe"),
-        (WEIGHTS, folder, f"{WEIGHTS}: is a folder"),
-        (WEIGHTS, link, f"{WEIGHTS}: file not found"),
         (WEIGHTS, lambda path: path.write_bytes((2**62).to_bytes(8, "little")), "not a whole safetensors file"),
         (WEIGHTS, tensors(lambda name, one: {name: one.to(torch.int8)}), r"not in floating point: .*\(I8\)"),
     ],
     "adapter": [
         (SETTINGS, text("[1]"), "it is .1., but must be a JSON object"),
-        (SETTINGS, text(DEEP), "nested too deeply"),
         (SETTINGS, keys(lora_alpha="16"), "lora_alpha is '16', but must be a valid number"),
-        (SETTINGS, keys(lora_alpha=None), "lora_alpha is None"),
         (SETTINGS, keys(lora_alpha=float("inf")), "lora_alpha is inf"),
-        (SETTINGS, keys(r=0), "r is 0, but must be greater than 0"),
         (SETTINGS, keys(alpha_pattern=["q_proj"]), "alpha_pattern is .'q_proj'., but must be a JSON object"),
-        (SETTINGS, keys(alpha_pattern={"q_proj": None}), "alpha_pattern.q_proj is None"),
         (SETTINGS, keys(alpha_pattern={"(": 1}), "alpha_pattern.* is '.', but must be a module's name"),
         (SETTINGS, keys(rank_pattern={r"([\w.]+)+!": 1}), "but must be a module's name"),
-        (SETTINGS, keys(base_model_name_or_path=[1]), "base_model_name_or_path is .1."),
         (SETTINGS, keys(use_dora="x" * 10**6), "use_dora is 'x+…. Give a plain"),
-        (MATRICES, pipe, "is a pipe"),
         (MATRICES, larger, "more than 34,359,738,368"),
         (MATRICES, tensors(lambda name, one: {"base_model.model." * 60_000 + "x": one}), "beside plain LoRA"),
         (MATRICES, tensors(lambda name, one: {name: one.to(torch.complex64)}), "beside plain LoRA matrices"),
-        ("adapter.json", text("[1]"), "adapter.json: it is"),
         ("adapter.json", keys(spec=5), "spec is 5, but must be a JSON object"),
         ("adapter.json", keys(spec={"attention": "x"}), "spec.attention is 'x', but must be 'bidirectional'"),
-        ("adapter.json", keys(family=["llada"]), "family is .'llada'."),
         ("adapter.json", keys(family="evil:FAMILY"), "adapter.json: its family is code of someone's own, evil:FAMILY"),
     ],
     "store": [
         ("0.jsonl", os.mkfifo, None),
-        ("0.jsonl", lambda path: path.mkdir(), None),
         ("0.jsonl", lambda path: path.symlink_to("nowhere"), None),
         ("0.jsonl", text('{"key":"a","value":[1]'), None),
         ("2.jsonl", text(f'{{"key":"b","value":{DEEP}}}\n'), None),
@@ -356,3 +289,12 @@ def test_a_damaged_file_is_read_or_is_one_error(originals, tmp_path, data):
     path.write_bytes(content)
     with in_time(), contextlib.suppress(InputError):
         getattr(Readers(originals), kind)(place)
+
+
+def test_neither_remote_code_nor_a_pickle_is_loaded():
+    root = Path(__file__).parents[1]
+    paths = [path for top in ("src", "workflow") for kind in ("py", "smk") for path in (root / top).rglob(f"*.{kind}")]
+    lines = [line for path in paths for line in path.read_text().splitlines()]
+    assert not [line for line in lines if "trust_remote_code" in line]
+    calls = [line for line in lines if re.search(r"(torch|pickle)\.load", line)]
+    assert calls and not [line for line in calls if "weights_only=True" not in line]

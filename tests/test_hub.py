@@ -146,13 +146,6 @@ class TestTheScript:
             (tmp_path / ".mine.part" / SHARDS[0]).write_bytes(released[SHARDS[0]])  # of an interrupted download
             fetch(server)
 
-    def test_a_gated_repository(self, released, fetch, capsys):
-        with serve({NEW: released}, gated=True) as server:
-            problem = "someone/model: is gated, private, or does not exist. Accept its licence"
-            with pytest.raises(InputError, match=problem):
-                fetch(server)
-        assert f"gated: accept it at {server.url}/someone/model" in capsys.readouterr().err
-
     def test_pickles_are_refused_before_anything_is_fetched(self, released, fetch, tmp_path):
         pickled = {"config.json": released["config.json"], "pytorch_model-00001-of-00001.bin": bytes(5000)}
         with serve({NEW: pickled}) as server:
@@ -188,51 +181,36 @@ def fetch_here(revision, folder, patterns):
     hub.fetch(hub.listing("someone/model", revision, KEY), folder, patterns, KEY)
 
 
-class TestDownload:
-    def test_only_what_is_asked_for(self, reach, tmp_path):
-        with serve({NEW: {"a.json": b"{}", "deep/b.json": b"[]", "c.bin": b"c"}}) as server:
-            reach(server.url)
+def test_two_commits_never_mix(reach, tmp_path):
+    large = random.Random(1).randbytes(2000)
+    old = {"same.json": large, "gone.json": b"gone", "changed.json": b"old", "late.json": bytes(5000)}
+    new = {"same.json": large, "changed.json": b"new", "late.json": b"late"}
+    with serve({OLD: old}, cut={"late.json": 100}) as server:
+        reach(server.url)
+        with pytest.raises(InputError, match=r"someone/model: cannot be downloaded \(.*Try again"):
             fetch_here(None, tmp_path, ["*.json"])
-        assert contents(tmp_path) == {"a.json": b"{}", "deep/b.json": b"[]"}
+        assert "gone.json" in contents(tmp_path)
+        (tmp_path / "mine.txt").touch()  # what no pattern names is nobody's business
+        server.commits[NEW] = new
+        server.cut.clear()
+        server.served.clear()
+        fetch_here(None, tmp_path, ["*.json"])
+        assert set(server.served) == {"changed.json", "late.json"}
+    assert contents(tmp_path) == new | {"mine.txt": b""}
 
-    def test_two_commits_never_mix(self, reach, tmp_path):
-        large = random.Random(1).randbytes(2000)
-        old = {"same.json": large, "gone.json": b"gone", "changed.json": b"old", "late.json": bytes(5000)}
-        new = {"same.json": large, "changed.json": b"new", "late.json": b"late"}
-        with serve({OLD: old}, cut={"late.json": 100}) as server:
-            reach(server.url)
-            with pytest.raises(InputError, match=r"someone/model: cannot be downloaded \(.*Try again"):
-                fetch_here(None, tmp_path, ["*.json"])
-            assert "gone.json" in contents(tmp_path)
-            (tmp_path / "mine.txt").touch()  # what no pattern names is nobody's business
-            server.commits[NEW] = new
-            server.cut.clear()
-            server.served.clear()
-            fetch_here(None, tmp_path, ["*.json"])
-            assert set(server.served) == {"changed.json", "late.json"}
-        assert contents(tmp_path) == new | {"mine.txt": b""}
 
-    def test_a_spoilt_file_is_found_and_fetched_again(self, reach, tmp_path):
-        size = 5000  # in Git LFS, so that its sha256 is known
-        right = {"a.json": b"a" * size, "b.json": b"b" * size}
-        with serve({NEW: right}, spoilt={"b.json"}) as server:
-            reach(server.url)
-            with pytest.raises(InputError, match=r"not the files of the hub: b\.json.*Try again"):
-                fetch_here(NEW, tmp_path, ["*.json"])
-            server.spoilt.clear()
-            server.served.clear()
+def test_a_spoilt_file_is_found_and_fetched_again(reach, tmp_path):
+    size = 5000  # in Git LFS, so that its sha256 is known
+    right = {"a.json": b"a" * size, "b.json": b"b" * size}
+    with serve({NEW: right}, spoilt={"b.json"}) as server:
+        reach(server.url)
+        with pytest.raises(InputError, match=r"not the files of the hub: b\.json.*Try again"):
             fetch_here(NEW, tmp_path, ["*.json"])
-            assert server.served == {"b.json": size}
-        assert contents(tmp_path) == right
-
-    def test_half_a_download_is_not_taken_for_a_whole_one(self, reach, tmp_path):
-        """huggingface_hub is content with what is there when it cannot reach the hub."""
-        (tmp_path / "a.json").write_bytes(b"a")
-        with serve({NEW: {"a.json": b"a", "b.json": b"b"}}) as server:
-            reach(server.url)
-            found = hub.listing("someone/model", None, KEY)
-        with pytest.raises(InputError, match=r"not the files of the hub: b\.json"):
-            hub.fetch(found, tmp_path, ["*.json"], KEY)
+        server.spoilt.clear()
+        server.served.clear()
+        fetch_here(NEW, tmp_path, ["*.json"])
+        assert server.served == {"b.json": size}
+    assert contents(tmp_path) == right
 
 
 def test_without_a_network_it_says_what_to_do(reach, tmp_path):
@@ -243,12 +221,6 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path):
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     assert not (tmp_path / "a.zip").exists()
-
-
-def test_a_revision_is_a_commit_once(reach):
-    with serve({OLD: {}, NEW: {}}) as server:
-        reach(server.url)
-        assert [hub.listing("someone/model", one, KEY).commit for one in (None, OLD)] == [NEW, OLD]
 
 
 def test_an_archive_is_fetched_once_and_goes_on_where_a_connection_was_lost(reach, tmp_path):
@@ -265,26 +237,24 @@ def test_an_archive_is_fetched_once_and_goes_on_where_a_connection_was_lost(reac
     assert (tmp_path / "data").read_bytes() == content
 
 
-@pytest.mark.parametrize(
-    "name, problem",
-    [
-        ("someone/else", r"cannot be downloaded \(404 .*Repository Not Found"),
-        ("someone/private", r"is gated, private, or does not exist\. Accept its licence .* run `hf auth login`"),
-        ("no/such/name", "not the name of a repository"),
-    ],
-)
-def test_a_repository_that_is_not_to_be_had(name, problem, reach):
-    with serve({NEW: {}}) as server:
+def test_what_the_hub_has_not(reach, tmp_path, capsys):
+    gated = r"is gated, private, or does not exist\. Accept its licence .* run `hf auth login`"
+    with serve({OLD: {}, NEW: {"a.json": b"{}"}}) as server:
         reach(server.url)
-        with pytest.raises(InputError, match=f"^{name}: {problem}"):
-            hub.listing(name, None, KEY)
-
-
-def test_a_commit_without_what_is_asked_for(reach, tmp_path):
-    with serve({NEW: {"a.json": b"{}"}}) as server:
-        reach(server.url)
+        for name, problem in (
+            ("someone/else", r"cannot be downloaded \(404 .*Repository Not Found"),
+            ("someone/private", gated),
+            ("no/such/name", "not the name of a repository"),
+        ):
+            with pytest.raises(InputError, match=f"^{name}: {problem}"):
+                hub.listing(name, None, KEY)
+        assert [hub.listing("someone/model", one, KEY).commit for one in (None, OLD)] == [NEW, OLD]
         with pytest.raises(InputError, match=rf"someone/model: has no sub/\* at {NEW}"):
             fetch_here(None, tmp_path, ["sub/*"])
+        server.gated = True
+        with pytest.raises(InputError, match=f"^someone/model: {gated}"):
+            fetch_here(None, tmp_path, ["*.json"])
+        assert f"gated: accept it at {server.url}/someone/model" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["../../mine.json", "sub/../../mine.json", "/mine.json"])

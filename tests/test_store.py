@@ -14,16 +14,24 @@ def fill(folder, **values):
             store.put(key, value)
 
 
-def test_values_survive_the_process(tmp_path):
-    fill(tmp_path, a=[1, 2.5, None], b={"text": "中\u2028文\x85"})
+VALUES = {"a": [1, 2.5, None], "b": {"text": "中\u2028文\x85"}, "d": [0.1 + 0.2, 1e-12 / 3, 5.9914645471079799]}
+
+
+def test_values_survive_the_process_bit_for_bit(tmp_path):
+    fill(tmp_path, **VALUES)
     store = Store(tmp_path)
-    assert (store.get("a"), store.get("b"), store.get("c")) == ([1, 2.5, None], {"text": "中\u2028文\x85"}, None)
+    assert {key: store.get(key) for key in "abcd"} == VALUES | {"c": None}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        fill(tmp_path, c=float("nan"))
+    assert Store(tmp_path).get("c") is None
 
 
-def test_floats_survive_bit_for_bit(tmp_path):
-    values = [0.1 + 0.2, 1e-12 / 3, 5.9914645471079799]
-    fill(tmp_path, a=values)
-    assert Store(tmp_path).get("a") == values
+def test_without_a_folder_and_where_only_read_nothing_is_written(tmp_path):
+    with Store(None) as store:
+        store.put("b", 2)
+        assert store.get("b") is None
+    assert len(Store(tmp_path / "new")) == 0
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("cut", [1, 5, 12])
@@ -37,11 +45,29 @@ def test_a_torn_last_line_is_ignored_and_put_again(tmp_path, cut):
     assert Store(tmp_path).get("b") == 2
 
 
-def test_a_line_torn_inside_a_character_spoils_nothing_else(tmp_path):
-    fill(tmp_path, a="中文", b="中文")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"value":0.7226', '"value":0.8226'),
+        ('"value":0.7226', '"value":NaN'),
+        ('"value":0.7226', '"value":[0.7226'),
+        ('{"key":"a"', '{"key":"c"'),
+        (',"sum":', ',"sun":'),
+        ('"}\n', '","value":0.8226}\n'),
+        ('{"key":"a"', '[]\n{"key":1}\n\nnull\n{"key":"中'),
+    ],
+    ids=["value", "not a number", "not JSON", "key", "no sum", "second value", "other lines"],
+)
+def test_an_edited_line_is_ignored_and_put_again(tmp_path, old, new):
+    fill(tmp_path, a=0.7226)
     (shard,) = tmp_path.glob("*.jsonl")
-    shard.write_bytes(shard.read_bytes()[: -len('文"}\n'.encode()) + 1])
-    assert Store(tmp_path).get("a") == "中文"
+    assert old in shard.read_text()
+    shard.write_text(shard.read_text().replace(old, new))
+    fill(tmp_path, b=3)
+    store = Store(tmp_path)
+    assert (store.get("a"), store.get("b"), store.get("c")) == (None, 3, None)
+    store.put("a", 0.7226)
+    assert store.get("a") == Store(tmp_path).get("a") == 0.7226
 
 
 def test_each_writer_has_a_shard_of_its_own_and_reads_all(tmp_path):
@@ -60,65 +86,6 @@ def test_values_name_the_code_that_wrote_them(tmp_path):
     store = Store(tmp_path)
     assert [store.get("c"), store.codes] == [3, {code_digest()}]
     assert [store.get("a"), store.codes] == [1, {code_digest(), "of_old_code"}]
-
-
-def test_what_is_no_entry_is_ignored(tmp_path):
-    fill(tmp_path, a=7)
-    (shard,) = tmp_path.glob("*.jsonl")
-    shard.write_bytes(b'[]\n{"key":1}\n\nnull\n' + shard.read_bytes())
-    assert Store(tmp_path).get("a") == 7
-
-
-def test_without_a_folder_it_neither_reads_nor_writes(tmp_path):
-    fill(tmp_path, a=1)
-    with Store(None) as store:
-        store.put("b", 2)
-        assert store.get("a") is None and store.get("b") is None
-    assert len(Store(tmp_path)) == 1
-
-
-def test_a_reader_leaves_no_trace(tmp_path):
-    assert len(Store(tmp_path / "new")) == 0
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_damaged_value_is_no_answer_and_put_again(tmp_path):
-    fill(tmp_path, a={"tokens": [11, 12]}, b=3)
-    (shard,) = tmp_path.glob("*.jsonl")
-    shard.write_text(shard.read_text().replace("12]", "12"))
-    store = Store(tmp_path)
-    assert store.get("a") is None and store.get("b") == 3
-    store.put("a", {"tokens": [11, 12]})
-    assert store.get("a") == Store(tmp_path).get("a") == {"tokens": [11, 12]}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"value":0.7226', '"value":0.8226'),
-        ('"value":0.7226', '"value":NaN'),
-        ('{"key":"a"', '{"key":"c"'),
-        (',"sum":', ',"sun":'),
-        ('"}\n', '","value":0.8226}\n'),
-    ],
-    ids=["value", "no number", "key", "no sum", "second value"],
-)
-def test_an_edited_line_is_ignored_and_put_again(tmp_path, old, new):
-    fill(tmp_path, a=0.7226)
-    (shard,) = tmp_path.glob("*.jsonl")
-    assert old in shard.read_text()
-    shard.write_text(shard.read_text().replace(old, new))
-    fill(tmp_path, b=3)
-    store = Store(tmp_path)
-    assert (store.get("a"), store.get("b"), store.get("c")) == (None, 3, None)
-    store.put("a", 0.7226)
-    assert Store(tmp_path).get("a") == 0.7226
-
-
-def test_a_value_that_is_no_number_is_not_stored(tmp_path):
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        fill(tmp_path, a=float("nan"))
-    assert Store(tmp_path).get("a") is None
 
 
 def test_many_shards_are_read_without_opening_all_at_once(tmp_path):

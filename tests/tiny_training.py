@@ -7,9 +7,8 @@ from pathlib import Path
 
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.training import data
 from entropy_valley.training import loss as canvases
-from entropy_valley.training.loss import ONE_PASS
+from entropy_valley.training.loss import ONE_PASS, Batches, tokenise
 from entropy_valley.training.settings import Loss
 
 REPOSITORY = Path(__file__).parents[1]
@@ -34,18 +33,18 @@ RUN = {"processes": 1, "micro_tokens": 40}  # how it runs
 
 
 def pairs_of(backbone, max_tokens=96):
-    return data.tokenise(ROWS, Prompt(TEMPLATE, backbone.tokenizer), backbone.eos_id, max_tokens)
+    return tokenise(ROWS, Prompt(TEMPLATE, backbone.tokenizer), backbone.eos_id, max_tokens)
 
 
 def canvases_of(backbone, *, pairs=None, batch=8, seed=1, passes=ONE_PASS, **loss):
     pairs = pairs or pairs_of(backbone)
-    order = data.Batches(pairs.lengths, batch, seed)
+    order = Batches(pairs.lengths, batch, seed)
     return canvases.Canvases(pairs, order, Loss(**loss), backbone.mask_id, seed, passes, prefix=backbone.prefix)
 
 
 def continuations_of(backbone, *, batch=8, seed=1, passes=ONE_PASS, normaliser="token"):
     pairs = pairs_of(backbone)
-    return canvases.Continuations(pairs, data.Batches(pairs.lengths, batch, seed), normaliser, seed, passes)
+    return canvases.Continuations(pairs, Batches(pairs.lengths, batch, seed), normaliser, seed, passes)
 
 
 def batches_of(backbone, **options):

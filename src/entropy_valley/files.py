@@ -1,4 +1,4 @@
-"""Files: read with clear errors, written whole or not at all, named by digests of their content."""
+"""Files: read with clear errors, written whole or not at all, and named by digests of their content."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
 import sys
 import tempfile
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -21,13 +19,239 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from entropy_valley import texts
 from entropy_valley.errors import InputError, brief
+
+# --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
+
+TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts in every file
+MOST = 2**26  # bytes of a file from others that is read at once
+
+
+def regular(path: str | Path, most: int | None = None) -> Path:
+    """The path. Raises InputError unless it is a regular file of at most ``most`` bytes: a pipe may never end."""
+    path = Path(path)
+    if not path.is_file():
+        raise not_there(path)
+    if most is not None and (size := path.stat().st_size) > most:
+        raise InputError(path, f"{size:,} bytes, more than {most:,}, the most of such a file", "Name another file.")
+    return path
+
+
+def not_there(path: str | Path) -> InputError:
+    """The error for a path that is not a regular file."""
+    if Path(path).exists():
+        return InputError(path, f"is a {'folder' if Path(path).is_dir() else 'pipe'}, not a file", "Name a file.")
+    return InputError(path, "file not found", "Check the path, or run the rule that makes it.")
+
+
+@contextlib.contextmanager
+def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
+    """The block reads a file with a library, which raises anything where the file is damaged: here an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
+            raise
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
+
+
+_inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
+
+
+@contextlib.contextmanager
+def noted(inputs: dict[str, str]) -> Iterator[None]:
+    """Note the digest of every text file that the block reads, by its path."""
+    token = _inputs.set(inputs)
+    try:
+        yield
+    finally:
+        _inputs.reset(token)
+
+
+def read_lines(path: str | Path, most: int | None = None) -> list[str]:
+    """The lines of a UTF-8 text file without their newline. Raises InputError as :func:`regular` and
+    :func:`.texts.lines` do."""
+    path = regular(path, most)
+    content = path.read_bytes()
+    if (inputs := _inputs.get()) is not None:
+        inputs[str(path)] = bytes_digest(content)
+    return texts.lines(path, content)
+
+
+def read_json(path: str | Path, most: int | None = None) -> Any:
+    """The value of a JSON file of at most ``most`` bytes."""
+    return _json(path, "\n".join(read_lines(path, most)), "Fetch or make it again.")
+
+
+def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows of a JSON Lines file, each an object that has all of ``keys``; those of :data:`TEXTS` hold a text."""
+    rows = []
+    for number, line in enumerate(read_lines(path), 1):
+        place = f"{path}:{number}"
+        row = _json(path, line, "Each line must be one JSON object; remove blank lines.", number)
+        if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
+            raise InputError(place, f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
+        for key in TEXTS:
+            if key in keys and not isinstance(row[key], str):
+                problem = f"{key} is {brief(row[key], 60)}, not a text"
+                raise InputError(place, problem, "Remove the file, and make it again.")
+        rows.append(row)
+    return rows
+
+
+def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
+    """The value of a JSON text; ``line`` is its place in the file, where it is a line of one."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        problem, at = "nested too deeply", 0
+    except ValueError as error:  # also for a number of too many digits, which has no place
+        problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
+    place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
+    raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
+
+
+# --- Writing: files and folders are written whole or not at all.
 
 _FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
 
+
+@contextlib.contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""
+    path, temporary = Path(path), None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path):
+        try:
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            os.close(handle)
+            temporary = Path(name)
+            permit(temporary)
+            yield temporary
+            temporary.replace(path)
+        finally:
+            if temporary:
+                temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an OSError in the block name ``path``, if it names no file (a full disk) or what stands for it until then."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, bytes):
+            error.filename = os.fsdecode(error.filename)
+        until_then = str(path.absolute().with_name(f".{path.name}."))
+        if not error.filename or str(Path(str(error.filename)).absolute()).startswith(until_then):
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextlib.contextmanager
+def saving(path: Path) -> Iterator[None]:
+    """:func:`naming` for torch and safetensors: their own exceptions for a failed write become an OSError."""
+    try:
+        with naming(path):
+            yield
+    except Exception as error:
+        if not _FAILED_WRITE.search(str(error)) or isinstance(error, OSError):
+            raise
+        raise OSError(errno.EIO, f"not written ({error})", str(path)) from error
+
+
+@contextlib.contextmanager
+def atomic_together(paths: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
+    """:func:`atomic` for several files, by name: none is replaced before all are written."""
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(atomic(path)) for name, path in paths.items()}
+
+
+def permit(path: Path) -> None:
+    """Give a file the permissions of any new file: libraries make temporary files readable by their owner alone."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """One row on each line; a large file is never held as a whole."""
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+@contextlib.contextmanager
+def atomic_folder(folder: str | Path) -> Iterator[Path]:
+    """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed.
+
+    A kill between the two steps of the replacement leaves no folder, and the job makes it again. A folder has one
+    writer at a time: what earlier, killed ones left beside it is removed.
+    """
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in filter(Path.is_dir, folder.parent.glob(f".{glob.escape(folder.name)}.{'?' * 8}")):  # mkdtemp's names
+        shutil.rmtree(left)
+    with naming(folder):
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            new = temporary / "new"
+            new.mkdir()  # others may not read the folder that mkdtemp makes
+            yield new
+            if folder.exists():
+                folder.rename(temporary / "old")
+            new.rename(folder)
+        finally:
+            shutil.rmtree(temporary)
+
+
+def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Make ``folder`` with ``fill`` unless it exists.
+
+    ``fill`` gets a work folder beside it, with the files that an earlier try left; it is renamed to ``folder`` when
+    ``fill`` succeeds. Only one process fills it; the others wait.
+    """
+    if folder.is_dir():  # without a lock: its parent may be read-only
+        return
+    with locked(folder):
+        if not folder.is_dir():
+            work = folder.with_name(f".{folder.name}.part")
+            fill(work)
+            work.rename(folder)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of ``folder``, a file beside it; wait while another process holds it, of any workflow."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+# --- Digests: of values by their JSON text, of files by their bytes.
+
 Version = tuple[int, int, int]
 LARGE = 2**26  # bytes from which the digest of a file is kept
-TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts wherever they are asked for
 
 
 def canonical(value: Any) -> str:
@@ -106,333 +330,3 @@ def cache_folder() -> Path:
     all experiments."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "entropy-valley")
     return Path(os.environ.get("ENTROPY_VALLEY_CACHE") or usual).expanduser()
-
-
-@contextlib.contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""
-    path, temporary = Path(path), None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with naming(path):
-        try:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            os.close(handle)
-            temporary = Path(name)
-            permit(temporary)
-            yield temporary
-            temporary.replace(path)
-        finally:
-            if temporary:
-                temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Let an OSError in the block name ``path``, if it names no file (a full disk) or what stands for it until then."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error.filename, bytes):
-            error.filename = os.fsdecode(error.filename)
-        until_then = str(path.absolute().with_name(f".{path.name}."))
-        if not error.filename or str(Path(str(error.filename)).absolute()).startswith(until_then):
-            error.filename, error.filename2 = str(path), None
-        raise
-
-
-@contextlib.contextmanager
-def saving(path: Path) -> Iterator[None]:
-    """:func:`naming` for torch and safetensors: their own exceptions for a failed write become an OSError."""
-    try:
-        with naming(path):
-            yield
-    except Exception as error:
-        if not _FAILED_WRITE.search(str(error)) or isinstance(error, OSError):
-            raise
-        raise OSError(errno.EIO, f"not written ({error})", str(path)) from error
-
-
-@contextlib.contextmanager
-def atomic_together(paths: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
-    """:func:`atomic` for several files, by name: none is replaced before all are written."""
-    with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(atomic(path)) for name, path in paths.items()}
-
-
-def permit(path: Path) -> None:
-    """Give a file the permissions of any new file: libraries make temporary files readable by their owner alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
-
-
-def write_text(path: str | Path, text: str) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def write_json(path: str | Path, value: Any) -> None:
-    write_text(path, json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
-
-
-def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One row on each line; a large file is never held as a whole."""
-    with atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
-
-
-# --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
-
-MOST = 2**26  # bytes of a file from others that is read at once
-
-
-def regular(path: str | Path, most: int | None = None) -> Path:
-    """The path. Raises InputError unless it is a regular file of at most ``most`` bytes: a pipe may never end."""
-    path = Path(path)
-    if not path.is_file():
-        raise not_there(path)
-    if most is not None and (size := path.stat().st_size) > most:
-        raise InputError(path, f"{size:,} bytes, more than {most:,}, the most of such a file", "Name another file.")
-    return path
-
-
-def not_there(path: str | Path) -> InputError:
-    """The error for a path that is no regular file."""
-    if Path(path).exists():
-        return InputError(path, f"is a {'folder' if Path(path).is_dir() else 'pipe'}, not a file", "Name a file.")
-    return InputError(path, "file not found", "Check the path, or run the rule that makes it.")
-
-
-@contextlib.contextmanager
-def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
-    """The block reads a file with a library, which raises anything where the file is damaged: here an InputError."""
-    try:
-        yield
-    except InputError:
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
-            raise
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise InputError(path, f"is no {kind} that can be read ({brief(reason)})", remedy) from None
-
-
-_inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
-
-
-@contextlib.contextmanager
-def noted(inputs: dict[str, str]) -> Iterator[None]:
-    """Note the digest of every text file that the block reads, by its path."""
-    token = _inputs.set(inputs)
-    try:
-        yield
-    finally:
-        _inputs.reset(token)
-
-
-def read_lines(path: str | Path, most: int | None = None) -> list[str]:
-    """The lines of a UTF-8 text file without their newline. Raises InputError as :func:`regular` does, for an empty
-    file and for what is no text."""
-    path = regular(path, most)
-    content = path.read_bytes()
-    if (inputs := _inputs.get()) is not None:
-        inputs[str(path)] = bytes_digest(content)
-    text = _decoded(path, content)
-    if text in ("", "\n"):
-        raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
-    return _lines(path, text)
-
-
-def read_json(path: str | Path, most: int | None = None) -> Any:
-    """The value of a JSON file of at most ``most`` bytes."""
-    return _json(path, "\n".join(read_lines(path, most)), "Fetch or make it again.")
-
-
-def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rows of a JSON Lines file, each an object that has all of ``keys``; those of :data:`TEXTS` hold a text."""
-    return [_row(path, number, line, keys) for number, line in enumerate(read_lines(path), 1)]
-
-
-def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
-    """The value of a JSON text; ``line`` is its place in the file, where it is a line of one."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        problem, at = "nested too deeply", 0
-    except ValueError as error:  # also for a number of too many digits, which has no place
-        problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
-    place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
-    raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
-
-
-def _row(path: str | Path, number: int, line: str, keys: Sequence[str]) -> dict[str, Any]:
-    row = _json(path, line, "Each line must be one JSON object; remove blank lines.", number)
-    missing = [key for key in keys if not isinstance(row, dict) or key not in row]
-    if missing:
-        raise InputError(f"{path}:{number}", f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
-    for key in TEXTS:
-        if key in keys and not isinstance(row[key], str):
-            problem = f"{key} is {brief(row[key], 60)}, not a text"
-            raise InputError(f"{path}:{number}", problem, "Remove the file, and make it again.")
-    return row
-
-
-# --- Text: what can be in a file and in a sentence. docs/performance.md, "Text", has the policy.
-#
-# Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
-
-LONGEST_SENTENCE = 100_000  # characters of a sentence; a file without line breaks is one line of more
-_IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
-# Control characters, marks that turn the text behind them around, and code points that are none of a character.
-_UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-# How files of other kinds begin, what they are, and what makes text of them.
-_KINDS = (
-    (rb"\x1f\x8b", "a gzip archive", "Unpack it: gunzip -c {} > FILE"),
-    (rb"BZh\d1AY&SY", "a bzip2 archive", "Unpack it: bunzip2 -c {} > FILE"),
-    (rb"\xfd7zXZ\0", "an xz archive", "Unpack it: unxz -c {} > FILE"),
-    (rb"\x28\xb5\x2f\xfd", "a zstd archive", "Unpack it: unzstd -c {} > FILE"),
-    (rb"PK\x03\x04", "a zip archive or an office document", "Unpack it, or save it as plain text in UTF-8"),
-    (rb"\x89PNG|\xff\xd8\xff|GIF8", "an image", "Name a file of text"),
-    (rb"%PDF", "a PDF document", "Name a file of text"),
-    (rb"PAR1", "a Parquet file", "Name it as a data set, by a source of the kind huggingface"),
-    (rb"\x00\x00\xfe\xff|\xff\xfe\x00\x00", "UTF-32", "Convert it: iconv -f UTF-32 -t UTF-8 {} > FILE"),
-    (rb"\xfe\xff|\xff\xfe", "UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 {} > FILE"),
-    (rb"(?:[^\0]\0){4}", "UTF-16 without its mark", "Convert it: iconv -f UTF-16LE -t UTF-8 {} > FILE"),
-    (rb"(?:\0[^\0]){4}", "UTF-16 without its mark", "Convert it: iconv -f UTF-16BE -t UTF-8 {} > FILE"),
-)
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    """The text of a file without a byte order mark. Raises InputError for what is no UTF-8, and for one with NUL."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _no_text(path, content, error.start) from None
-    if "\0" in text:
-        raise _no_text(path, content, content.index(b"\0"))
-    return text.removeprefix("\ufeff")
-
-
-def _lines(path: Path, text: str) -> list[str]:
-    """The lines of a file's text. They end with LF or CR LF; one that ends them with CR alone is an InputError."""
-    body = text.removesuffix("\n")
-    if "\n" not in text and "\r" in body.strip("\r"):
-        remedy = f"Convert it: tr '\\r' '\\n' < {shlex.quote(str(path))} > FILE."
-        raise InputError(path, "its lines end with CR alone, as on old Macs, so it is one line", remedy)
-    return [line.removesuffix("\r") for line in body.split("\n")]
-
-
-def sentence(place: object, text: str) -> str:
-    """The text, stripped. Raises InputError for characters that no text has, and for a text that no sentence is."""
-    stripped = text.strip()
-    if problem := impossible(stripped):
-        raise InputError(place, problem, "Remove it from the text.")
-    if len(stripped) > LONGEST_SENTENCE:
-        problem = f"{len(stripped):,} characters, more than the {LONGEST_SENTENCE:,} that a sentence may have"
-        raise InputError(place, problem, "Give a sentence in each line.")
-    return stripped
-
-
-def impossible(text: str) -> str | None:
-    """The first character of a text that no text has; None if there is none."""
-    if not (match := _IMPOSSIBLE.search(text)):
-        return None
-    kind = "NUL" if match[0] == "\0" else "half of a surrogate pair"
-    return f"character {match.start() + 1} is U+{ord(match[0]):04X}, {kind}, which no text has"
-
-
-def visible(text: str) -> bool:
-    """Whether a text has a character that can be seen: not only blanks, control and formatting characters."""
-    return any(unicodedata.category(character) not in _INVISIBLE for character in text)
-
-
-def shown(text: str) -> str:
-    """The text on one line, for print: a blank for white space, U+001B and the like for what would change the rest."""
-    return _UNSEEN.sub(lambda match: f"U+{ord(match[0]):04X}", re.sub(r"\r\n|\s", " ", text))
-
-
-def guarded(text: str) -> str:
-    """A text for a CSV file: an apostrophe is put before one that a spreadsheet would read as a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unguarded(text: str) -> str:
-    """The inverse of :func:`guarded`."""
-    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
-
-
-def not_utf8(place: object, byte: int, files: str = "") -> InputError:
-    """The error for a byte that is not UTF-8; ``files`` are those of a command that converts the text."""
-    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8{files}."
-    return InputError(place, f"not UTF-8 (byte {byte:#04x})", remedy)
-
-
-def _no_text(path: Path, content: bytes, at: int) -> InputError:
-    """The error for a file that is no text from byte ``at`` on: what it seems to be."""
-    for begin, kind, remedy in _KINDS:
-        if re.match(begin, content, re.DOTALL):
-            return InputError(path, f"is {kind}, not text in UTF-8", f"{remedy.format(shlex.quote(str(path)))}.")
-    place = f"{path}:{content.count(bytes([10]), 0, at) + 1}"
-    if content[at] == 0:
-        return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    return not_utf8(place, content[at], f" {shlex.quote(str(path))} > FILE")
-
-
-# --- Folders: written whole or not at all, made once, and locked while a job works on them.
-
-
-@contextlib.contextmanager
-def atomic_folder(folder: str | Path) -> Iterator[Path]:
-    """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed.
-
-    A kill between the two steps of the replacement leaves no folder, and the job makes it again. A folder has one
-    writer at a time: what earlier, killed ones left beside it is removed.
-    """
-    folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in filter(Path.is_dir, folder.parent.glob(f".{glob.escape(folder.name)}.{'?' * 8}")):  # mkdtemp's names
-        shutil.rmtree(left)
-    with naming(folder):
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
-            new = temporary / "new"
-            new.mkdir()  # others may not read the folder that mkdtemp makes
-            yield new
-            if folder.exists():
-                folder.rename(temporary / "old")
-            new.rename(folder)
-        finally:
-            shutil.rmtree(temporary)
-
-
-def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Make ``folder`` with ``fill`` unless it exists.
-
-    ``fill`` gets a work folder beside it, with the files that an earlier try left; it is renamed to ``folder`` when
-    ``fill`` succeeds. Only one process fills it; the others wait.
-    """
-    if folder.is_dir():  # without a lock: its parent may be read-only
-        return
-    with locked(folder):
-        if not folder.is_dir():
-            work = folder.with_name(f".{folder.name}.part")
-            fill(work)
-            work.rename(folder)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of ``folder``, a file beside it; wait while another process holds it, of any workflow."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()

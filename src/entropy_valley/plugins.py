@@ -59,7 +59,7 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
     """
     plugin, place = find(kind, ours, name), f"{kind} {without_code(name)!r}"
     if not isinstance(plugin, type):
-        raise InputError(place, "is no class", "Name a class.")
+        raise InputError(place, "is not a class", "Name a class.")
     try:
         instance = plugin(**settings)
     except InputError:
@@ -113,7 +113,7 @@ def _method(plugin: object, name: str) -> str:
 
 
 def _code(name: str) -> str:
-    """12 hex digits: a digest of the module's code without comments and formatting, or of its file if it is no text."""
+    """12 hex digits: a digest of the module's code without comments and formatting, or of a file that is not Python."""
     path = Path(importlib.util.find_spec(name.partition(":")[0]).origin)
     return _digest(path, path.stat().st_mtime_ns)
 

@@ -2,7 +2,7 @@
 
 A folder of shards, JSON Lines of ``{"key": …, "value": …, "sum": …}``. Each writer has its own shard, so no locks are
 needed and network file systems are safe. A line whose sum is not that of its key and value, such as the last one after
-a kill or an edited one, is ignored, and so is what is no regular file. Deleting the folder only costs time.
+a kill or an edited one, is ignored, and so is what is not a regular file. Deleting the folder only costs time.
 
 At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for. The
 name of a shard ends with the digest of the code that wrote it.
@@ -49,13 +49,20 @@ class Store:
 
     def get(self, key: str) -> Any | None:
         """The value of ``key``; None if there is none."""
-        if key not in self._lines:
+        if (place := self._lines.get(key)) is None:
+            return None
+        if place.shard not in self._reading:
+            if len(self._reading) == _OPEN:
+                self._close()
+            self._reading[place.shard] = open(place.shard, "rb")  # noqa: SIM115 - closed with the store
+        line = os.pread(self._reading[place.shard].fileno(), place.length, place.start)
+        if line != _summed(line.rpartition(_SUM)[0]):
             return None
         try:
-            value = _value(self._read(self._lines[key]))
-        except (ValueError, LookupError, RecursionError):  # a damaged line
+            value = json.loads(line)["value"]
+        except (ValueError, LookupError, RecursionError):  # not written by a store
             return None
-        self.codes.add(self._lines[key].shard.stem.rpartition("-")[2])
+        self.codes.add(place.shard.stem.rpartition("-")[2])
         return value
 
     def put(self, key: str, value: Any) -> None:
@@ -99,13 +106,6 @@ class Store:
                     start += len(line)
         return lines
 
-    def _read(self, line: _Location) -> bytes:
-        if line.shard not in self._reading:
-            if len(self._reading) == _OPEN:
-                self._close()
-            self._reading[line.shard] = open(line.shard, "rb")  # noqa: SIM115 - closed with the store
-        return os.pread(self._reading[line.shard].fileno(), line.length, line.start)
-
     def _close(self) -> None:
         while self._reading:
             self._reading.popitem()[1].close()
@@ -123,10 +123,3 @@ class Store:
 def _summed(content: bytes) -> bytes:
     """The line of a key and a value: these, and the first digits of their digest."""
     return content + _SUM + files.bytes_digest(content)[:8].encode() + b'"}\n'
-
-
-def _value(line: bytes) -> Any:
-    """The value of a line. Raises ValueError for a line with another sum than it was written with."""
-    if line != _summed(line.rpartition(_SUM)[0]):
-        raise ValueError("wrong sum")
-    return json.loads(line)["value"]

@@ -63,7 +63,7 @@ def test_a_step_that_fails_is_in_the_table_and_the_others_run(tmp_path, monkeypa
         ("company", FAILED),
         ("COMET, company", OK),
     ]
-    assert "is no tokenizer that can be read" in rows[1][2]
+    assert "is not a tokenizer that can be read" in rows[1][2]
 
 
 def test_a_step_ends_with_the_minutes(tmp_path):

@@ -13,7 +13,7 @@ from entropy_valley.config import base_files, load_files, matrix, methods, param
 from entropy_valley.config.matrix import CellSet
 from entropy_valley.data import sources
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.files import canonical
 
 ROOT = Path(__file__).parents[2]

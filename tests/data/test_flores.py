@@ -10,7 +10,7 @@ from fake_hub import serve
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
-from entropy_valley.data.sources import flores
+from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
 
 COMMIT = "a" * 40
@@ -43,9 +43,9 @@ def release(monkeypatch, tmp_path):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with serve({COMMIT: {"flores.tar.gz": content.getvalue()}}) as server:
-        monkeypatch.setattr(flores, "ARCHIVE", f"{server.url}/someone/model/resolve/{COMMIT}/flores.tar.gz")
+        monkeypatch.setattr(published, "FLORES_ARCHIVE", f"{server.url}/someone/model/resolve/{COMMIT}/flores.tar.gz")
         (tmp_path / "flores.tar.gz").write_bytes(content.getvalue())
-        monkeypatch.setattr(flores, "SHA256", files.sha256(tmp_path / "flores.tar.gz"))
+        monkeypatch.setattr(published, "FLORES_SHA256", files.sha256(tmp_path / "flores.tar.gz"))
         yield server
 
 
@@ -81,20 +81,9 @@ def test_the_release_is_fetched_once(release, folder):
     assert origin == {"files": {name: files.bytes_digest(FILES[f"devtest/{name}"]) for name in names}}
 
 
-def test_another_archive_is_refused(release, monkeypatch):
-    monkeypatch.setattr(flores, "SHA256", "0" * 64)
-    with pytest.raises(InputError, match=r"flores.tar.gz: sha256 .* instead of 000000000000. Delete this file"):
-        build.testset(SPEC)
-
-
-def test_without_a_network_the_file_and_its_place_are_named(monkeypatch, impatient, tmp_path):
-    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(flores, "ARCHIVE", "http://127.0.0.1:9/flores200_dataset.tar.gz")
-    place = tmp_path / "flores200_dataset.tar.gz"
-    with pytest.raises(InputError, match=rf"cannot be downloaded .* to {place}, .*holds devtest/deu_Latn.devtest"):
-        build.testset(SPEC)
-
-
-def test_a_language_that_the_release_has_not(release):
+def test_a_language_that_the_release_has_not_and_another_archive(release, monkeypatch):
     with pytest.raises(InputError, match=r"no devtest/xxx_Latn.devtest in .*Correct the code"):
         sources.make({"name": "flores", "codes": {"xx": "xxx_Latn"}}).origin("xx-de", "test")
+    monkeypatch.setattr(published, "FLORES_SHA256", "0" * 64)
+    with pytest.raises(InputError, match=r"flores.tar.gz: sha256 .* instead of 000000000000. Delete this file"):
+        build.testset(SPEC)

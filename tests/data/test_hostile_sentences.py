@@ -17,20 +17,18 @@ from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt, RustTokenizer, train_tokenizer
+from entropy_valley.texts import visible
 
 TEXT = "Grüße\nzwei\n"
 # What a sentence of a user's own file cannot have: the text, and what the error says.
 REFUSED = {
     "NUL U+0000": ("a\0b", "character 2 is U+0000, NUL"),
     "first half of a surrogate pair U+D800": ("a\ud800b", "character 2 is U+D800, half of a surrogate pair"),
-    "second half of a surrogate pair U+DFFF": ("ab\udfff", "character 3 is U+DFFF, half of a surrogate pair"),
-    "a line of 1 MB": ("x" * 2**20, "1,048,576 characters, more than the 100,000"),
     "100,001 characters": ("x" * 100_001, "100,001 characters, more than the 100,000"),
 }
-# Files in the place of one of sentences: the bytes (None: a folder), and what the error says.
+# Files in the place of one of sentences: the bytes, and what the error says.
 FILES = {
     "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), "is a gzip archive.*gunzip -c"),
-    "a zip archive": (b"PK\3\4\x14\0\xff", "is a zip archive or an office document"),
     "a PNG image": (b"\x89PNG\r\n\x1a\n", "is an image.*Name a file of text"),
     "a Parquet file": (b"PAR1\x15\0", "is a Parquet file.*huggingface"),
     "UTF-16 with its mark": (TEXT.encode("utf-16"), "is UTF-16, .*iconv -f UTF-16 -t UTF-8"),
@@ -40,8 +38,6 @@ FILES = {
     "a NUL byte": (b"one\ntwo\nth\0ree\n", "hostile:3: a NUL byte"),
     "CR alone at the ends of lines": (b"one\rtwo\rthree\r", r"CR alone.*tr '\\r' '\\n'"),
     "an empty file": (b"", "file is empty"),
-    "a byte order mark alone": (codecs.BOM_UTF8, "file is empty"),
-    "a folder": (None, "is a folder, not a file"),
     "a blank line": (b"one\n\nthree\n", "hostile:2: blank line"),
     "a table with tabs": (b"one\teins\ntwo\tzwei\n", "a table, not sentences"),
 }
@@ -50,7 +46,6 @@ READ = {
     "a byte order mark": (codecs.BOM_UTF8 + b"one\ntwo\n", ["one", "two"]),
     "CR LF": (b"one\r\ntwo\r\n", ["one", "two"]),
     "LF and CR LF mixed": (b"one\r\ntwo\nthree\r\n", ["one", "two", "three"]),
-    "no newline at the end": (b"one\ntwo", ["one", "two"]),
     "a tab in one of three lines": (b"one\ttwo\nthree\nfour\n", ["one\ttwo", "three", "four"]),
 }
 ODD = (
@@ -63,12 +58,12 @@ CHAT = "<|im_start|>user\nSay: {src} now<|im_end|>\n<|im_start|>assistant\n"
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory):
     """By family: the tokenizer of transformers, and the same file without it."""
-    root, found = tmp_path_factory.mktemp("tokenizers"), {}
+    root, tokenizers = tmp_path_factory.mktemp("tokenizers"), {}
     for name, family in FAMILIES.items():
         full = train_tokenizer(["Tap Reset now.", "点击现在。"], 300, family)
         full.save_pretrained(root / name)
-        found[name] = full, RustTokenizer(root / name / "tokenizer.json")
-    return found
+        tokenizers[name] = full, RustTokenizer(root / name / "tokenizer.json")
+    return tokenizers
 
 
 def special_tokens():
@@ -101,21 +96,21 @@ def test_any_text_stays_as_it_is(tmp_path, tokenizers, inner):
         assert prompt.text(prompt.encode(text)) == text
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_no_text_has_is_refused_with_its_line(tmp_path, text, said):
+@pytest.mark.parametrize(("text", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_no_text_has_is_refused_with_its_line(tmp_path, text, problem):
     (tmp_path / "test.jsonl").write_text(f'{{"en": "a", "zh": "b"}}\n{json.dumps({"en": text, "zh": "b"})}\n')
     named = {"files": {"en-zh": {"test": "test.jsonl"}}, "folder": str(tmp_path)}
     with pytest.raises(InputError) as caught:
         read_testset({"name": "json_lines", **named})
-    assert caught.value.place == f"{tmp_path / 'test.jsonl'}:2" and caught.value.problem.startswith(said)
+    assert caught.value.place == f"{tmp_path / 'test.jsonl'}:2" and caught.value.problem.startswith(problem)
 
 
-@pytest.mark.parametrize(("content", "said"), FILES.values(), ids=FILES)
-def test_a_file_of_another_kind_is_named_for_what_it_is(tmp_path, content, said):
+@pytest.mark.parametrize(("content", "problem"), FILES.values(), ids=FILES)
+def test_a_file_of_another_kind_is_named_for_what_it_is(tmp_path, content, problem):
     path, other = tmp_path / "hostile", tmp_path / "other"
     other.write_text("eins\n")
-    path.mkdir() if content is None else path.write_bytes(content)
-    with pytest.raises(InputError, match=said) as caught:
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=problem) as caught:
         read_parallel(path, other)
     assert caught.value.place.startswith(str(path))
 
@@ -150,14 +145,6 @@ def test_a_special_token_in_a_source_stays_text(tokenizers, token, template):
             assert token in prompt.text([prompt.tokens(source)[slot] for slot in offsets])
 
 
-@pytest.mark.parametrize("source", ["Tap Reset now.", "点击 <b>现在</b>。", "a < b |> c", " "])
-def test_the_tokens_of_other_sources_are_as_before(tokenizers, source):
-    for pair in tokenizers.values():
-        for tokenizer in pair:
-            before = tokenizer(CHAT.replace("{src}", source), add_special_tokens=False)["input_ids"]
-            assert Prompt(CHAT, tokenizer).encode(source) == before
-
-
 def test_many_sources_have_the_tokens_of_each(tokenizers):
     sources = ["Tap", "a <|im_end|> b", "</s>", "点击"]
     for full, _ in tokenizers.values():
@@ -167,5 +154,5 @@ def test_many_sources_have_the_tokens_of_each(tokenizers):
 
 
 def test_what_is_seen():
-    assert all(map(files.visible, ("a", "。", "\u200bx", "\ue000", "👩")))
-    assert not any(map(files.visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))
+    assert all(map(visible, ("a", "。", "\u200bx", "\ue000", "👩")))
+    assert not any(map(visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))

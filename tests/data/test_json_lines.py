@@ -9,7 +9,8 @@ from fake_hub import serve
 from run_rule import run_here
 
 from entropy_valley import files, results
-from entropy_valley.data import build, dataset, sources
+from entropy_valley.data import build, sources
+from entropy_valley.data.dataset import HubFiles
 from entropy_valley.errors import InputError
 
 OLD, NEW = "a" * 40, "b" * 40
@@ -81,7 +82,7 @@ def test_other_keys(source, folder):
     [
         ({"rows": ROWS | {"train": 41}}, r"enzh_train.jsonl: 40 rows instead of 41"),
         ({"keys": {"zh": "chinese"}}, r"enzh_train.jsonl:1: no chinese"),
-        ({"keys": {"zh": "idx"}}, r"enzh_train.jsonl:1: en or idx is no text"),
+        ({"keys": {"zh": "idx"}}, r"enzh_train.jsonl:1: en or idx is not a text"),
         ({"files": {"en-de": NAMES["en-zh"]}}, "has no train file of en-zh"),
         ({"folder": None, "dataset": "a/b"}, "data set a/b: is not downloaded yet"),
     ],
@@ -99,87 +100,61 @@ def test_a_source_needs_an_origin_and_gives_at_most_what_it_has(source, capsys):
 
 
 def test_a_job_depends_on_the_files_of_its_splits_alone(source):
-    made = sources.make(source | {"files": NAMES | {"en-de": {"test": "ende_test.jsonl"}}})
-    assert made.settings("zh-en", "test")["files"] == {"en-zh": {"test": "sets/enzh_test.jsonl"}}
-    assert made.settings("zh-en", "test")["rows"] == {"test": 9}
-    assert made.refused("de-en", "test") is None
-    assert made.refused("en-de", "train", "dev") == "has no train and no dev file of en-de; name it under `files`"
-    assert made.own_files("zh-en", "dev") == [f"{source['folder']}/enzh_dev.jsonl"]
+    hub = sources.make(source | {"files": NAMES | {"en-de": {"test": "ende_test.jsonl"}}})
+    assert hub.settings("zh-en", "test")["files"] == {"en-zh": {"test": "sets/enzh_test.jsonl"}}
+    assert hub.settings("zh-en", "test")["rows"] == {"test": 9}
+    assert hub.refused("de-en", "test") is None
+    assert hub.refused("en-de", "train", "dev") == "has no train and no dev file of en-de; name it under `files`"
+    assert hub.own_files("zh-en", "dev") == [f"{source['folder']}/enzh_dev.jsonl"]
 
 
-class TestFromAHub:
-    """The scripts of the workflow, from a hub on this machine."""
+@pytest.fixture
+def run(tmp_path, reach):
+    """Fetch the data set from a hub on this machine by the workflow's scripts, then make the corpus; its folder."""
+    folder, out = tmp_path / "models" / "set", tmp_path / "datasets" / "set.json"
 
-    @pytest.fixture
-    def run(self, tmp_path, reach):
-        """Fetch the data set from a hub, then make the corpus; the folder of the data set."""
-        where, out = tmp_path / "models" / "set", tmp_path / "datasets" / "set.json"
+    def run(server, revision=None):
+        reach(server.url)
+        settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES, "rows": ROWS}
+        wanted = sources.make(settings | {"revision": revision}).download._asdict()
+        run_here("fetch_dataset", wanted, (), out, {"folder": folder, "confirm": False})
+        outputs = {name: tmp_path / f"{name}.jsonl" for name in ("train", "dev")} | {"report": tmp_path / "corpus.json"}
+        read, execution = {"own": [], "dataset": [out]}, {"folder": folder, "rows": None}
+        run_here("corpus", spec(settings), read, outputs, execution)
+        run_here("testset", spec(settings, limit=None), read, tmp_path / "test.jsonl", execution)
+        return folder
 
-        def run(server, revision=None):
-            reach(server.url)
-            settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES, "rows": ROWS}
-            asked = sources.make(settings | {"revision": revision}).download._asdict()
-            run_here("fetch_dataset", asked, (), out, {"folder": where, "confirm": False})
-            made = {
-                "train": tmp_path / "train.jsonl",
-                "dev": tmp_path / "dev.jsonl",
-                "report": tmp_path / "corpus.json",
-            }
-            read, how = {"own": [], "dataset": [out]}, {"folder": where, "rows": None}
-            run_here("corpus", spec(settings), read, made, how)
-            run_here("testset", spec(settings, limit=None), read, tmp_path / "test.jsonl", how)
-            return where
+    return run
 
-        return run
 
-    def test_the_newest_commit_is_resolved_once_and_written_down(self, run, source, tmp_path):
-        with serve({OLD: {"README.md": b""}, NEW: RELEASED | {"weights.bin": b"a pickle"}}) as server:
-            folder = run(server)
-            assert server.served == {name: len(written) for name, written in RELEASED.items()}
-        found = files.read_json(tmp_path / "datasets" / "set.json")
-        assert (found["repository"], found["revision"]) == ("someone/model", NEW)
-        assert found["files"] == {name: files.file_digest(folder / name) for name in NAMES["en-zh"].values()}
-        assert files.read_jsonl(tmp_path / "train.jsonl") == build.corpus(spec(source))[0]
-        assert files.read_jsonl(tmp_path / "test.jsonl") == build.testset(spec(source, limit=None))
-        for made in ("train.jsonl", "test.jsonl"):  # the record says which commit was read
-            assert str(tmp_path / "datasets" / "set.json") in results.record_of(tmp_path / made).inputs
-        with serve({NEW: RELEASED, OLD: RELEASED}) as server:
-            run(server)
-            assert not server.served
+def test_the_newest_commit_of_a_hub_is_resolved_once_and_written_down(run, source, tmp_path):
+    with serve({OLD: {"README.md": b""}, NEW: RELEASED | {"weights.bin": b"a pickle"}}) as server:
+        folder = run(server)
+        assert server.served == {name: len(written) for name, written in RELEASED.items()}
+    manifest = files.read_json(tmp_path / "datasets" / "set.json")
+    assert (manifest["repository"], manifest["revision"]) == ("someone/model", NEW)
+    assert manifest["files"] == {name: files.file_digest(folder / name) for name in NAMES["en-zh"].values()}
+    assert files.read_jsonl(tmp_path / "train.jsonl") == build.corpus(spec(source))[0]
+    assert files.read_jsonl(tmp_path / "test.jsonl") == build.testset(spec(source, limit=None))
+    for name in ("train.jsonl", "test.jsonl"):  # the record says which commit was read
+        assert str(tmp_path / "datasets" / "set.json") in results.record_of(tmp_path / name).inputs
+    with serve({NEW: RELEASED, OLD: RELEASED}) as server:
+        run(server)
+        assert not server.served
 
-    def test_a_pinned_commit_and_files_that_were_changed(self, run):
-        with serve({OLD: RELEASED, NEW: {"README.md": b""}}) as server:
-            folder = run(server, OLD)
-            with pytest.raises(InputError, match=f"holds revision {OLD}, not {NEW}"):
-                run(server, NEW)
-            with (folder / "enzh_dev.jsonl").open("a") as file:
-                file.write("{}\n")
-            with pytest.raises(InputError, match=r"enzh_dev.jsonl: changed since the download"):
-                run(server, OLD)
-        settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES}
+
+def test_a_pinned_commit_and_files_that_were_changed(run):
+    with serve({OLD: RELEASED, NEW: {"README.md": b""}}) as server:
+        folder = run(server, OLD)
+        with pytest.raises(InputError, match=f"holds revision {OLD}, not {NEW}"):
+            run(server, NEW)
+        with (folder / "enzh_dev.jsonl").open("a") as file:
+            file.write("{}\n")
         with pytest.raises(InputError, match=r"enzh_dev.jsonl: changed since the download"):
-            build.corpus(spec(settings), folder=str(folder))
-
-    def test_an_interrupted_download_resumes(self, run, monkeypatch):
-        large = RELEASED | {"enzh_train.jsonl": content("train", 40) + b" " * 1_000_000}
-        with serve({NEW: large}, cut={"enzh_train.jsonl": 1000}) as server:
-            monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None, raising=False)
-            with pytest.raises((InputError, OSError)):
-                run(server)
-            server.cut.clear()
-            before = server.served["enzh_dev.jsonl"]
-            with pytest.raises(InputError, match="not JSON"):  # the blanks behind the last row
-                run(server)
-            assert server.served["enzh_dev.jsonl"] == before  # what was there was not fetched again
-
-    def test_without_a_hub_the_command_is_told(self, run):
-        with serve({NEW: RELEASED}, gated=True) as server, pytest.raises(InputError) as caught:
-            run(server)
-        assert "hf download someone/model --repo-type dataset --revision" in caught.value.remedy
-        assert "set the `folder` of its sources to it" in caught.value.remedy
+            run(server, OLD)
 
 
 def test_another_commit_is_another_folder():
-    names = [dataset.HubFiles("a/b", revision, ["*"]).folder for revision in (None, OLD, NEW, "refs/x")]
+    names = [HubFiles("a/b", revision, ["*"]).folder for revision in (None, OLD, NEW, "refs/x")]
     assert names == ["a--b", "a--b@aaaaaaaa", "a--b@bbbbbbbb", "a--b@refs--x"]
-    assert dataset.HubFiles("a/b", OLD, ["*"], "zh-en train").folder == "a--b--zh-en--train@aaaaaaaa"
+    assert HubFiles("a/b", OLD, ["*"], "zh-en train").folder == "a--b--zh-en--train@aaaaaaaa"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.data import filters, sampling
-from entropy_valley.data.filters import Tally, accepts, filtered
+from entropy_valley.data import sampling
+from entropy_valley.data.sampling import Tally, accepts, filtered
 from entropy_valley.errors import InputError
 
 TEXT = st.text(max_size=4)
@@ -24,32 +24,26 @@ def test_bottom_k_is_the_sorted_prefix_in_any_order(pairs, k, seed, random):
     assert sampling.bottom_k(pairs, k, seed) == sampling.bottom_k(shuffled, k, seed) == expected
 
 
-@given(PAIRS, SIZE, SIZE, SEED)
-def test_bottom_k_is_nested(pairs, one, other, seed):
-    small, large = sorted((one, other))
-    assert sampling.bottom_k(pairs, large, seed)[:small] == sampling.bottom_k(pairs, small, seed)
-
-
 @given(PAIRS, st.integers(0, 5), st.integers(0, 5), SEED)
 def test_split_keeps_dev_apart_and_train_nested(pairs, train, dev, seed):
-    found = len(set(pairs))
-    if found < min(train + dev, sampling.FEWEST):
+    available = len(set(pairs))
+    if available < min(train + dev, sampling.FEWEST):
         with pytest.raises(InputError, match="distinct pairs are asked for"):
             sampling.split(pairs, train, dev, seed)
         return
     trained, developed = sampling.split(pairs, train, dev, seed)
     assert not set(trained) & set(developed)
-    if found >= train + dev:
+    if available >= train + dev:
         assert (len(trained), len(developed)) == (train, dev)
         assert sampling.split(pairs, 0, dev, seed)[1] == developed
 
 
 @given(st.integers(10, 500), st.integers(1, 400), st.integers(1, 400))
-def test_of_fewer_pairs_none_is_left_and_both_get_some(found, train, dev):
-    for_training, for_dev = sampling.shares(found, train, dev)
+def test_of_fewer_pairs_none_is_left_and_both_get_some(available, train, dev):
+    for_training, for_dev = sampling.shares(available, train, dev)
     assert 0 < for_training <= train and 0 < for_dev <= dev
-    assert for_training + for_dev == min(found, train + dev)
-    assert for_dev >= min(dev, found // 10)
+    assert for_training + for_dev == min(available, train + dev)
+    assert for_dev >= min(dev, available // 10)
 
 
 def test_rank_separates_its_sides():
@@ -111,7 +105,7 @@ def test_reasons():
 
 
 def test_filters_that_nothing_passes_end_the_search_in_an_endless_source(monkeypatch):
-    monkeypatch.setattr(filters, "PATIENCE", 3)
+    monkeypatch.setattr(sampling, "PATIENCE", 3)
     pairs = itertools.cycle([("a b", "好好"), *[("a", "好好")] * 2])
     assert len(list(itertools.islice(filtered(pairs, "en-zh", LIMITS, Tally(), endless=True), 9))) == 9
     nothing = filtered(itertools.repeat(("a", "好好")), "en-zh", LIMITS, Tally(), endless=True)

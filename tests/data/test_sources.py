@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+from run_rule import run_here, run_rule
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
-from entropy_valley.data.sources import tatoeba
-from entropy_valley.demo.source import SOURCES
+from entropy_valley.data.sources import published
+from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
-
-DATA = os.environ.get("ENTROPY_VALLEY_DATA")
-real_data = pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
 
 
 def spec(source, direction="en-zh", train=20, dev=5, **more):
@@ -64,8 +61,8 @@ def test_a_language_without_limits_is_not_filtered_and_the_log_says_so(capsys):
     limits = {"en": {"words": [5, 6]}, "zh": {}}
     _, _, report, _ = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
     assert report["filters"] == limits and report["counts"]["filtered"]
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "filter" in line]
-    assert said.startswith("corpus: no length filter for zh: ")
+    (note,) = [line for line in capsys.readouterr().err.splitlines() if "filter" in line]
+    assert note.startswith("corpus: no length filter for zh: ")
 
 
 def test_embedded_needs_a_limit_and_a_language_it_speaks():
@@ -87,10 +84,7 @@ def test_files_give_train_and_dev(parallel):
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (b"a\nb\n", b"", "in.zh: file is empty"),
-        (b"a\n\nc\n", b"a\nb\nc\n", "in.en:2: blank line"),
         (b"a\n\nc\n \n", b"a\nb\nc\nd\n", "in.en:2: 2 blank lines: 2, 4. Remove such lines from both files"),
-        (b"a\n\xff\n", b"a\nb\n", "in.en:2: not UTF-8"),
         (b"a\nb\n", b"a\nb\nc\n", "in.zh:3: 3 lines, but .*in.en has 2"),
         (b"a\nb\n", b"c\nd\n", "10 distinct pairs are asked for, the source has 2"),
     ],
@@ -100,21 +94,12 @@ def test_bad_files(parallel, source, target, message):
         build.corpus(spec(parallel(source, target)))
 
 
-def test_missing_file(parallel):
-    source = parallel(b"a\n", b"b\n")
-    Path(source["target"]).unlink()
-    with pytest.raises(InputError, match=r"in.zh: file not found"):
-        build.corpus(spec(source), SOURCES)
-
-
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
         ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
-        ({}, "tag using discriminator 'name'"),
         ({"name": "files", "source": "in.en"}, "files.target Field required"),
         ({"name": "embedded", "sede": 1}, "embedded.sede unknown key. Did you mean seed?"),
-        ({"name": "tatoeba", "held_out": 0.5}, "tatoeba.held_out Input should be less than 0.5"),
     ],
 )
 def test_unknown_source_or_setting(source, problem):
@@ -123,23 +108,15 @@ def test_unknown_source_or_setting(source, problem):
     assert caught.value.place.startswith("source {") and problem in caught.value.problem
 
 
-@pytest.mark.parametrize("direction", ["en-de", "de-en"])
-def test_tatoeba_holds_out_both_sides(sentences, direction):
+def test_tatoeba_holds_out_both_sides_and_the_same_in_both_directions(sentences):
     source = sources.make(sentences)
-    splits = {name: list(source.pairs(direction, name, 1)) for name in ("train", "dev", "test")}
+    splits = {name: list(source.pairs("en-de", name, 1)) for name in ("train", "dev", "test")}
     for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
-        assert not any(
-            set(a) & set(b)
-            for a, b in zip(zip(*splits[one], strict=True), zip(*splits[other], strict=True), strict=True)
-        )
+        for a, b in zip(zip(*splits[one], strict=True), zip(*splits[other], strict=True), strict=True):
+            assert not set(a) & set(b)
     tested = [first for first, _ in splits["test"]]
     assert len(tested) == len(set(tested)) > 0
-
-
-def test_tatoeba_holds_out_the_same_in_both_directions(sentences):
-    source = sources.make(sentences)
-    forwards, backwards = (list(source.pairs(direction, "train", 1)) for direction in ("en-de", "de-en"))
-    assert [(target, sentence) for sentence, target in backwards] == forwards
+    assert [pair[::-1] for pair in source.pairs("de-en", "train", 1)] == splits["train"]
 
 
 def test_tatoeba_names_the_bad_line(sentences):
@@ -151,7 +128,7 @@ def test_tatoeba_names_the_bad_line(sentences):
 
 def test_tatoeba_without_folder_or_network(monkeypatch, impatient, tmp_path):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(tatoeba, "RELEASE", "http://127.0.0.1:9/none")
+    monkeypatch.setattr(published, "TATOEBA_RELEASE", "http://127.0.0.1:9/none")
     with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):
         build.corpus(spec({"name": "tatoeba"}, direction="en-de"))
 
@@ -172,6 +149,9 @@ def test_wmt22_swaps_the_roles_and_draws_a_subset(tmp_path):
     assert whole[0] == {"id": "test-000001", "source": "词 0", "target": "word 0"}
     assert (len(whole), len(few), len(more)) == (2037, 200, 500)
     assert all(row in more for row in few) and all(row in whole for row in more)
+    names = [f"generaltest2022.en-zh.{name}" for name in ("src.en", "ref.A.zh")]
+    origin = build.origin({**request, "direction": "zh-en", "limit": None}, "test")
+    assert origin == {"origin": {"files": files.digests(tmp_path / name for name in names)}}
 
 
 def test_wmt22_counts_lines_and_knows_its_directions(tmp_path):
@@ -180,29 +160,6 @@ def test_wmt22_counts_lines_and_knows_its_directions(tmp_path):
         build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": None})
     with pytest.raises(InputError, match="no reference A"):
         build.testset({"direction": "de-fr", "seed": 1, "source": source, "limit": None})
-
-
-@real_data
-def test_real_tatoeba():
-    source = {"name": "tatoeba", "folder": str(Path(DATA, "tatoeba"))}
-    train, dev, _, _ = build.corpus(spec(source, direction="en-de", train=2000, dev=50))
-    test = build.testset({"direction": "en-de", "seed": 1, "source": source, "limit": 50})
-    assert not any(a & b for a, b in zip(sides(train), sides(test), strict=True))
-    assert not any(a & b for a, b in zip(sides(train), sides(dev), strict=True))
-
-
-def test_a_test_set_of_sacrebleu_has_the_digests_of_its_files(tmp_path):
-    source = wmt22_folder(tmp_path, 2037)
-    request = {"direction": "zh-en", "seed": 1, "source": source, "limit": None}
-    names = [f"generaltest2022.en-zh.{name}" for name in ("src.en", "ref.A.zh")]
-    assert build.origin(request, "test") == {"origin": {"files": files.digests(tmp_path / name for name in names)}}
-
-
-@real_data
-@pytest.mark.parametrize("direction", ["en-zh", "zh-en", "en-de"])
-def test_real_wmt22(direction):
-    source = {"name": "wmt22", "folder": str(Path(DATA, "wmt22"))}
-    assert len(build.testset({"direction": direction, "seed": 1, "source": source, "limit": None})) == 2037
 
 
 @pytest.fixture
@@ -238,3 +195,70 @@ def test_anchors_are_given_as_a_file(anchored):
 def test_anchors_that_do_not_fit(anchored, lines, problem):
     with pytest.raises(InputError, match=rf"anchors.jsonl: {problem}"):
         build.testset(anchored(lines), SOURCES)
+
+
+@pytest.fixture
+def tsv(tmp_path):
+    def make(content, columns):
+        path = tmp_path / "pairs.tsv"
+        path.write_text(content, encoding="utf-8")
+        return sources.make({"name": "tsv", "file": str(path), "columns": columns})
+
+    return make
+
+
+def pairs_of(source, direction="de-en"):
+    return list(source.pairs(direction, "train", 1))
+
+
+def test_tsv_columns_by_number_and_in_both_directions(tsv):
+    source = tsv('Hallo\t5\t Hello \n"Ja"\t6\tYes\n', {"de": 1, "en": 3})
+    assert pairs_of(source) == [("Hallo", "Hello"), ('"Ja"', "Yes")]
+    assert pairs_of(source, "en-de") == [("Hello", "Hallo"), ("Yes", '"Ja"')]
+
+
+def test_tsv_columns_by_name(tsv):
+    assert pairs_of(tsv("id\tde\ten\n1\tHallo\tHello\n", {"de": "de", "en": "en"})) == [("Hallo", "Hello")]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        ("Hallo\tHello\nJa\n", {"de": 1, "en": 2}, r"pairs.tsv:2: no text in column 2"),
+        ("Hallo\t \n", {"de": 1, "en": 2}, r"pairs.tsv:1: no text in column 2"),
+        ("de\ten\n", {"de": "de", "en": "english"}, r"pairs.tsv:1: no column 'english'. It has de, en"),
+        ("Hallo\tHello\n", {"de": 1}, r"has no entry of en under `columns`"),
+    ],
+)
+def test_what_a_tsv_file_has_not_is_named(tsv, content, columns, message):
+    with pytest.raises(InputError, match=message):
+        pairs_of(tsv(content, columns))
+
+
+# --- The scripts of the workflow.
+
+SCRIPT_SPEC = {"direction": "en-de", "revision": 1, "seed": 1, "source": {"name": "embedded"}}
+READ = {"own": [], "dataset": []}
+HOW = {"folder": None, "rows": None}
+
+
+def test_testset_script_ends_bad_input_with_one_line(tmp_path):
+    out = tmp_path / "test.jsonl"
+    run_here("testset", {**SCRIPT_SPEC, "limit": 7}, READ, out, HOW)
+    before = out.read_bytes()
+    log = run_rule("testset", {**SCRIPT_SPEC, "limit": None}, READ, out, HOW, fails=True)
+    assert log.startswith("error: ") and log.count("\n") == 1
+    assert out.read_bytes() == before
+
+
+def test_overlap_script_warns_of_test_sentences_in_training(tmp_path, capsys):
+    rows = [{"id": str(n), "source": f"{n}", "target": f"zu {n}"} for n in range(4)]
+    read = {name: tmp_path / f"{name}.jsonl" for name in ("testset", "train")}
+    files.write_jsonl(read["testset"], rows)
+    files.write_jsonl(read["train"], rows[1:])
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    warning = f"warning: {read['testset']}: 3 of 4 sources occur in the training pairs"
+    assert capsys.readouterr().err.startswith(warning)
+    files.write_jsonl(read["train"], [{"id": "5", "source": "5", "target": "zu 5"}])
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    assert capsys.readouterr().err == ""

@@ -11,7 +11,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import Prompt, train_tokenizer
-from entropy_valley.training import data
+from entropy_valley.training.loss import tokenise
 
 SPEC = {
     "family": "dream",
@@ -45,7 +45,9 @@ def corpora(tmp_path):
 
 
 @pytest.fixture
-def pretrain(corpora, one_thread):
+def pretrain(corpora):
+    torch.set_num_threads(1)
+
     def run(family, root):
         folders = {"out": root / "out", "work": root / "work", "logs": root / "logs"}
         pretraining.pretrain(
@@ -62,23 +64,6 @@ def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
         pretrain("dream", tmp_path)
 
 
-@pytest.fixture
-def one_thread():
-    torch.set_num_threads(1)
-
-
-def assert_it_goes_on(pretrain, family, begun, views):
-    """To the same bytes as from nothing."""
-    assert (begun / "work" / "state.pt").exists() and not (begun / "out").exists()
-    whole, resumed = pretrain(family, begun.parent / "whole"), pretrain(family, begun)
-    for path in sorted(whole.iterdir()):
-        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
-    dev = files.read_json(whole / "checkpoint.json")["dev"]
-    assert load_backbone(whole, family).context == 96
-    assert dev.keys() == SPEC["prompts"].keys() and all(report.keys() == views for report in dev.values())
-    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
-
-
 def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretrain, corpora, tmp_path, monkeypatch):
     pretrain("dream", tmp_path / "once")
     with monkeypatch.context() as patch:
@@ -90,11 +75,8 @@ def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretr
     assert files.read_json(tmp_path / "once/out/checkpoint.json") != before
 
 
-VIEWS = {"dream": {"all_mask", "random_t"}, "llama3": {"next_token"}}
-
-
-@pytest.mark.parametrize("family", VIEWS)
-def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("family", "views"), [("dream", {"all_mask", "random_t"}), ("llama3", {"next_token"})])
+def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, views, tmp_path, monkeypatch):
     """Wherever it is killed: tests/faults."""
     step, left = pretraining._step, iter(range(7))
 
@@ -106,14 +88,21 @@ def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, tmp_path,
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(pretraining, "_step", ending)
         pretrain(family, tmp_path / "begun")
-    assert_it_goes_on(pretrain, family, tmp_path / "begun", VIEWS[family])
+    assert (tmp_path / "begun" / "work" / "state.pt").exists() and not (tmp_path / "begun" / "out").exists()
+    whole, resumed = pretrain(family, tmp_path / "whole"), pretrain(family, tmp_path / "begun")
+    for path in sorted(whole.iterdir()):
+        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
+    dev = files.read_json(whole / "checkpoint.json")["dev"]
+    assert load_backbone(whole, family).context == 96
+    assert dev.keys() == SPEC["prompts"].keys() and all(report.keys() == views for report in dev.values())
+    assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
 
 
 @pytest.mark.parametrize(("family", "padding", "extra"), [("llada", 0, 0), ("llada", 3, 3), ("llama3", 3, 0)])
 def test_eos_padding_is_laid_out_for_masked_families(family, padding, extra):
     family = find_family(family)
     tokenizer = train_tokenizer([row["source"] for row in ROWS], 300, family)
-    pairs = data.tokenise(ROWS, Prompt(TEMPLATE, tokenizer), tokenizer.eos_token_id, 96)
+    pairs = tokenise(ROWS, Prompt(TEMPLATE, tokenizer), tokenizer.eos_token_id, 96)
     settings = Pretraining(seed=1, **SPEC["pretraining"] | {"eos_padding": padding})
     batches = pretraining._batches(family, tokenizer, pairs, settings, 8, 1.0)
     for step in range(len(batches.order)):

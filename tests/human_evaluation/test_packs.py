@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.pack import BUCKETS, LANGUAGES, choose
+from entropy_valley.texts import guarded, unguarded
 
 
 def test_buckets_are_what_they_say():
@@ -91,7 +91,7 @@ class TestForms:
         text = (tmp_path / "form.csv").read_bytes().decode("utf-8-sig")
         rows = list(csv.reader(io.StringIO(text, newline="")))
         assert rows[0] == cells[0] == list(forms.COLUMNS)
-        assert [[files.unguarded(cell) for cell in row] for row in rows[1:]] == [
+        assert [[unguarded(cell) for cell in row] for row in rows[1:]] == [
             row + [""] * (11 - len(row)) for row in cells[1:]
         ]
         assert not any(cell[:1] in "=+-@\t" for row in rows[1:] for cell in row if cell)
@@ -130,8 +130,8 @@ class TestForms:
 
 @given(st.text(alphabet="=+-@\t\r'ab", max_size=6) | st.sampled_from(TEXTS))
 def test_guarding_is_undone(text):
-    assert files.unguarded(files.guarded(text)) == text
-    assert files.guarded(text)[:1] not in ("=", "+", "-", "@", "\t", "\r")
+    assert unguarded(guarded(text)) == text
+    assert guarded(text)[:1] not in ("=", "+", "-", "@", "\t", "\r")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -73,7 +73,7 @@ def test_a_length_that_was_not_probed_may_be_chosen(users_class):
         ("1 / 0\n", "ZeroDivisionError: division by zero. Correct the module"),
         ("import no_such_module\n", "No module named 'no_such_module'"),
         ("", "module 'mine' has no attribute 'Mine'"),
-        ("Mine = 3\n", "is no class"),
+        ("Mine = 3\n", "is not a class"),
         (METHOD.replace("sees_reference", "sees"), "has no sees_reference"),
         (METHOD + "    def __init__(self): self.x = 1 / 0\n", "ZeroDivisionError: division by zero"),
     ],

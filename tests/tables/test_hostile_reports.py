@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import matplotlib as mpl
 import pandas as pd
 import pytest
+from entropy_valley.tables.main import Main
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import made, one_backbone
@@ -20,14 +21,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from entropy_valley import files
 from entropy_valley.data.build import overlap
-from entropy_valley.data.sources import tatoeba
+from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 from entropy_valley.tables import render, style, terminal
-from entropy_valley.tables.main import Main
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.texts import shown, unguarded
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
 MARKUP = (
@@ -71,7 +72,7 @@ class Texts(HTMLParser):
 def test_a_text_stays_one_in_a_page(text):
     page, plain = Texts(render.page(text, table(text))), Texts(render.page("x", table("x")))
     assert page.elements == plain.elements
-    assert page.texts.count(files.shown(text)) == plain.texts.count("x")
+    assert page.texts.count(shown(text)) == plain.texts.count("x")
 
 
 @pytest.mark.parametrize("text", MARKUP)
@@ -82,7 +83,7 @@ def test_a_text_stays_one_in_markdown(text):
     kinds = {token.type for token in tokens}
     assert not kinds & {"heading_open", "blockquote_open", "bullet_list_open", "ordered_list_open", "code_block"}
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
-    assert said.count(files.shown(text).strip()) >= 5
+    assert said.count(shown(text).strip()) >= 5
 
 
 @settings(max_examples=30)
@@ -92,7 +93,7 @@ def test_any_text_stays_one_in_markdown(text):
     written = Table((Column("k"), Column(text)), (TableSection((Group("x", (TableRow((TableCell(text),)),)),)),), notes)
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
-    text = files.shown(text)
+    text = shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
 
 
@@ -116,7 +117,7 @@ def test_a_text_is_no_formula(tmp_path, text):
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"id": [1], "text": [text], "value": [-0.5], "said": ["+0.5%"]}))
     with open(tmp_path / "t.csv", encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
-    assert row["text"].replace("\n", "\r") == f"'{text}" and files.unguarded(f"'{text}") == text
+    assert row["text"].replace("\n", "\r") == f"'{text}" and unguarded(f"'{text}") == text
     assert (row["value"], row["said"]) == ("-0.5", "+0.5%")
 
 
@@ -178,12 +179,12 @@ def test_a_pickle_is_no_checkpoint(tmp_path):
 
 def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(tatoeba, "MOST", 1000)
+    monkeypatch.setattr(published, "TATOEBA_MOST", 1000)
     with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for language in ("de", "en"):
             archive.writestr(f"Tatoeba.de-en.{language}", "x" * 1001)
     with pytest.raises(InputError, match="not an archive of the Tatoeba release"):
-        next(tatoeba.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
+        next(published.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
 
 
 def test_a_link_is_replaced_not_followed(tmp_path):

@@ -58,8 +58,8 @@ def finetune(joined, checkpoints, corpus, tmp_path):
     def run(job, root=None, **options):
         root = root or tmp_path / files.digest(job)
         folders = {"out": root / "adapter", "work": root / "work", "logs": root / "logs"}
-        how = {"checkpoint_every": 2} | RUN | options
-        sft.finetune(sft.Finetuning(job, corpus, checkpoints / job["family"], **folders, **how))
+        execution = {"checkpoint_every": 2} | RUN | options
+        sft.finetune(sft.Finetuning(job, corpus, checkpoints / job["family"], **folders, **execution))
         return root / "adapter"
 
     return run

@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import write_manifest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.training import adapter, lora
+from entropy_valley.training import adapter
+from entropy_valley.training.adapter import attach_lora, lora_modules, trainable
 from entropy_valley.training.settings import Lora
 
 SETTINGS = Lora(rank=2, alpha=6, dropout=0.05)
@@ -23,9 +23,9 @@ SETTINGS = Lora(rank=2, alpha=6, dropout=0.05)
 def adapted(load):
     """A tiny backbone and its adapter, as if trained."""
     backbone = load()
-    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1).eval()
+    model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1).eval()
     torch.manual_seed(0)
-    for parameter in lora.trainable(model):
+    for parameter in trainable(model):
         parameter.data.normal_(std=0.3)
     return backbone, model
 
@@ -37,55 +37,14 @@ def save(backbone, model, checkpoints, folder):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
     backbone = load(family)
-    modules = lora.targets(backbone.model, backbone.family)
+    modules = lora_modules(backbone.model, backbone.family)
     assert len(modules) == 2 * 7
     assert not [name for name in modules if "head" in name or "embed" in name]
-    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert lora.targets(backbone.model, backbone.family) == modules
+    model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1)
+    assert lora_modules(backbone.model, backbone.family) == modules
     shapes = {"self_attn.q_proj": 32, "self_attn.o_proj": 32, "self_attn.k_proj": 24, "self_attn.v_proj": 24}
     per_block = sum(shapes.values()) + 3 * (16 + 24)
-    assert sum(parameter.numel() for parameter in lora.trainable(model)) == 2 * 2 * per_block
-
-
-def test_a_missing_target_is_an_error(load):
-    backbone = load()
-    del backbone.model.model.layers[1].mlp.up_proj
-    with pytest.raises(RuntimeError, match="13 modules to adapt, not 14"):
-        lora.targets(backbone.model, backbone.family)
-
-
-def test_adapters_of_a_bfloat16_model_are_float32(load):
-    backbone = load(dtype="bfloat16")
-    model = lora.attach(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert {parameter.dtype for parameter in lora.trainable(model)} == {torch.float32}
-    assert backbone.model.lm_head.weight.dtype == torch.bfloat16
-
-
-def test_a_finished_adapter_is_known_by_what_it_was_trained_on(adapted, checkpoints, tmp_path):
-    backbone, model = adapted
-    folder = tmp_path / "adapter"
-    facts = {"seed": 1, "backbone_digest": backbone.digest}
-    assert not adapter.is_finished(folder, facts)
-    save(backbone, model, checkpoints, folder)
-    assert adapter.is_finished(folder, facts)
-    assert not adapter.is_finished(folder, facts | {"seed": 2})
-    assert not adapter.is_finished(folder, facts | {"backbone_digest": "another"})
-
-
-@pytest.mark.parametrize("name", ["adapter_model.safetensors", "adapter_config.json", "losses.csv"])
-def test_an_adapter_without_one_of_its_files_is_not_finished(adapted, checkpoints, tmp_path, name):
-    backbone, model = adapted
-    save(backbone, model, checkpoints, tmp_path / "adapter")
-    (tmp_path / "adapter" / name).unlink()
-    assert not adapter.is_finished(tmp_path / "adapter", {"seed": 1})
-
-
-def test_an_adapter_with_other_weights_is_not_finished(adapted, checkpoints, tmp_path):
-    backbone, model = adapted
-    save(backbone, model, checkpoints, tmp_path / "adapter")
-    checkpoint = tmp_path / "adapter" / "adapter_model.safetensors"
-    save_file({name: 3 * tensor for name, tensor in load_file(checkpoint).items()}, checkpoint)
-    assert not adapter.is_finished(tmp_path / "adapter", {"seed": 1})
+    assert sum(parameter.numel() for parameter in trainable(model)) == 2 * 2 * per_block
 
 
 def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path):
@@ -99,17 +58,7 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
     facts = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1
     assert facts["adapter_digest"] == read_adapter(tmp_path / "adapter", backbone.family).digest
-    assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in lora.trainable(model))
-
-
-def test_the_gate_merges_in_place(load, adapted, checkpoints, tmp_path, monkeypatch):
-    backbone, model = adapted
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "fill", lambda *_: pytest.fail("a backbone was loaded"))
-        save(backbone, model, checkpoints, tmp_path / "adapter")
-    merged = load(adapter=tmp_path / "adapter").model
-    with model.disable_adapter():
-        assert torch.equal(adapter.probe_logits(backbone.model, 1), adapter.probe_logits(merged, 1))
+    assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in trainable(model))
 
 
 def test_peft_reads_it(load, adapted, checkpoints, tmp_path):
@@ -121,14 +70,6 @@ def test_peft_reads_it(load, adapted, checkpoints, tmp_path):
     for name, tensor in adapter.tensors(model).items():
         assert torch.equal(adapter.tensors(again)[name], tensor), name
     assert again.peft_config["default"].lora_alpha / again.peft_config["default"].r == 3
-
-
-def test_saving_twice_gives_the_same_bytes(adapted, checkpoints, tmp_path):
-    backbone, model = adapted
-    for name in "ab":
-        save(backbone, model, checkpoints, tmp_path / name)
-    for path in sorted((tmp_path / "a").iterdir()):
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name
 
 
 @pytest.mark.parametrize(
@@ -148,27 +89,37 @@ def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, messag
     assert not list(tmp_path.iterdir())
 
 
-def test_the_gate_wants_every_module_and_no_other(adapted, checkpoints):
-    backbone, model = adapted
-    change = adapter.trained(model, backbone, checkpoints / "llada")
-    wanted = lora.targets(backbone.model, backbone.family)
-    adapter.check_modules(change, wanted)
-    for modules in (wanted[1:], [*wanted, "lm_head"]):
-        with pytest.raises(adapter.AdapterError, match="differ"):
-            adapter.check_modules(change, modules)
-
-
-def test_the_gate_wants_no_empty_tensor(adapted, checkpoints):
-    backbone, model = adapted
-    change = adapter.trained(model, backbone, checkpoints / "llada")
-    empty = dict.fromkeys(change.pairs, (torch.zeros(2, 0), torch.ones(3, 2)))
-    with pytest.raises(adapter.AdapterError, match=r"empty .*q_proj\.lora_A"):
-        adapter.check_values(dataclasses.replace(change, pairs=empty))
-
-
 def test_the_hub_repository_of_the_backbone_is_said_where_it_is_known(adapted, checkpoints, tmp_path):
     backbone, model = adapted
     folder = shutil.copytree(checkpoints / "llada", tmp_path / "llada")
     assert adapter.trained(model, backbone, folder).base is None
     write_manifest(folder, backbone.family, repository="someone/llada")
     assert adapter.trained(model, backbone, folder).base == "someone/llada"
+
+
+def test_a_finished_adapter_is_known_by_its_facts_its_files_and_its_weights(adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    folder = tmp_path / "adapter"
+    facts = {"seed": 1, "backbone_digest": backbone.digest}
+    assert not adapter.is_finished(folder, facts)
+    save(backbone, model, checkpoints, folder)
+    assert adapter.is_finished(folder, facts)
+    assert not adapter.is_finished(folder, facts | {"seed": 2})
+    for name in ("adapter_model.safetensors", "adapter_config.json", "losses.csv"):
+        content = (folder / name).read_bytes()
+        (folder / name).unlink()
+        assert not adapter.is_finished(folder, facts), name
+        (folder / name).write_bytes(content)
+    weights = folder / "adapter_model.safetensors"
+    save_file({name: 3 * tensor for name, tensor in load_file(weights).items()}, weights)
+    assert not adapter.is_finished(folder, facts)
+
+
+def test_the_gate_wants_every_module_no_other_and_no_empty_tensor(adapted, checkpoints, tmp_path):
+    backbone, model = adapted
+    with pytest.raises(adapter.AdapterError, match="differ"):  # bare names mean other modules of LLaDA
+        adapter.save(model, backbone, checkpoints / "llada", tmp_path / "adapter", {}, [], targets="by_name")
+    change = adapter.trained(model, backbone, checkpoints / "llada")
+    empty = dict.fromkeys(change.pairs, (torch.zeros(2, 0), torch.ones(3, 2)))
+    with pytest.raises(adapter.AdapterError, match=r"empty .*q_proj\.lora_A"):
+        adapter.check_values(dataclasses.replace(change, pairs=empty))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -19,6 +18,7 @@ from entropy_valley.model.load import load_backbone
 from entropy_valley.training import adapter as adoption
 
 NOWHERE = {"repository": None, "revision": None, "subfolder": None}
+SPEC = {"backbone": "tiny", "direction": "en-de", "seed": 1, "revision": 1}
 COMMIT = "c0ffee" * 6
 
 
@@ -38,38 +38,14 @@ def given_adapter(family, checkpoint_folder, out, *, released=True, but=(), head
     return adapter
 
 
-def shard(folder):
-    """Cut the checkpoint in two, as a released one is."""
-    tensors = load_file(folder / "model.safetensors")
-    names = sorted(tensors)
-    parts = {"model-1.safetensors": names[::2], "model-2.safetensors": names[1::2]}
-    for part, chosen in parts.items():
-        save_file({name: tensors[name] for name in chosen}, folder / part)
-    index = {"weight_map": {name: part for part, chosen in parts.items() for name in chosen}}
-    (folder / checkpoint.INDEX).write_text(json.dumps(index))
-    (folder / "model.safetensors").unlink()
-    checkpoint.write_manifest(folder, FAMILIES["llada"])
-
-
 def job(root, checkpoints, family, folder=None, **source):
     return adoption.Adoption(
-        spec={
-            "backbone": "tiny",
-            "family": family,
-            "direction": "en-de",
-            "seed": 1,
-            "revision": 1,
-            "source": NOWHERE | source,
-        },
+        spec=SPEC | {"family": family, "source": NOWHERE | source},
         backbone=checkpoints / family,
         out=root / "adapter",
         work=root / "work",
         folder=folder,
     )
-
-
-def content(folder):
-    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.iterdir())}
 
 
 @pytest.mark.parametrize("released", [True, False], ids=["released", "stock"])
@@ -91,33 +67,6 @@ def test_either_layout_becomes_ours(checkpoints, tmp_path, family, released):
     assert all(torch.equal(theirs[name], ours[name]) for name in ours)
 
 
-def test_run_again_it_does_nothing(checkpoints, tmp_path, monkeypatch):
-    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
-    again = job(tmp_path, checkpoints, "llada", tmp_path / "given")
-    adoption.adopt(again)
-    before = content(tmp_path / "adapter")
-    monkeypatch.setattr(adoption.adapters, "read_adapter", None)
-    adoption.adopt(again)
-    assert content(tmp_path / "adapter") == before
-    monkeypatch.undo()
-    shutil.rmtree(tmp_path / "adapter")
-    adoption.adopt(again)
-    assert {name: data for name, (_, data) in content(tmp_path / "adapter").items()} == {
-        name: data for name, (_, data) in before.items()
-    }
-
-
-def test_another_adapter_in_the_same_folder_is_taken(checkpoints, tmp_path):
-    adopting = job(tmp_path, checkpoints, "llada", tmp_path / "given")
-    digests = set()
-    for scale in (0.2, 0.4):
-        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given", scale=scale)
-        adoption.adopt(adopting)
-        digests.add(files.read_json(tmp_path / "adapter" / "adapter.json")["adapter_digest"])
-        shutil.rmtree(tmp_path / "given")
-    assert len(digests) == 2
-
-
 def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
     given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given", but=["o_proj"], head=True)
     adoption.adopt(job(tmp_path, checkpoints, "llada", tmp_path / "given"))
@@ -126,16 +75,6 @@ def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
     assert card["also_adapted"] == ["lm_head"]
     log = capsys.readouterr().err
     assert "not adapted: 2 modules" in log and "also adapted: 1 module" in log
-
-
-def test_an_adapter_that_was_trained_here_stays(checkpoints, tmp_path):
-    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
-    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "adapter", released=False)
-    files.write_json(tmp_path / "adapter" / "adapter.json", {"spec": {"steps": 200}, "backbone_digest": "b1"})
-    before = content(tmp_path / "adapter")
-    with pytest.raises(InputError, match=r"adapter: holds an adapter trained here\. Give another `results`"):
-        adoption.adopt(job(tmp_path, checkpoints, "llada", tmp_path / "given"))
-    assert content(tmp_path / "adapter") == before
 
 
 @pytest.fixture
@@ -178,82 +117,79 @@ def test_from_the_hub(checkpoints, tmp_path, repository, revision):
     assert not (tmp_path / "work").exists()
 
 
-def test_what_another_source_left_is_not_taken(checkpoints, tmp_path, repository):
-    """A broken download of an adapter with a card; the one that is then asked for has none."""
+def test_a_broken_download_of_another_source_and_a_pickle_are_not_taken(checkpoints, tmp_path, repository):
     given_adapter(FAMILIES["llada"], checkpoints / "llada", repository[0])
-    left = tmp_path / "work" / "someone" / "other" / COMMIT
-    files.write_json(left / "adapter.json", {"backbone_digest": "b1"})
-    files.write_json(tmp_path / "work" / "adapter.json", {"backbone_digest": "b1"})
+    for folder in (tmp_path / "work" / "someone" / "other" / COMMIT, tmp_path / "work"):
+        files.write_json(folder / "adapter.json", {"backbone_digest": "b1"})
     adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/adapters"))
     assert not (tmp_path / "work").exists()
+    (repository[0] / "adapter_model.safetensors").rename(repository[0] / "adapter_model.bin")
+    problem = r"adapters: pickled weights only.*--revision c0ffee\w+ --local-dir adapters`, .*released\.tiny"
+    with pytest.raises(InputError, match=problem):
+        adoption.adopt(job(tmp_path / "other", checkpoints, "llada", repository="someone/adapters"))
+    assert not (tmp_path / "other" / "adapter").exists()
 
 
-def test_a_pickle_on_the_hub_is_not_fetched(checkpoints, tmp_path, repository):
-    given_adapter(FAMILIES["llada"], checkpoints / "llada", repository[0] / "en-de")
-    (repository[0] / "adapter_model.bin").touch()
-    with pytest.raises(
-        InputError,
-        match=r"adapters: pickled weights only.*--revision c0ffee\w+ --local-dir adapters`, .*released\.tiny",
-    ):
-        adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/adapters"))
-    assert not (tmp_path / "work").exists()
-
-
-class TestRefused:
-    def check(self, checkpoints, root, match, family="llada"):
-        with pytest.raises(InputError, match=match):
-            adoption.adopt(job(root, checkpoints, family, root / "given"))
-        assert not (root / "adapter").exists()
-
-    def test_no_folder(self, checkpoints, tmp_path):
-        self.check(checkpoints, tmp_path, r"given: no such folder\. Correct `released\.tiny\.en-de\.1\.folder`")
-
-    def test_of_another_backbone(self, checkpoints, tmp_path):
-        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
-        self.check(checkpoints, tmp_path, "no such linear layer: .*blocks", family="dream")
-        files.write_json(tmp_path / "given" / "adapter.json", {"backbone_digest": "b1"})
-        self.check(checkpoints, tmp_path, "trained on backbone b1")
-
-    def test_of_another_attention(self, checkpoints, tmp_path):
-        """What nothing says is taken to be as the config says."""
-        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
-        adopting = job(tmp_path / "other", checkpoints, "llada", tmp_path / "given")
-        adopting.spec["attention"] = "prefix"
+def test_run_again_it_does_nothing_unless_the_folder_holds_another_adapter(checkpoints, tmp_path, monkeypatch):
+    adopting, card = job(tmp_path, checkpoints, "llada", tmp_path / "given"), tmp_path / "adapter" / "adapter.json"
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+    adoption.adopt(adopting)
+    first = card.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(adoption.adapters, "read_adapter", None)
         adoption.adopt(adopting)
-        shutil.copy(tmp_path / "other" / "adapter" / "adapter.json", tmp_path / "given")
-        self.check(checkpoints, tmp_path, "given: trained with attention prefix, not bidirectional")
+    assert card.read_bytes() == first
+    shutil.rmtree(tmp_path / "given")
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given", scale=0.4)
+    adoption.adopt(adopting)
+    assert card.read_bytes() != first
+    files.write_json(card, {"spec": {"steps": 200}, "backbone_digest": "b1"})  # as of a training
+    with pytest.raises(InputError, match=r"adapter: holds an adapter trained here\. Give another `results`"):
+        adoption.adopt(adopting)
+    assert files.read_json(card)["spec"] == {"steps": 200}
 
-    @pytest.mark.parametrize(
-        ("spoil", "match"),
-        [
-            (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
-            (lambda name, tensor: tensor.zero_() if ".lora_A." in name else None, "or its lora_A"),
-            (
-                lambda name, tensor: tensor.fill_(float("nan")) if "1.up_proj" in name else None,
-                "not finite: .*1.*up_proj",
-            ),
-        ],
-    )
-    def test_by_the_gate(self, checkpoints, tmp_path, spoil, match):
-        given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
-        path = tmp_path / "given" / "adapter_model.safetensors"
-        weights = load_file(path)
-        for name, tensor in weights.items():
-            spoil(name, tensor)
-        save_file(weights, path)
-        self.check(checkpoints, tmp_path, match)
+
+def test_what_cannot_be_adopted_is_refused(checkpoints, tmp_path):
+    def refused(match, family="llada"):
+        with pytest.raises(InputError, match=match):
+            adoption.adopt(job(tmp_path, checkpoints, family, tmp_path / "given"))
+        assert not (tmp_path / "adapter").exists()
+
+    refused(r"given: no such folder\. Correct `released\.tiny\.en-de\.1\.folder`")
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")
+    refused("no such linear layer: .*blocks", family="dream")
+    adopting = job(tmp_path / "other", checkpoints, "llada", tmp_path / "given")
+    adopting.spec["attention"] = "prefix"  # what the adapter does not say is as the config says
+    adoption.adopt(adopting)
+    shutil.copy(tmp_path / "other" / "adapter" / "adapter.json", tmp_path / "given")
+    refused("given: trained with attention prefix, not bidirectional")
+    files.write_json(tmp_path / "given" / "adapter.json", {"backbone_digest": "b1"})
+    refused("trained on backbone b1")
+    (tmp_path / "given" / "adapter.json").unlink()
+    path = tmp_path / "given" / "adapter_model.safetensors"
+    weights = load_file(path)
+    for name, value, problem in ((".lora_B.", 0.0, "every lora_B is zero"), ("1.up_proj", float("nan"), "not finite")):
+        save_file({key: torch.full_like(one, value) if name in key else one for key, one in weights.items()}, path)
+        refused(problem)
 
 
 def test_the_script_on_a_sharded_checkpoint_without_deepspeed(checkpoints, tmp_path, monkeypatch):
     backbone = shutil.copytree(checkpoints / "llada", tmp_path / "backbones" / "llada")
-    shard(backbone)
+    tensors, parts = load_file(backbone / "model.safetensors"), {}
+    for number, name in enumerate(sorted(tensors)):
+        parts.setdefault(f"model-{number % 2}.safetensors", {})[name] = tensors[name]
+    for part, chosen in parts.items():
+        save_file(chosen, backbone / part)
+    index = {"weight_map": {name: part for part, chosen in parts.items() for name in chosen}}
+    files.write_json(backbone / checkpoint.INDEX, index)
+    (backbone / "model.safetensors").unlink()
+    checkpoint.write_manifest(backbone, FAMILIES["llada"])
     given = given_adapter(FAMILIES["llada"], backbone, tmp_path / "given")
     for package in ("deepspeed", "peft"):
-        (tmp_path / "without" / f"{package}.py").parent.mkdir(exist_ok=True)
-        (tmp_path / "without" / f"{package}.py").write_text("raise ImportError")
+        files.write_text(tmp_path / "without" / f"{package}.py", "raise ImportError")
     monkeypatch.syspath_prepend(tmp_path / "without")
     out, spec = tmp_path / "adapter" / "adapter.json", job(tmp_path, checkpoints, "llada").spec
-    how = {"backbone": backbone, "folder": tmp_path / "given", "work": tmp_path / "work", "confirm": False}
-    run_rule("adopt_adapter", spec | {"made_from": {"backbone": "digest"}}, (), out, how)
+    execution = {"backbone": backbone, "folder": tmp_path / "given", "work": tmp_path / "work", "confirm": False}
+    run_rule("adopt_adapter", spec | {"made_from": {"backbone": "digest"}}, (), out, execution)
     assert read_adapter(out.parent, FAMILIES["llada"]).digest == given.digest
     assert files.read_json(out)["spec"] == spec

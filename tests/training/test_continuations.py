@@ -56,17 +56,6 @@ def test_loss_and_gradients_are_those_of_transformers(llama3, passes):
         ours.zero_grad(), plain.zero_grad()
 
 
-def test_the_target_and_its_one_eos_are_predicted_and_the_whole_sequence_is_read(llama3):
-    batches = continuations_of(llama3, passes=Passes(ranks=2))
-    pairs = batches.pairs
-    for step in range(len(batches.order)):
-        sequences = [pairs.tokens[pairs.starts[i] : pairs.starts[i] + pairs.lengths[i]] for i in batches.order[step]]
-        targets = [tokens[int(pairs.prompts[i]) :] for tokens, i in zip(sequences, batches.order[step], strict=True)]
-        assert torch.equal(torch.cat([part.labels for part in batches[step]]), torch.cat(targets))
-        assert torch.equal(torch.cat([part.packed.input_ids[0] for part in batches[step]]), torch.cat(sequences))
-        assert all((target == llama3.eos_id).nonzero().flatten().tolist() == [len(target) - 1] for target in targets)
-
-
 def test_batches_and_order_are_those_of_the_masked_objective(load, llama3):
     """Of the same pairs, that is, and the same lengths: tokenizers differ between families."""
     pairs = continuations_of(llama3).pairs

@@ -10,16 +10,15 @@ from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
 
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.training import data
-from entropy_valley.training.data import draw_masks, draw_times, stream
-from entropy_valley.training.loss import Passes
+from entropy_valley.training import loss
+from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream, tokenise
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
 
 
 @given(LENGTHS, st.integers(1, 16), st.integers(0, 99), st.booleans())
 def test_every_pair_once_per_epoch(lengths, batch, seed, alike):
-    order = data.Batches(lengths, batch, seed, alike)
+    order = Batches(lengths, batch, seed, alike)
     for epoch in range(2):
         batches = [order[epoch * len(order) + number] for number in range(len(order))]
         assert sorted(torch.cat(batches).tolist()) == list(range(len(lengths)))
@@ -29,35 +28,31 @@ def test_every_pair_once_per_epoch(lengths, batch, seed, alike):
 
 @given(st.lists(st.tuples(*[st.integers(1, 50)] * 2), min_size=1), st.integers(1, 16), st.integers(0, 99))
 def test_the_same_pairs_under_another_tokenizer_are_in_the_same_batches(lengths, batch, seed):
-    one, other = (data.Batches(torch.tensor(each), batch, seed) for each in zip(*lengths, strict=True))
+    one, other = (Batches(torch.tensor(each), batch, seed) for each in zip(*lengths, strict=True))
     for step in range(2 * len(one)):
         assert sorted(one[step].tolist()) == sorted(other[step].tolist())
 
 
 @given(LENGTHS, st.integers(1, 16), st.integers(0, 99))
 def test_a_batch_needs_none_before_it(lengths, batch, seed):
-    steps = range(3 * len(data.Batches(lengths, batch, seed)))
-    forth, back = data.Batches(lengths, batch, seed), data.Batches(lengths, batch, seed)
+    steps = range(3 * len(Batches(lengths, batch, seed)))
+    forth, back = Batches(lengths, batch, seed), Batches(lengths, batch, seed)
     batches = {step: forth[step] for step in steps}
     assert all(torch.equal(batches[step], back[step]) for step in reversed(steps))
 
 
-def test_epochs_and_seeds_differ():
-    lengths = torch.ones(50)
-    one, other = data.Batches(lengths, 50, 1), data.Batches(lengths, 50, 2)
+def test_alike_batches_hold_one_length_each_and_epochs_and_seeds_differ():
+    order = Batches(torch.arange(64) % 4, 8, 0, alike=True)
+    assert all(len((order[step] % 4).unique()) == 1 for step in range(len(order)))
+    one, other = Batches(torch.ones(50), 50, 1), Batches(torch.ones(50), 50, 2)
     assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
 
 
-def test_alike_batches_hold_one_length_each():
-    order = data.Batches(torch.arange(64) % 4, 8, 0, alike=True)
-    assert all(len((order[step] % 4).unique()) == 1 for step in range(len(order)))
-
-
 def test_pairs_are_prompt_target_and_one_eos(load, monkeypatch):
-    monkeypatch.setattr(data, "_CHUNK", 5)
+    monkeypatch.setattr(loss, "_CHUNK", 5)
     backbone = load("diffullama")
     prompt = Prompt(TEMPLATE, backbone.tokenizer, backbone.bos_id)
-    pairs = data.tokenise(ROWS, prompt, backbone.eos_id, 96)
+    pairs = tokenise(ROWS, prompt, backbone.eos_id, 96)
     for number, row in enumerate(ROWS):
         start, length = pairs.starts[number], pairs.lengths[number]
         source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
@@ -81,8 +76,8 @@ def test_long_pairs_are_dropped_and_counted_never_cut(load):
 def test_eos_padding(load, padding):
     backbone = load()
     pairs, indices = pairs_of(backbone), torch.arange(6)
-    extra = data.eos_padding(pairs.lengths[indices], padding, [4, 0, 2])
-    layout = data.lay_out(pairs, indices, extra)
+    extra = eos_padding(pairs.lengths[indices], padding, [4, 0, 2])
+    layout = lay_out(pairs, indices, extra)
     for number, part in enumerate(layout.tokens.split(layout.lengths.tolist())):
         assert (part == backbone.eos_id).sum() == 1 + extra[number]
         assert (part[-1 - int(extra[number]) :] == backbone.eos_id).all()
@@ -90,29 +85,6 @@ def test_eos_padding(load, padding):
         assert layout.lengths[:4].unique().numel() == layout.lengths[4:].unique().numel() == 1
     else:
         assert (extra == padding).all()
-
-
-def test_only_targets_are_masked_and_prompts_stay(load):
-    backbone = load()
-    canvases = canvases_of(backbone)
-    for step in range(len(canvases.order)):
-        (batch,) = canvases[step]
-        indices = canvases.order[step]
-        layout = data.lay_out(canvases.pairs, indices, torch.zeros_like(indices))
-        masked = batch.packed.input_ids[0] == backbone.mask_id
-        assert not masked[~layout.is_target].any()
-        assert torch.equal(masked.nonzero()[:, 0], batch.rows)
-        assert torch.equal(layout.tokens[batch.rows], batch.labels)
-
-
-def test_the_split_changes_nothing(load):
-    backbone = load()
-    whole, parts = canvases_of(backbone), canvases_of(backbone, passes=Passes(ranks=3))
-    for step in range(4):
-        (one,), several = whole[step], parts[step]
-        assert torch.equal(one.packed.input_ids, torch.cat([part.packed.input_ids for part in several], 1))
-        assert torch.equal(one.weights, torch.cat([part.weights for part in several]))
-        assert [len(part) for part in several] == sorted((len(part) for part in several), reverse=True)
 
 
 def test_one_time_per_minibatch(load):
@@ -131,11 +103,7 @@ def test_times_fill_every_stratum_once(seed, count, eps):
     assert times.min() >= eps and times.max() <= 1
     # A draw within rounding of a boundary may count for its neighbour.
     assert (strata - torch.arange(count)).abs().max() <= 1
-
-
-def test_times_come_in_random_order():
-    times = draw_times(64, stream(1), eps=1e-3)
-    assert not torch.equal(times, times.sort().values)
+    assert count < 20 or not torch.equal(times, times.sort().values)
 
 
 @given(SEEDS, st.lists(st.integers(1, 30), min_size=1, max_size=20), st.floats(1e-3, 1))
@@ -162,9 +130,3 @@ def test_the_forced_mask_is_uniform():
 def test_all_mask_share():
     times = draw_times(4000, stream(3), eps=1e-3, all_mask_share=0.3)
     assert (times == 1).float().mean().item() == pytest.approx(0.3, abs=0.03)
-
-
-def test_streams_depend_on_the_whole_key():
-    draws = {torch.rand(1, generator=stream(*key)).item() for key in ((1, 2), (2, 1), (12,), (1, "canvas", 2))}
-    assert len(draws) == 4
-    assert torch.equal(torch.rand(3, generator=stream(1, 2)), torch.rand(3, generator=stream(1, 2)))

@@ -10,21 +10,21 @@ from torch.nn.utils.rnn import pad_sequence
 
 from entropy_valley.model.attention import using_attention
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.training import lora
+from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Lora
 
 
 def adapted(backbone, dropout=0.0):
     """A PEFT model whose adapters change something already."""
-    model = lora.attach(backbone.model, backbone.family, Lora(rank=2, alpha=4, dropout=dropout), seed=1).train()
-    for parameter in lora.trainable(model):
+    model = attach_lora(backbone.model, backbone.family, Lora(rank=2, alpha=4, dropout=dropout), seed=1).train()
+    for parameter in trainable(model):
         torch.nn.init.normal_(parameter, std=0.1, generator=torch.Generator().manual_seed(parameter.numel()))
     return model
 
 
 def gradients(model, loss):
-    return [loss.item(), *torch.autograd.grad(loss, lora.trainable(model))]
+    return [loss.item(), *torch.autograd.grad(loss, trainable(model))]
 
 
 def packed(model, batches, shifted, step):
@@ -91,7 +91,7 @@ def test_activation_checkpointing_changes_nothing(load, family, attention):
     plain = packed(model, batches, backbone.shifted, 0)
     calls = []
     backbone.model.model.layers[0].self_attn.q_proj.register_forward_pre_hook(lambda *_: calls.append(1))
-    lora.checkpoint_activations(backbone.model)
+    checkpoint_activations(backbone.model)
     spared = packed(model, batches, backbone.shifted, 0)
     assert len(calls) == 2 * len(batches[0])  # each layer once more on the way back
     assert_equal(spared, plain, 0)

@@ -18,7 +18,8 @@ from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.training import deepspeed, lora, memory, sft
+from entropy_valley.training import deepspeed, memory, sft
+from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.settings import Lora, Training
 
@@ -72,9 +73,9 @@ def counted(name, layers, tokens, checkpointing, prefix, monkeypatch):
     # On a GPU dropout keeps a mask of one byte, on a CPU one of the states' size.
     monkeypatch.setattr(torch.nn.Dropout, "forward", lambda self, x: torch.native_dropout(x, self.p, True)[0])
     model = released(name, layers).requires_grad_(False)
-    adapted = lora.attach(model, FAMILIES[name], LORA, 1).train()
+    adapted = attach_lora(model, FAMILIES[name], LORA, 1).train()
     if checkpointing:
-        lora.checkpoint_activations(model)
+        checkpoint_activations(model)
     held = Held()
     with FakeTensorMode(allow_non_fake_inputs=True):
         adapted.to_empty(device="cpu")
@@ -85,7 +86,7 @@ def counted(name, layers, tokens, checkpointing, prefix, monkeypatch):
         held.leave_out([*adapted.parameters(), *adapted.buffers()])
         with held:
             (cross_entropies(model, batch, FAMILIES[name].shifted) @ batch.weights).backward()
-    gradients = sum(4 * parameter.numel() for parameter in lora.trainable(adapted))
+    gradients = sum(4 * parameter.numel() for parameter in trainable(adapted))
     return held.peak - gradients
 
 
@@ -104,7 +105,7 @@ def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
     """Counted over the backward pass of the second step."""
     backbone, wide = load(), Training.model_validate(SETTINGS | RUN | {"precision": "float32", "lora": WIDE})
     fixed = memory.demand(backbone.model, backbone.family, wide.lora, 1).fixed
-    model = lora.attach(backbone.model, backbone.family, wide.lora, seed=1)
+    model = attach_lora(backbone.model, backbone.family, wide.lora, seed=1)
     frozen = sum(4 * weight.numel() for weight in model.parameters() if not weight.requires_grad)
     held = Held()
     with held:
@@ -140,21 +141,14 @@ def test_what_is_set_is_kept_or_refused():
     assert planned(30_000) == (2048, False)
     assert planned(20_000) == (2048, True)
     assert planned(30_000, checkpointing=True) == (2048, True)
+    assert planned(30_000, micro_tokens=512, longest=2048) == (512, False)  # a long pair that runs alone
+    assert planned(20_000, micro_tokens=512, longest=2048) == (512, True)
+    assert planned(20_000, micro_tokens="auto", longest=2048) == (memory.MOST, True)
+    assert memory.plan(None, "auto", "auto", 9999) == memory.PassPlan(memory.MOST, False)  # on a CPU
     with pytest.raises(InputError, match=r"2048 tokens without .*`training.activation_checkpointing: true`"):
         planned(20_000, checkpointing=False)
     with pytest.raises(InputError, match=r"2048 tokens with activation .*Lower `training.micro_tokens`"):
         planned(3_000)
-
-
-def test_a_long_pair_that_runs_alone_must_fit():
-    assert planned(30_000, micro_tokens=512, longest=2048) == (512, False)
-    assert planned(20_000, micro_tokens=512, longest=2048) == (512, True)
-    assert planned(20_000, micro_tokens="auto", longest=2048) == (memory.MOST, True)
-
-
-def test_on_a_cpu_auto_is_the_same_everywhere():
-    assert memory.plan(None, "auto", "auto", 9999) == memory.PassPlan(memory.MOST, False)
-    assert memory.plan(None, 40, True, 9999) == memory.PassPlan(40, True)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, results
     from entropy_valley.data import build
     from entropy_valley.data.build import overlap
-    from entropy_valley.demo.source import SOURCES
+    from entropy_valley.demo.grammar import SOURCES
 
     def write_corpus(how, out):
         inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]

@@ -31,6 +31,7 @@ from entropy_valley.lengths import find_method, make_method
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
+from entropy_valley.texts import checked_sentence, not_utf8
 from entropy_valley.translation.fits import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
@@ -328,9 +329,9 @@ def _read(stream: BinaryIO, place: str) -> Iterator[Line]:
     for number, line in enumerate(stream, 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, files.sentence(f"{place}:{number}", text)
+            yield number, checked_sentence(f"{place}:{number}", text)
         except UnicodeDecodeError as error:
-            raise files.not_utf8(f"{place}:{number}", error.object[error.start]) from None
+            raise not_utf8(f"{place}:{number}", error.object[error.start]) from None
 
 
 @dataclass(frozen=True)

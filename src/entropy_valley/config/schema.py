@@ -27,12 +27,12 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from entropy_valley import errors, plugins
-from entropy_valley.data.categories import Reading as Challenge
+from entropy_valley.data.categories import ChallengeRules
 from entropy_valley.data.sampling import Subset
 from entropy_valley.decoding.orders import KNOWN, make_denoiser
 from entropy_valley.demo import shipped
+from entropy_valley.demo.grammar import AnySource
 from entropy_valley.demo.settings import Estimator, Pretraining
-from entropy_valley.demo.source import AnySource
 from entropy_valley.errors import refusal
 from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.lengths.baselines import Reassigned
@@ -163,7 +163,7 @@ class CorpusSection(Section):
         description="the sentences that `limit`, `test_limit` and `valley.sentences` take: those at the "
         "beginning of the file, or a keyed-hash subset",
     )
-    challenge: Challenge = Field(
+    challenge: ChallengeRules = Field(
         "first",
         description="the sentences that `challenge` of a source takes, and their categories: the first with a "
         "category by the rules of the authors' code, for English; or stratified by a keyed hash, by our rules",

@@ -11,13 +11,12 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.data import sampling
 from entropy_valley.data.categories import challenge
-from entropy_valley.data.filters import Tally, filtered, judged, within
-from entropy_valley.data.sampling import Pair
+from entropy_valley.data.sampling import Pair, Tally, filtered, judged, within
 from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
-from entropy_valley.files import visible
 from entropy_valley.progress import progress
+from entropy_valley.texts import visible
 
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
@@ -35,7 +34,21 @@ def corpus(
     is, ``rows`` how many it must have. Raises InputError if the source has hardly any pairs.
     """
     source, counts = _source(spec, kinds, folder, rows), Tally()
-    return _corpus(spec, source, counts, *_drawn(spec, source, counts))
+    train, dev = (_rows(split, enumerate(pairs, 1)) for split, pairs in _drawn(spec, source, counts).items())
+    for language, limits in (spec.get("filters") or {}).items():
+        if not limits:
+            kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
+            print(f"corpus: {kept}", file=sys.stderr, flush=True)
+    facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
+    report = {
+        "direction": spec["direction"],
+        "seed": spec["seed"],
+        "source": dict(spec["source"]),
+        "filters": spec.get("filters") or {},
+        "counts": {**counts.counts, "train": len(train), "dev": len(dev)},
+        "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
+    }
+    return train, dev, report, facts
 
 
 def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None = None, rows: int | None = None) -> Source:
@@ -44,65 +57,41 @@ def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None = None, ro
     return make({**spec["source"], **{key: value for key, value in beside.items() if value}}, kinds)
 
 
-def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> tuple[list[Pair], list[Pair]]:
+def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> dict[str, list[Pair]]:
     """The train and dev pairs, by the source's kind and the sampling."""
-    if source.given:
-        return tuple(_given(spec, source, split, counts) for split in ("train", "dev"))
-    if source.splits:
-        return tuple(
-            _draw(source, _read(spec, source, split, counts), spec[split], spec["seed"], split)
-            for split in ("train", "dev")
-        )
+    direction, seed, filters = spec["direction"], spec["seed"], spec.get("filters") or {}
+
+    def shown(pairs: Iterable[Pair], split: str) -> Iterable[Pair]:
+        return progress(pairs, source.total, description=f"reading {direction} {split}", unit="pair")
+
+    def passing(split: str) -> Iterator[Pair]:
+        pairs = shown(source.pairs(direction, split, seed), split)
+        return filtered(pairs, direction, filters, counts, endless=source.endless)
+
+    def all_judged(tally: Tally) -> Iterator[tuple[Pair, bool]]:
+        """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
+        pairs = shown(source.unstripped(direction, "train", seed), "train")
+        for (one, other), passes in judged(pairs, direction, filters, tally, within):
+            yield (one.strip(), other.strip()), passes
+
+    if source.given or source.splits:
+        drawn = {}
+        for split in ("train", "dev"):
+            if source.given:  # the first pairs of a file, which is taken as it is
+                drawn[split] = list(islice(source.pairs(direction, split, seed), spec[split]))
+                counts.read += len(drawn[split])
+            else:
+                pairs, size = passing(split), spec[split]
+                drawn[split] = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
+            sampling.warn_fewer(len(drawn[split]), spec[split], split)
+        return drawn
+    sizes = spec["train"], spec["dev"], seed
     if spec.get("sampling", KEYED) == KEYED:
-        return sampling.split(_read(spec, source, "train", counts), spec["train"], spec["dev"], spec["seed"])
-    tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
-    return sampling.shuffled_split(
-        lambda: _judged(spec, source, next(tallies)), spec["train"], spec["dev"], spec["seed"], spec["sampling"]
-    )
-
-
-def _read(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> Iterator[Pair]:
-    pairs = _shown(spec, source.pairs(spec["direction"], split, spec["seed"]), split, source.total)
-    return filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
-
-
-def _judged(spec: Mapping[str, Any], source: Source, counts: Tally) -> Iterator[tuple[Pair, bool]]:
-    """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
-    pairs = _shown(spec, source.unstripped(spec["direction"], "train", spec["seed"]), "train", source.total)
-    for (one, other), passes in judged(pairs, spec["direction"], spec.get("filters") or {}, counts, within):
-        yield (one.strip(), other.strip()), passes
-
-
-def _given(spec: Mapping[str, Any], source: Source, split: str, counts: Tally) -> list[Pair]:
-    """The first pairs of a file, which is taken as it is."""
-    pairs = list(islice(source.pairs(spec["direction"], split, spec["seed"]), spec[split]))
-    sampling.warn_fewer(len(pairs), spec[split], split)
-    counts.read += len(pairs)
-    return pairs
-
-
-def _shown(spec: Mapping[str, Any], pairs: Iterable[Pair], split: str, total: int | None) -> Iterable[Pair]:
-    return progress(pairs, total, description=f"reading {spec['direction']} {split}", unit="pair")
-
-
-def _corpus(
-    spec: Mapping[str, Any], source: Source, counts: Tally, train: Sequence[Pair], dev: Sequence[Pair]
-) -> Corpus:
-    for language, limits in (spec.get("filters") or {}).items():
-        if not limits:
-            kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
-            print(f"corpus: {kept}", file=sys.stderr, flush=True)
-    rows = _rows("train", enumerate(train, 1)), _rows("dev", enumerate(dev, 1))
-    facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
-    report = {
-        "direction": spec["direction"],
-        "seed": spec["seed"],
-        "source": dict(spec["source"]),
-        "filters": spec.get("filters") or {},
-        "counts": {**counts.counts, "train": len(rows[0]), "dev": len(rows[1])},
-        "digest": {"train": files.rows_digest(rows[0]), "dev": files.rows_digest(rows[1])},
-    }
-    return *rows, report, facts
+        train, dev = sampling.split(passing("train"), *sizes)
+    else:
+        tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
+        train, dev = sampling.shuffled_split(lambda: all_judged(next(tallies)), *sizes, spec["sampling"])
+    return {"train": train, "dev": dev}
 
 
 def testset(
@@ -166,13 +155,6 @@ def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
     return drawn
 
 
-def _draw(source: Source, pairs: Iterable[Pair], size: int, seed: int, split: str) -> list[Pair]:
-    """The first pairs of an endless source; of any other source the pairs of lowest rank."""
-    drawn = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
-    sampling.warn_fewer(len(drawn), size, split)
-    return drawn
-
-
 def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
     return [
         {"id": f"{split}-{number:06d}", "source": source, "target": target} for number, (source, target) in numbered
@@ -192,25 +174,28 @@ def overlap(test: Sequence[Row], train: Iterable[Row] | None = None) -> dict[str
     with a training ``source``, with a training ``target`` as their reference, and with a whole training ``pair``; and
     the training pairs, of which some are ``copied`` or ``invisible`` too.
     """
-    sources = {row["source"] for row in test}
-    counted = {"sentences": len(test), "repeated": len(test) - len(sources), **_odd(test)}
-    return counted if train is None else {**counted, "training": _training(test, list(train))}
-
-
-def _odd(rows: Sequence[Row]) -> dict[str, int]:
+    tested = [(row["source"], row["target"]) for row in test]
+    repeated = len(test) - len({source for source, _ in tested})
+    counted = {"sentences": len(test), "repeated": repeated, **_odd(tested)}
+    if train is None:
+        return counted
+    pairs = [(row["source"], row["target"]) for row in train]
+    sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
+    whole = set(pairs)
     return {
-        "copied": sum(row["source"] == row["target"] for row in rows),
-        "invisible": sum(not (visible(row["source"]) and visible(row["target"])) for row in rows),
+        **counted,
+        "training": {
+            "pairs": len(pairs),
+            "source": sum(source in sources for source, _ in tested),
+            "target": sum(target in targets for _, target in tested),
+            "pair": sum(pair in whole for pair in tested),
+            **_odd(pairs),
+        },
     }
 
 
-def _training(test: Sequence[Row], train: Sequence[Row]) -> dict[str, int]:
-    sources, targets = ({row[side] for row in train} for side in ("source", "target"))
-    pairs = {(row["source"], row["target"]) for row in train}
+def _odd(pairs: Sequence[Pair]) -> dict[str, int]:
     return {
-        "pairs": len(train),
-        "source": sum(row["source"] in sources for row in test),
-        "target": sum(row["target"] in targets for row in test),
-        "pair": sum((row["source"], row["target"]) in pairs for row in test),
-        **_odd(train),
+        "copied": sum(source == target for source, target in pairs),
+        "invisible": sum(not (visible(source) and visible(target)) for source, target in pairs),
     }

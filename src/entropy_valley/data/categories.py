@@ -57,11 +57,6 @@ _FRENCH = Calendar(
 _CHINESE_DATE = rf"{_NUMERIC}|\d{{4}} ?年|\d{{1,2}} ?月|(?:星期|周|礼拜)[一二三四五六日天](?![次年个天])"
 
 
-def _list_of(*conjunctions: str) -> re.Pattern[str]:
-    """Matches three or more items of at most three words: "A, B and C"."""
-    return re.compile(rf"{_ITEM}, {_ITEM},? (?:{'|'.join(conjunctions)}) \w")
-
-
 _CAPITALISED = re.compile(r"[^\W\d_a-z]\w+")
 _ACRONYM = re.compile(r"[^\W\d_a-zäöüß][A-Z0-9]+|\w+[a-zäöüß][A-Z]\w*")  # EU, G7, iPhone
 _OPENING = frozenset('.!?:“„"')  # before a capital letter that marks no name
@@ -91,25 +86,26 @@ def _german_names(text: str) -> bool:
     return bool(PLACEHOLDER.search(text)) or pairs or any(map(_ACRONYM.fullmatch, words))
 
 
-def _found(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
+def _matches(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
     compiled = re.compile(pattern)
     return lambda text: compiled.search(text) is not None
 
 
-def _rules(date: re.Pattern[str], conjunctions: tuple[str, ...], names: Callable[[str], bool]) -> dict[str, Callable]:
-    rules = (_found(date), _found(_list_of(*conjunctions)), names, _found(NUMBER))
-    return dict(zip(CATEGORIES, rules, strict=True))
+def _rules(date: re.Pattern[str], conjunctions: str, names: Callable[[str], bool]) -> dict[str, Callable]:
+    """By category. An enumeration has three or more items of at most three words: "A, B and C"."""
+    enumeration = rf"{_ITEM}, {_ITEM},? (?:{conjunctions}) \w"
+    return dict(zip(CATEGORIES, (_matches(date), _matches(enumeration), names, _matches(NUMBER)), strict=True))
 
 
 _RULES: Mapping[str, Mapping[str, Callable[[str], bool]]] = {
-    "en": _rules(_ENGLISH.date(), ("and", "or", "&"), _names),
-    "fr": _rules(_FRENCH.date(), ("et", "ou"), _names),
-    "de": _rules(_GERMAN.date(), ("und", "oder"), _german_names),
+    "en": _rules(_ENGLISH.date(), "and|or|&", _names),
+    "fr": _rules(_FRENCH.date(), "et|ou", _names),
+    "de": _rules(_GERMAN.date(), "und|oder", _german_names),
     "zh": {  # no spaces, no capitals: foreign names in Latin letters, transliterated ones by their dot, titles
-        "dates": _found(_CHINESE_DATE),
-        "enumeration": _found("、"),
-        "named entities": _found(rf"{PLACEHOLDER.pattern}|[A-Z][A-Za-z]+|[\u4e00-\u9fff][·•・][\u4e00-\u9fff]|《"),
-        "numbers": _found(r"\d"),
+        "dates": _matches(_CHINESE_DATE),
+        "enumeration": _matches("、"),
+        "named entities": _matches(rf"{PLACEHOLDER.pattern}|[A-Z][A-Za-z]+|[\u4e00-\u9fff][·•・][\u4e00-\u9fff]|《"),
+        "numbers": _matches(r"\d"),
     },
 }
 LANGUAGES = tuple(_RULES)
@@ -157,14 +153,13 @@ _NUMBERS = (
 
 
 def _any(*patterns: str) -> Callable[[str], bool]:
-    compiled = re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
-    return lambda text: compiled.search(text) is not None
+    return _matches(re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE))
 
 
 def _named_entities(text: str) -> bool:
     """Two words after the first that begin with a capital, have another letter, and are not all capitals.
 
-    "#PRS_ORG#," is no such word, "Sign" is one.
+    "#PRS_ORG#," is not such a word, "Sign" is one.
     """
     capitalised = (word for word in text.split()[1:] if word[0].isupper() and not word.isupper() and len(word) > 1)
     return sum(1 for _ in capitalised) >= 2
@@ -184,41 +179,43 @@ def published_categories(text: str) -> tuple[str, ...]:
     return tuple(name for name, matches in RULES.items() if matches(text))
 
 
-# --- The challenge subset of a test set: sentences with dates, lists, names or numbers, by one of two readings.
+# --- The challenge subset of a test set: sentences with dates, lists, names or numbers, by one of two sets of rules.
 #
 # ``first``, that of the authors' code: the first sentences of the file that have a category by their rules, which are
 # for the English side of a pair. ``stratified``, ours: drawn by the keyed hash, with as many of each category as
 # possible, by our rules for the source side.
 
-Reading = Literal["first", "stratified"]
+ChallengeRules = Literal["first", "stratified"]
 Numbered = tuple[int, Pair]
 
 
-def refused(direction: str, reading: Reading) -> str | None:
-    """Why a reading finds no categories in a direction; None if it does."""
+def refused(direction: str, rules: ChallengeRules) -> str | None:
+    """Why rules find no categories in a direction; None if it does."""
     sides = direction.split("-")
-    if reading == "first":
+    if rules == "first":
         return None if "en" in sides else f"the rules are for English, and {direction} has no such side"
     return None if sides[0] in LANGUAGES else f"no categories for sources in {sides[0]}"
 
 
-def categories_of(pair: Pair, direction: str, reading: Reading) -> tuple[str, ...]:
+def categories_of(pair: Pair, direction: str, rules: ChallengeRules) -> tuple[str, ...]:
     """The categories of a (source, target) pair; InputError where :func:`refused` has a reason."""
-    if problem := refused(direction, reading):
-        remedy = "Set `corpus.challenge: stratified`" if reading == "first" else "Choose another direction"
+    if problem := refused(direction, rules):
+        remedy = "Set `corpus.challenge: stratified`" if rules == "first" else "Choose another direction"
         raise InputError(f"challenge subset: {direction}", problem, f"{remedy}, or name another test set.")
-    if reading == "first":
+    if rules == "first":
         return published_categories(pair[direction.split("-").index("en")])
     return categories(pair[0], direction.split("-")[0])
 
 
-def challenge(numbered: Iterable[Numbered], size: int, seed: int, direction: str, reading: Reading) -> list[Numbered]:
+def challenge(
+    numbered: Iterable[Numbered], size: int, seed: int, direction: str, rules: ChallengeRules
+) -> list[Numbered]:
     """``size`` numbered pairs that have a category, in the order of the file.
 
     Raises InputError if there are too few.
     """
-    labelled = {item: categories for item in numbered if (categories := categories_of(item[1], direction, reading))}
-    drawn = list(islice(labelled, size)) if reading == "first" else _stratified(labelled, size, seed)
+    labelled = {item: categories for item in numbered if (categories := categories_of(item[1], direction, rules))}
+    drawn = list(islice(labelled, size)) if rules == "first" else _stratified(labelled, size, seed)
     if len(drawn) < size:
         raise shortage(len(drawn), size, "challenge subset")
     return sorted(drawn)

@@ -1,4 +1,4 @@
-"""Drawing pairs: by a keyed hash, and as the scripts of the paper's authors do."""
+"""Which pairs are taken: length filters by language, and draws by a keyed hash or as in the authors' scripts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,104 @@ import hashlib
 import random
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from typing import Literal
 
 from entropy_valley.errors import InputError
 
+Pair = tuple[str, str]
+
+# --- Length filters by language: in words (split at white space) or in characters.
+
+Filters = Mapping[str, Mapping[str, Sequence[int]]]
+Passing = Callable[[str, Mapping[str, Sequence[int]]], bool]
+
+REASONS = ("blank", "short", "long")
+PATIENCE = 20_000  # filters that let one of a thousand pairs pass practically never drop as many in a row
+UNITS = {"words": lambda text: len(text.split()), "characters": len}
+
+
+def within(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a text is within all ``limits`` (low, high), both included; an empty text is not."""
+    return bool(text) and all(low <= UNITS[unit](text) <= high for unit, (low, high) in limits.items())
+
+
+def accepts(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a text is not blank and :func:`within` the limits."""
+    return bool(text.strip()) and within(text, limits)
+
+
+def filtered(
+    pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally, *, endless: bool = False
+) -> Iterator[Pair]:
+    """The pairs of which both sides pass; they are counted.
+
+    Raises InputError for :data:`PATIENCE` ``endless`` pairs in a row that do not pass: the search would never end.
+    """
+    dropped = 0
+    for pair, passes in judged(pairs, direction, filters, counts, accepts):
+        dropped = 0 if passes else dropped + 1
+        if passes:
+            yield pair
+        elif endless and dropped == PATIENCE:
+            problem = f"{PATIENCE:,} pairs in a row were dropped, and this source never ends ({counts.described})"
+            raise InputError("corpus.filters", problem, "Widen the filters: perhaps no sentence passes them.")
+
+
+def judged(
+    pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally, passing: Passing
+) -> Iterator[tuple[Pair, bool]]:
+    """Every pair, and whether ``passing`` says so of both sides and their limits; counted as :func:`filtered` does."""
+    languages = direction.split("-")
+    source_limits, target_limits = (filters.get(language, {}) for language in languages)
+    for source, target in pairs:
+        passes = passing(source, source_limits) and passing(target, target_limits)
+        counts.read += 1
+        if not passes:
+            counts.drop(dict(zip(languages, (source, target), strict=True)), filters, passing)
+        yield (source, target), passes
+
+
+@dataclass
+class Tally:
+    """How many pairs were read, and how many were dropped for what.
+
+    ``dropped`` has a number for each language and :data:`REASONS`. A pair counts once, for the language that is first
+    in the alphabet: the same in both directions.
+    """
+
+    read: int = 0
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def drop(self, texts: Mapping[str, str], filters: Filters, passing: Passing) -> None:
+        """Count a pair, given by language, that does not pass."""
+        language, text = next(item for item in sorted(texts.items()) if not passing(item[1], filters.get(item[0], {})))
+        limits = filters.get(language, {}).items()
+        short = any(UNITS[unit](text) < low for unit, (low, _) in limits)
+        self.dropped[language, "blank" if not text.strip() else "short" if short else "long"] += 1
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Pairs read, and those that the filters dropped."""
+        return {"read": self.read, "filtered": self.dropped.total()}
+
+    @property
+    def reasons(self) -> dict[str, dict[str, int]]:
+        """The numbers of dropped pairs by language and reason, those that are none left out."""
+        languages = sorted({language for language, _ in self.dropped})
+        return {one: {why: n for why in REASONS if (n := self.dropped[one, why])} for one in languages}
+
+    @property
+    def described(self) -> str:
+        """:attr:`reasons` in words."""
+        return ", ".join(f"{one} {why}: {n:,}" for one, whys in self.reasons.items() for why, n in whys.items())
+
+
 # --- By a keyed hash: one pass, bounded memory, independent of the order of the pairs.
 
-Pair = tuple[str, str]
 Subset = Literal["first", "keyed_hash"]
 FEWEST = 10  # pairs that train and dev can be drawn from, unless fewer are asked for
 
@@ -34,7 +123,7 @@ class BottomK:
 
     def __init__(self, k: int, seed: int) -> None:
         self._k, self._seed = k, seed
-        self._heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, and what _packed gives
+        self._heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, its source's bytes, and all
         self._kept: set[int] = set()  # minus their ranks
 
     def add(self, pair: Pair) -> None:
@@ -43,7 +132,8 @@ class BottomK:
         if order in self._kept or (full and (not heap or order < heap[0][0])):
             return
         self._kept.add(order)
-        entry = (order, *_packed(pair))
+        source, target = (text.encode() for text in pair)
+        entry = order, len(source), source + target
         if full:
             self._kept.remove(heappushpop(heap, entry)[0])
         else:
@@ -53,17 +143,11 @@ class BottomK:
         """Lowest rank first; all pairs if there are fewer than ``k``. The sample is emptied: no text is held twice."""
         self._kept.clear()
         self._heap.sort()
-        return [_unpacked(*self._heap.pop()[1:]) for _ in range(len(self._heap))]
-
-
-def _packed(pair: Pair) -> tuple[int, bytes]:
-    """The bytes of the source, how many, and then those of the target."""
-    source, target = (text.encode() for text in pair)
-    return len(source), source + target
-
-
-def _unpacked(cut: int, texts: bytes) -> Pair:
-    return texts[:cut].decode(), texts[cut:].decode()
+        pairs = []
+        while self._heap:
+            _, cut, texts = self._heap.pop()
+            pairs.append((texts[:cut].decode(), texts[cut:].decode()))
+        return pairs
 
 
 def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
@@ -80,10 +164,7 @@ def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[
     Dev has the lowest ranks, train the next. So if only ``train`` changes, dev stays the same, and a smaller train set
     is part of a larger one.
     """
-    return _apart(bottom_k(pairs, train + dev, seed), train, dev)
-
-
-def _apart(drawn: list[Pair], train: int, dev: int) -> tuple[list[Pair], list[Pair]]:
+    drawn = bottom_k(pairs, train + dev, seed)
     train, dev = shares(len(drawn), train, dev)
     return drawn[dev : dev + train], drawn[:dev]
 
@@ -153,7 +234,7 @@ _ROW = "I"  # 32 bits: the data sets have tens of millions of rows
 
 
 def shuffled_split(
-    read: Callable[[], Iterable[tuple[Pair, bool]]], train: int, dev: int, seed: int, how: Shuffling
+    read: Callable[[], Iterable[tuple[Pair, bool]]], train: int, dev: int, seed: int, shuffling: Shuffling
 ) -> tuple[list[Pair], list[Pair]]:
     """``train`` and ``dev`` pairs of the rows that ``read`` gives on each call: a pair, and whether it passes.
 
@@ -161,7 +242,10 @@ def shuffled_split(
     text.
     """
     passing = bytearray(passes for _, passes in read())
-    order = _shuffled_rows(passing, train + SPARE, seed) if how == "shuffle_rows" else _rows(passing)
+    if shuffling == "shuffle_rows":
+        order = _shuffled_rows(passing, train + SPARE, seed)
+    else:
+        order = array(_ROW, (row for row, passes in enumerate(passing) if passes))
     random.Random(seed).shuffle(order)
     wanted = order[: train + dev]
     del order, passing  # a data set has tens of millions of rows
@@ -170,10 +254,6 @@ def shuffled_split(
     drawn = {place[row]: pair for row, (pair, _) in enumerate(read()) if row in place}
     pairs = [drawn[at] for at in range(len(wanted))]
     return pairs[:train], pairs[train:]
-
-
-def _rows(passing: bytearray) -> MutableSequence[int]:
-    return array(_ROW, (row for row, passes in enumerate(passing) if passes))
 
 
 def _shuffled_rows(passing: bytearray, size: int, seed: int) -> MutableSequence[int]:

@@ -1,4 +1,4 @@
-"""The grammar of the synthetic corpus: its sentences in four languages are translations by construction.
+"""The synthetic corpus: sentences of a grammar, in four languages, that are translations by construction.
 
 A meaning is drawn here and expressed by :mod:`.languages`. The source determines the translation, yet lengths vary:
 an English word corresponds to one to four Chinese characters, a German compound or a fixed phrase.
@@ -6,12 +6,18 @@ an English word corresponds to one to four Chinese characters, a German compound
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
+from entropy_valley.data import sources
+from entropy_valley.data.sampling import Pair
+from entropy_valley.data.sources.base import Source, Spans
 from entropy_valley.demo import languages
 from entropy_valley.demo.languages import (
     LEXICON,
@@ -33,6 +39,7 @@ from entropy_valley.demo.languages import (
     Verb,
     Words,
 )
+from entropy_valley.errors import InputError
 
 LANGUAGES = tuple(languages.LANGUAGES)
 LONGEST = 14  # English words
@@ -305,3 +312,56 @@ def _words(meaning: Any, language: str) -> Iterator[Iterable[str]]:
             yield from _words(part, language)
     elif re.fullmatch(r"\d+|#\w+#", str(meaning)):
         yield [str(meaning)]
+
+
+# --- The source of the config: pairs of these sentences, drawn anew at each use.
+
+_HELD_OUT = {0: "test", 1: "test", 2: "dev", 3: "dev"}
+_BUCKETS = 64
+
+
+class Synthetic(Source):
+    """The synthetic corpus of this project's grammar; its pairs never end."""
+
+    splits: ClassVar[bool] = True
+    endless: ClassVar[bool] = True
+
+    name: Literal["embedded"] = Field(description="the kind of source")
+    seed: int = Field(0, description="of its sentences, whatever the seed of the corpus is")
+    aligned: Literal[True] | None = Field(
+        None, description="as a test set: `anchors` by the grammar's own alignment, in place of a file"
+    )
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """Endless pairs of one split.
+
+        The hash of a sentence's English decides its split, whatever the direction and the seed: no direction trains on
+        what another is tested on.
+        """
+        source, target = direction.split("-")
+        if unknown := {source, target} - set(LANGUAGES):
+            problem = f"does not speak {', '.join(sorted(unknown))}"
+            raise InputError(f"synthetic corpus: {direction}", problem, f"Use two of {', '.join(LANGUAGES)}.")
+        sentences = (one for one in stream(self.seed) if _split_of(one) == split)
+        return ((getattr(one, source), getattr(one, target)) for one in sentences)
+
+    @property
+    def has_anchors(self) -> bool:
+        return bool(self.aligned or self.anchors)
+
+    def spans(self, direction: str) -> Iterator[Spans] | None:
+        """The words of each test sentence that the grammar aligns, see :func:`anchors`."""
+        if not self.aligned:
+            return super().spans(direction)
+        target = direction.split("-")[1]
+        tests = (one for one in with_meanings(self.seed) if _split_of(one[1]) == "test")
+        return (anchors(meaning, target, getattr(sentence, target)) for meaning, sentence in tests)
+
+
+def _split_of(sentence: Words) -> str:
+    """``test`` or ``dev`` for one sentence in 32 each, ``train`` for the rest."""
+    return _HELD_OUT.get(hashlib.blake2b(sentence.en.encode(), digest_size=1).digest()[0] % _BUCKETS, "train")
+
+
+SOURCES = (*sources.SOURCES, Synthetic)
+AnySource = sources.any_of(SOURCES)

@@ -17,9 +17,18 @@ from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import new_model
 from entropy_valley.model.prompt import PLACE, Prompt, train_tokenizer
-from entropy_valley.training import data
 from entropy_valley.training.log import reports, require_finite
-from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, cross_entropies
+from entropy_valley.training.loss import (
+    Batches,
+    Canvases,
+    Continuations,
+    MicroBatch,
+    Pairs,
+    cross_entropies,
+    join_pairs,
+    longest_pair,
+    tokenise,
+)
 from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Loss
 
@@ -108,7 +117,7 @@ def _begin(job: PretrainingJob) -> _Begun:
         vocabulary=len(tokenizer),
         **settings.model_dump(include={"width", "layers", "heads", "kv_heads", "ffn", "context", "seed"}),
     )
-    pairs = data.join(list(_tokenised(job, rows, tokenizer).values()))
+    pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
     return _Begun(family, tokenizer, model, batches, pairs.dropped)
 
@@ -117,11 +126,11 @@ def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
     return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
 
 
-def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, data.Pairs]:
+def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
-    limit = data.longest_pair(job.settings.context, job.settings.eos_padding)
+    limit = longest_pair(job.settings.context, job.settings.eos_padding)
     return {
-        direction: data.tokenise(
+        direction: tokenise(
             pairs, Prompt(job.spec["prompts"][direction], tokenizer, bos), tokenizer.eos_token_id, limit
         )
         for direction, pairs in rows.items()
@@ -129,9 +138,9 @@ def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], to
 
 
 def _batches(
-    family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining, batch: int, all_mask_share: float
+    family: Family, tokenizer: Any, pairs: Pairs, settings: Pretraining, batch: int, all_mask_share: float
 ) -> Canvases | Continuations:
-    order = data.Batches(pairs.lengths, batch, settings.seed, alike=True)  # similar lengths share attention calls
+    order = Batches(pairs.lengths, batch, settings.seed, alike=True)  # similar lengths share attention calls
     if family.causal:
         return Continuations(pairs, order, LOSS.normaliser, settings.seed)
     loss = LOSS.model_copy(update={"eos_padding": settings.eos_padding})
@@ -139,7 +148,7 @@ def _batches(
 
 
 @torch.inference_mode()
-def evaluate(model: Any, family: Family, tokenizer: Any, pairs: data.Pairs, settings: Pretraining) -> dict[str, float]:
+def evaluate(model: Any, family: Family, tokenizer: Any, pairs: Pairs, settings: Pretraining) -> dict[str, float]:
     """Mean CE (nats per predicted token) on a dev set, laid out as in training.
 
     ``all_mask``: on all-mask canvases. ``random_t``: on canvases with t ~ U(eps, 1). ``next_token``, for a causal

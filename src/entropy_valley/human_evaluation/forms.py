@@ -26,8 +26,8 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
-from entropy_valley.files import guarded
 from entropy_valley.human_evaluation.pack import LANGUAGES, Pack, PackRow
+from entropy_valley.texts import guarded
 
 TEXTS = ("ID", "Source", "Reference", "System A", "System B")
 RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")

@@ -25,10 +25,10 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief
-from entropy_valley.files import unguarded
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, SHEET, TEXTS
 from entropy_valley.human_evaluation.pack import SYSTEMS, Pack, Unblinded, read_mapping
+from entropy_valley.texts import unguarded
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives

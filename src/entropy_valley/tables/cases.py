@@ -14,7 +14,6 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.errors import InputError
-from entropy_valley.files import shown
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
@@ -24,6 +23,7 @@ from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hy
 from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
+from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

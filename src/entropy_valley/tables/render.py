@@ -16,7 +16,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 
 from entropy_valley import files
-from entropy_valley.files import guarded, shown
+from entropy_valley.texts import guarded, shown
 
 # --- One model for every table of the paper. Its texts are plain Unicode; each writer escapes them for its format.
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.files import shown
+from entropy_valley.texts import shown
 
 WIDEST = 1000  # characters of a line in a log
 

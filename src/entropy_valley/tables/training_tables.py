@@ -12,7 +12,7 @@ from entropy_valley import files
 from entropy_valley.config import matrix
 from entropy_valley.config.params import prompt, tokenizers
 from entropy_valley.config.paths import adapter_folder
-from entropy_valley.data.filters import REASONS
+from entropy_valley.data.sampling import REASONS
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
 from entropy_valley.model.prompt import PERCENTILES

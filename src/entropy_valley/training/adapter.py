@@ -1,16 +1,17 @@
-"""A finished adapter: saved after training, or taken as given; checked before anything reads it."""
+"""LoRA adapters: attached to a model, saved after training or taken as given, and checked before use."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import importlib.metadata
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,8 +24,62 @@ from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments,
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
-from entropy_valley.training import lora
 from entropy_valley.training.log import history_csv
+from entropy_valley.training.loss import seed_of
+
+if TYPE_CHECKING:
+    from entropy_valley.model.families import Family
+    from entropy_valley.training.settings import Lora
+
+# --- The adapters of a model that is to be trained.
+
+
+def lora_modules(model: Any, family: Family, kind: str = "blocks") -> list[str]:
+    """Full paths of the modules to adapt: the family's LoRA targets in every block, none outside the blocks.
+
+    Short names would be ambiguous: in LLaDA both the LM head and the FFN output are called ``ff_out``. With the kind
+    "by_name" they are what counts, as in the authors' code: all modules with one of the family's bare names.
+    """
+    if kind == "by_name":
+        bare = {name: family.released_name(name).rpartition(".")[2] for name, _ in model.named_modules()}
+        return sorted(name for name in bare if bare[name] in family.lora_names)
+    path = re.compile(rf"model\.layers\.\d+\.(self_attn|mlp)\.({'|'.join(family.lora_targets)})")
+    matching = [name for name, _ in model.named_modules() if path.fullmatch(name)]
+    wanted = model.config.num_hidden_layers * len(family.lora_targets)
+    if len(matching) != wanted:
+        raise RuntimeError(f"{len(matching)} modules to adapt, not {wanted}: {matching}")
+    return sorted(matching)
+
+
+def attach_lora(model: Any, family: Family, settings: Lora, seed: int) -> Any:
+    """A PEFT model around ``model`` with seeded float32 adapters on exactly :func:`lora_modules`."""
+    from peft import LoraConfig, get_peft_model
+
+    wanted = lora_modules(model, family, settings.targets)
+    torch.manual_seed(seed_of(seed, "lora"))
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        target_modules=wanted,
+        task_type="CAUSAL_LM",
+    )
+    adapted = get_peft_model(model, config)
+    names = sorted(name for name, module in model.named_modules() if hasattr(module, "lora_A"))
+    if names != wanted:
+        raise RuntimeError(f"PEFT adapted other modules than asked: {sorted(set(names) ^ set(wanted))}")
+    return adapted
+
+
+def checkpoint_activations(model: Any) -> None:
+    """Keep only the layers' inputs in a forward pass; the backward pass computes each layer again, same dropout."""
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+
+def trainable(model: Any) -> list[torch.nn.Parameter]:
+    """The adapters' parameters."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
 
 # --- Saving a trained adapter: written in PEFT's format, checked, and kept only if it passes the checks.
 
@@ -93,7 +148,9 @@ def save(
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
-        check_modules(change, lora.targets(backbone.model, backbone.family, targets))
+        # Before the folder is at its final path, the adapter passes three checks.
+        if differing := set(lora_modules(backbone.model, backbone.family, targets)) ^ change.pairs.keys():
+            raise AdapterError(f"the adapted modules differ from the wanted ones by {sorted(differing)}")
         check_values(change)
         check_effect(adapted, backbone, new)
 
@@ -107,15 +164,8 @@ def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
     }
 
 
-def check_modules(adapter: Adapter, wanted: list[str]) -> None:
-    """First check: the wanted modules and no others are adapted."""
-    differing = sorted(set(wanted) ^ adapter.pairs.keys())
-    if differing:
-        raise AdapterError(f"the adapted modules differ from the wanted ones by {differing}")
-
-
 def check_values(adapter: Adapter) -> None:
-    """Second check: no tensor is empty or not finite, and the adapter is trained."""
+    """Raise AdapterError for a tensor that is empty or not finite, and for an adapter that is not trained."""
     bad = [
         f"{module}.lora_{side}"
         for module, pair in adapter.pairs.items()
@@ -128,24 +178,20 @@ def check_values(adapter: Adapter) -> None:
         raise AdapterError("every lora_B is zero, or its lora_A: the adapter is not trained")
 
 
-@torch.inference_mode()
-def probe_logits(model: Any, eos_id: int) -> torch.Tensor:
-    """The logits of four tokens, (4, vocabulary)."""
-    return model.lm_head(hidden_states(model, pack([[eos_id, 0, 1, eos_id]], model.device)))
-
-
 def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
-    """Third check: read from ``folder`` and merged as decoding merges it, the adapter changes the logits.
+    """Raise AdapterError unless the adapter changes logits, read from ``folder`` and merged as decoding merges it.
 
     It is merged into ``backbone`` itself: loading a second one would take as much memory and time again.
     """
     written = adapters.require_digest(
         adapters.read_adapter(folder, backbone.family), adapters.read_facts(folder), folder
     )
-    with adapted.disable_adapter():
-        before = probe_logits(backbone.model, backbone.eos_id)
-        adapters.merge_adapter(backbone.model, written)
-        after = probe_logits(backbone.model, backbone.eos_id)
+    model = backbone.model
+    sequence = pack([[backbone.eos_id, 0, 1, backbone.eos_id]], model.device)
+    with torch.inference_mode(), adapted.disable_adapter():
+        before = model.lm_head(hidden_states(model, sequence))
+        adapters.merge_adapter(model, written)
+        after = model.lm_head(hidden_states(model, sequence))
     if torch.equal(before, after):
         raise AdapterError("the adapter does not change the logits")
 
@@ -187,40 +233,29 @@ def adopt(job: Adoption) -> None:
     if present and not present.get("adopted"):
         raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
     digest = checkpoint_digest(job.backbone)
-    if _is_same(job, present, digest):
+    same = present.get("spec") == job.spec and present["backbone_digest"] == digest
+    # Without a pinned revision the adapter that was fetched first stays.
+    if same and (job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)):
         return
     with _given(job) as (folder, source):
         _take(job, folder, source, digest)
-
-
-def _is_same(job: Adoption, present: Mapping[str, Any], backbone_digest: str) -> bool:
-    """Whether ``out`` holds this adapter. Without a pinned revision the one fetched first stays."""
-    same = present.get("spec") == job.spec and present["backbone_digest"] == backbone_digest
-    if not same:
-        return False
-    return job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)
 
 
 @contextlib.contextmanager
 def _given(job: Adoption) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
     if job.folder is None:
+        given = job.spec["source"]
         with files.locked(job.work):
-            yield _fetch(job, **job.spec["source"])
+            source = hub.listing(given["repository"], given["revision"], job.key)
+            work = job.work / source.repository / source.commit  # another source's partial download is not reused
+            folder = fetch_adapter(source, given["subfolder"], work, job.key, job.agreed)
+            yield folder, given | {"revision": source.commit}
             shutil.rmtree(job.work)
     elif job.folder.is_dir():
         yield job.folder, {}
     else:
         raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
-
-
-def _fetch(
-    job: Adoption, repository: str, revision: str | None, subfolder: str | None
-) -> tuple[Path, dict[str, str | None]]:
-    source = hub.listing(repository, revision, job.key)
-    work = job.work / repository / source.commit  # a folder of its own: another source's partial download is not reused
-    folder = fetch_adapter(source, subfolder, work, job.key, job.agreed)
-    return folder, {"repository": repository, "revision": source.commit, "subfolder": subfolder}
 
 
 def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
@@ -232,7 +267,7 @@ def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_diges
         check_values(given)
     except AdapterError as error:
         raise InputError(folder, str(error), f"Give a trained adapter of {job.spec['backbone']}.") from None
-    adapted, wanted = given.pairs.keys(), set(lora.targets(model, family))
+    adapted, wanted = given.pairs.keys(), set(lora_modules(model, family))
     differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
         if modules:

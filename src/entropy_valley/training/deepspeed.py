@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import pickle
 import shutil
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ import torch
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.training import lora
+from entropy_valley.training.adapter import trainable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.settings import SAVED
 
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from entropy_valley.training.settings import Training
 
 # --- The engine.
+
+BUCKET = 50_000_000  # gradients, and weights, that are sent to other processes at once
 
 
 class Objective(torch.nn.Module):
@@ -37,7 +37,7 @@ class Objective(torch.nn.Module):
     def forward(self, batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
         """The weighted loss and the sum of the unweighted CE, scalars; zero for a micro-batch that predicts nothing."""
         if not len(batch.rows):
-            zero = sum(parameter.sum() for parameter in lora.trainable(self)) * 0.0
+            zero = sum(parameter.sum() for parameter in trainable(self)) * 0.0
             return zero, zero.detach()
         losses = cross_entropies(self.adapted.get_base_model(), batch, self._shifted)
         return losses @ batch.weights, losses.detach().sum()
@@ -52,7 +52,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     # processes, and hangs if an earlier build of it was killed. It asks for no other, and on a GPU for none.
     deepspeed.ops.__compatible_ops__ = {}
     deepspeed.init_distributed(auto_mpi_discovery=False, verbose=False)
-    parameters = lora.trainable(objective)
+    parameters = trainable(objective)
     optimizer = torch.optim.AdamW(
         parameters, lr=settings.learning_rate, betas=tuple(settings.betas), weight_decay=settings.weight_decay
     )
@@ -65,26 +65,26 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
         dist_init_required=False,
         config=zero2(settings),
     )
-    _require_float32(engine)
+    # Neither adapters nor the sums of their gradients may be rounded to bfloat16.
+    dtypes = {parameter.dtype for parameter in trainable(engine.module)} | {engine.communication_data_type}
+    if dtypes != {torch.float32}:
+        raise RuntimeError(f"DeepSpeed would train the adapters in {sorted(map(str, dtypes))}, not only in float32")
     return engine
 
 
-def _require_float32(engine: Any) -> None:
-    """Raise RuntimeError if adapters or the sums of their gradients would be rounded to bfloat16."""
-    used = {parameter.dtype for parameter in lora.trainable(engine.module)} | {engine.communication_data_type}
-    if used != {torch.float32}:
-        raise RuntimeError(f"DeepSpeed would train the adapters in {sorted(map(str, used))}, not only in float32")
-
-
 def zero2(settings: Training) -> dict[str, Any]:
-    """The DeepSpeed config: the file ``zero2.json`` and the clipping of ``settings``.
+    """The DeepSpeed config: gradients and the optimiser's state are divided over the processes.
 
     It has no ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
     """
-    template = json.loads((resources.files("entropy_valley.training") / "zero2.json").read_text())
-    return template | {
+    stage = {"stage": 2, "contiguous_gradients": True, "overlap_comm": True, "reduce_scatter": True}
+    return {
+        "zero_optimization": stage | {"reduce_bucket_size": BUCKET, "allgather_bucket_size": BUCKET},
+        "zero_allow_untested_optimizer": True,
         "train_micro_batch_size_per_gpu": 1,  # required but not used: steps end where the trainer says
         "gradient_clipping": settings.clip,
+        "steps_per_print": 1_000_000_000,
+        "wall_clock_breakdown": False,
     }
 
 

@@ -21,7 +21,8 @@ from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.training import lora
+from entropy_valley.training.adapter import lora_modules
+from entropy_valley.training.deepspeed import BUCKET
 from entropy_valley.training.settings import AUTO
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ MOST = 8192  # tokens of a pass: larger ones are no faster
 LEAST = 1024  # tokens of a pass: smaller ones leave the GPU waiting, and computing each layer again costs less
 HEADROOM = 0.08  # share of the free memory for gaps between tensors and the workspaces of cuBLAS and NCCL
 PREDICTED = 0.6  # share of a pass's tokens that are predicted: German from English, every slot masked
-BUCKETS = 2 * 50_000_000 * 4  # gradients on their way to other processes, in float32: zero2.json
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,22 @@ class Demand:
 
 def demand(model: Any, family: Family, settings: Lora, processes: int, attention: str = BOTH_WAYS) -> Demand:
     """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
-    adapted = map(model.get_submodule, lora.targets(model, family, settings.targets))
+    adapted = map(model.get_submodule, lora_modules(model, family, settings.targets))
     pairs = [(layer.in_features, layer.out_features) for layer in adapted]
     adapters = settings.rank * sum(map(sum, pairs))
     weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    # In float32 the adapters, DeepSpeed's flat copy and, divided over the processes, master copy, AdamW and gradients.
-    fixed = weights + adapters * (8 + 16 // processes) + BUCKETS
+    # In float32 the adapters, DeepSpeed's flat copy and, divided over the processes, master copy, AdamW and gradients;
+    # and two buckets on their way to other processes.
+    fixed = weights + adapters * (8 + 16 // processes) + 2 * 4 * BUCKET
     config, layers = model.config, len(model.model.layers)
-    layer = _layer(model, attention) + _adapters(pairs, settings) // layers
+    # In all adapters: their inputs in float32, which of them dropout kept, and A x.
+    inputs = 4 + (settings.dropout > 0)
+    layer = _layer(model, attention) + sum(inputs * width + 4 * settings.rank for width, _ in pairs) // layers
     # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
     passing = max(int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size)
-    inputs = layers * model.dtype.itemsize * config.hidden_size
+    kept_inputs = layers * model.dtype.itemsize * config.hidden_size
     last = max(int(PREDICTED * 12 * config.vocab_size), layer + 8 * config.intermediate_size)
-    return Demand(fixed, layers * layer + passing, inputs + last)
+    return Demand(fixed, layers * layer + passing, kept_inputs + last)
 
 
 def _layer(model: Any, attention: str) -> int:
@@ -79,12 +82,6 @@ def _layer(model: Any, attention: str) -> int:
     query, key = projections.q_proj.out_features, projections.k_proj.out_features
     attended = size * 2 * (query + key * (2 if attention == PREFIX else 1)) + 4 * config.num_attention_heads
     return 8 * config.hidden_size + attended + 3 * size * config.intermediate_size
-
-
-def _adapters(pairs: list[tuple[int, int]], settings: Lora) -> int:
-    """Bytes that a token leaves in all adapters: their inputs in float32, which of them dropout kept, and A x."""
-    inputs = 4 + (settings.dropout > 0)
-    return sum(inputs * width + 4 * settings.rank for width, _ in pairs)
 
 
 @dataclass(frozen=True)
@@ -158,12 +155,9 @@ def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, 
 
 
 def _too_small(room: Room, tokens: int, checkpointing: bool, remedy: str) -> InputError:
-    how = "with" if checkpointing else "without"
     needed, fixed = (f"{value / 1e9:.1f} GB" for value in (room.demand.of(tokens, checkpointing), room.demand.fixed))
-    problem = (
-        f"{room.free / 1e9:.1f} GB are free; a pass of {tokens} tokens {how} activation checkpointing needs {needed}"
-        f", {fixed} of them for weights and adapters"
-    )
+    passes = f"a pass of {tokens} tokens {'with' if checkpointing else 'without'} activation checkpointing"
+    problem = f"{room.free / 1e9:.1f} GB are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
     return InputError("the GPU's memory", problem, remedy)
 
 

@@ -15,16 +15,25 @@ from typing import Any
 
 import torch
 
-from entropy_valley import files, machine
+from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
-from entropy_valley.training import adapter, data, deepspeed, lora, memory, processes
-from entropy_valley.training.data import seed_of
+from entropy_valley.training import adapter, deepspeed, memory, processes
+from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
 from entropy_valley.training.log import HISTORY, WandbRun, reports, require_finite, require_wandb
-from entropy_valley.training.loss import Canvases, Continuations, MicroBatch, Passes
+from entropy_valley.training.loss import (
+    Batches,
+    Canvases,
+    Continuations,
+    Pairs,
+    Passes,
+    longest_pair,
+    seed_of,
+    tokenise,
+)
 from entropy_valley.training.settings import AUTO, Auto, Training
 
 
@@ -79,11 +88,6 @@ class Finetuning:
         """A copy of ``adapter.json``, outside any declared output."""
         return self.work.with_name(f"{self.work.name}.json")
 
-    @property
-    def wandb_run(self) -> WandbRun | None:
-        """Where it is logged beside TensorBoard."""
-        return WandbRun(self.wandb, "/".join(self.logs.parts[-3:]), self.key) if self.wandb else None
-
     def is_finished(self) -> bool:
         """Whether ``out`` holds the adapter already; no model is loaded."""
         return adapter.is_finished(self.out, self.facts)
@@ -112,7 +116,7 @@ def run(job: Finetuning, threads: int) -> None:
         (job.out / FACTS).unlink()
     each = max(1, threads // job.processes)
     if job.processes > 1:
-        processes.launch(job.processes, "entropy_valley.training", job.text, str(each))
+        processes.launch(job.processes, "entropy_valley.training.sft", job.text, str(each))
     else:
         processes.use_threads(each)
         finetune(job)
@@ -165,10 +169,10 @@ def train(job: Finetuning, rank: int) -> None:
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.max_steps or settings.epochs * len(batches.order)
     kept = settings.kept(steps)
-    adapted = lora.attach(backbone.model, backbone.family, settings.lora, job.spec["seed"])
-    checkpoints.require_room(sum(weight.numel() for weight in lora.trainable(adapted)))
+    adapted = attach_lora(backbone.model, backbone.family, settings.lora, job.spec["seed"])
+    checkpoints.require_room(sum(weight.numel() for weight in trainable(adapted)))
     if plan.activation_checkpointing:
-        lora.checkpoint_activations(backbone.model)
+        checkpoint_activations(backbone.model)
     model = deepspeed.build(deepspeed.Objective(adapted, backbone.shifted).train(), settings, steps)
     with processes.float32_products(job.device) as products, plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
@@ -184,15 +188,15 @@ def train(job: Finetuning, rank: int) -> None:
         files.write_json(job.copy, files.read_json(job.out / FACTS))
 
 
-def _pairs(job: Finetuning, backbone: Backbone) -> data.Pairs:
+def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
     if job.spec["bos"] and backbone.bos_id is None:
         raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
     for path in job.tested:
         require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
-    limit = data.longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
-    return data.tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
+    limit = longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
+    return tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
 def _padding(job: Finetuning, backbone: Backbone) -> int | str:
@@ -200,7 +204,7 @@ def _padding(job: Finetuning, backbone: Backbone) -> int | str:
 
 
 def _plan(
-    job: Finetuning, backbone: Backbone, pairs: data.Pairs, room: memory.Room | None, begun: Mapping[str, Any]
+    job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: Mapping[str, Any]
 ) -> memory.PassPlan:
     """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks.
 
@@ -213,14 +217,14 @@ def _plan(
     return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
-def _batches(job: Finetuning, backbone: Backbone, pairs: data.Pairs, passes: Passes) -> Canvases | Continuations:
+def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases | Continuations:
     """The batches of every step: masked canvases, or continuations for a causal family.
 
     Two backbones get the same pairs in each step if their tokenizers drop the same pairs as too long. The order inside
     a batch depends on the tokenizer.
     """
     settings, seed = job.settings, job.spec["seed"]
-    order = data.Batches(pairs.lengths, settings.global_batch, seed)
+    order = Batches(pairs.lengths, settings.global_batch, seed)
     if backbone.family.causal:
         return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
     return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes, prefix=backbone.prefix)
@@ -243,7 +247,12 @@ class _Trainer:
         for micro, batch in enumerate(mine):
             # Dropout uses torch's global stream: seed it, so that a resumed step draws the same.
             torch.manual_seed(seed_of(self.batches.seed, "dropout", number, micro, self.rank))
-            sums += self._backward(batch, last=micro + 1 == len(mine))
+            self.model.set_gradient_accumulation_boundary(micro + 1 == len(mine))
+            loss, entropies = self.model(batch.to(self.model.device))
+            # The weights include the denominator of the whole batch, and the engine averages over ranks.
+            self.model.backward(loss * self.world, scale_wrt_gas=False)
+            self.model.step()  # after the last part
+            sums += torch.stack([loss.detach(), entropies])
         if self.world > 1:
             torch.distributed.all_reduce(sums)
         loss, entropies = sums.tolist()
@@ -255,15 +264,6 @@ class _Trainer:
             "tokens": sum(part.packed.input_ids.numel() for part in parts),
         }
 
-    def _backward(self, batch: MicroBatch, last: bool) -> torch.Tensor:
-        """Add a micro-batch's gradients, and step after the last one; its loss and sum of unweighted CE, (2,)."""
-        self.model.set_gradient_accumulation_boundary(last)
-        loss, entropies = self.model(batch.to(self.model.device))
-        # The weights include the denominator of the whole batch, and the engine averages over ranks.
-        self.model.backward(loss * self.world, scale_wrt_gas=False)
-        self.model.step()
-        return torch.stack([loss.detach(), entropies])
-
 
 def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
@@ -273,7 +273,8 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=job.wandb_run)
+        wandb = WandbRun(job.wandb, "/".join(job.logs.parts[-3:]), job.key) if job.wandb else None
+        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
@@ -291,3 +292,9 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
             if ending and trainer.rank == 0:  # the others wait for it in the next step
                 machine.requeue()
     return done
+
+
+if __name__ == "__main__":  # one of the processes of a training: JOB THREADS
+    with errors.in_one_line():
+        processes.use_threads(int(sys.argv[2]))
+        finetune(Finetuning.read(sys.argv[1]))

@@ -15,6 +15,7 @@ from entropy_valley import files
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief
 from entropy_valley.results import SCORES, TRANSLATIONS, System
+from entropy_valley.texts import guarded, shown
 
 ENDING = ".made.json"
 HEADERS = ("translations.json", "scores.json")
@@ -48,9 +49,8 @@ class Difference(NamedTuple):
     recomputed: Any
 
     def __str__(self) -> str:
-        values = (self.stored, self.recomputed)
-        stored, recomputed = (files.shown(brief(text(value), 80)) or "nothing" for value in values)
-        return f"{self.file}: {files.shown(self.place)}: {stored} is stored, {recomputed} follows"
+        stored, recomputed = (shown(brief(text(value), 80)) or "nothing" for value in (self.stored, self.recomputed))
+        return f"{self.file}: {shown(self.place)}: {stored} is stored, {recomputed} follows"
 
 
 @dataclass
@@ -84,7 +84,7 @@ def alike(stored: Any, recomputed: Any) -> bool:
         except (TypeError, ValueError, OverflowError):
             return False
     if isinstance(recomputed, str) and isinstance(stored, str):
-        return stored in (recomputed, files.guarded(re.sub(r"\r\n?", "\n", recomputed)))  # the latter in a CSV file
+        return stored in (recomputed, guarded(re.sub(r"\r\n?", "\n", recomputed)))  # the latter in a CSV file
     return stored == recomputed
 
 

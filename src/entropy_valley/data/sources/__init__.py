@@ -13,10 +13,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from entropy_valley.data.sources.base import Source
 from entropy_valley.data.sources.files import Files, JsonLines, Tsv
-from entropy_valley.data.sources.flores import Flores
 from entropy_valley.data.sources.huggingface import HuggingFace
-from entropy_valley.data.sources.tatoeba import Tatoeba
-from entropy_valley.data.sources.wmt22 import Wmt22
+from entropy_valley.data.sources.published import Flores, Tatoeba, Wmt22
 from entropy_valley.errors import InputError
 
 Kinds = tuple[type[Source], ...]

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from entropy_valley import files
-from entropy_valley.data import dataset
+from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.errors import InputError, listed
 from entropy_valley.settings import Commit, Direction, Repository, Section
+from entropy_valley.texts import checked_sentence
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
 
@@ -35,7 +36,7 @@ class Files(Source):
 def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
     """The pairs of two files.
 
-    Raises InputError for an empty file, a line that is no sentence, files of unequal length, and equal ones.
+    Raises InputError for an empty file, a line that is not a sentence, files of unequal length, and equal ones.
     """
     sources, references = _sentences(source), _sentences(reference)
     if len(sources) != len(references):
@@ -54,7 +55,7 @@ def _sentences(path: str | Path) -> list[str]:
     lines = files.read_lines(path)
     if 2 * sum("\t" in line for line in lines) > len(lines):
         raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
-    sentences = [files.sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+    sentences = [checked_sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
     if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not sentence]:
         many = f"{len(blank)} blank lines: {listed(blank)}"
         remedy = "Remove such lines from both files, or fill them."
@@ -83,18 +84,14 @@ class Tsv(Source):
         rows = [line.split("\t") for line in files.read_lines(self.file)]
         wanted = [self.columns[language] for language in direction.split("-")]
         named = any(isinstance(column, str) for column in wanted)
-        places = [self._place(column, rows[0]) for column in wanted]
+        for column in wanted:
+            if isinstance(column, str) and column not in rows[0]:
+                raise InputError(f"{self.file}:1", f"no column {column!r}", f"It has {', '.join(rows[0])}.")
+        places = [rows[0].index(column) if isinstance(column, str) else column - 1 for column in wanted]
         return (self._pair(rows[at], at + 1, places) for at in range(named, len(rows)))
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
-
-    def _place(self, column: int | str, header: list[str]) -> int:
-        if isinstance(column, int):
-            return column - 1
-        if column not in header:
-            raise InputError(f"{self.file}:1", f"no column {column!r}", f"It has {', '.join(header)}.")
-        return header.index(column)
 
     def _pair(self, row: list[str], number: int, places: list[int]) -> Pair:
         texts = [row[place].strip() if place < len(row) else "" for place in places]
@@ -148,16 +145,18 @@ class JsonLines(Source):
         return self
 
     @property
-    def download(self) -> dataset.HubFiles | None:
-        return None if self.folder else dataset.HubFiles(self.dataset, self.revision, ["*.jsonl"])
+    def download(self) -> HubFiles | None:
+        return None if self.folder else HubFiles(self.dataset, self.revision, ["*.jsonl"])
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs of a file, without leading and trailing blanks."""
         path = self._path(direction, split)
-        dataset.require_as_downloaded(Path(self.folder), path)
+        require_as_downloaded(Path(self.folder), path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
         rows = files.read_jsonl(path, keys)
-        self._require_rows(path, len(rows), split)
+        if getattr(self.rows, split) not in (None, len(rows)):
+            problem = f"{len(rows)} rows instead of {getattr(self.rows, split)}"
+            raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
         return (self._pair(path, number, row, keys) for number, row in enumerate(rows, 1))
 
     def settings(self, direction: str, *splits: str) -> dict[str, Any]:
@@ -189,15 +188,9 @@ class JsonLines(Source):
             raise InputError(place, problem, "Or name another source.")
         return Path(self.folder, self._file(direction, split))
 
-    def _require_rows(self, path: Path, rows: int, split: str) -> None:
-        wanted = getattr(self.rows, split)
-        if wanted not in (None, rows):
-            remedy = "Get the whole file, or correct the source's `rows`."
-            raise InputError(path, f"{rows} rows instead of {wanted}", remedy)
-
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
         source, target = (row[key] for key in keys)
         if not (isinstance(source, str) and isinstance(target, str)):
-            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is no text", "Correct the row.")
-        return files.sentence(f"{path}:{number}", source), files.sentence(f"{path}:{number}", target)
+            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is not a text", "Correct the row.")
+        return checked_sentence(f"{path}:{number}", source), checked_sentence(f"{path}:{number}", target)

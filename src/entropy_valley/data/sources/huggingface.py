@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.data import dataset
+from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Repository
-
-if TYPE_CHECKING:
-    import pyarrow.parquet
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
 
@@ -74,16 +71,16 @@ class HuggingFace(Source):
             raise InputError(self._place, f"{count} rows instead of {self.rows}", remedy)
 
     @property
-    def download(self) -> dataset.HubFiles | None:
+    def download(self) -> HubFiles | None:
         return None if self.folder else self._on_hub
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
-        return [str(path) for path in self._found()] if self.folder else []
+        return [str(path) for path in self._present()] if self.folder else []
 
     @property
-    def _on_hub(self) -> dataset.HubFiles:
+    def _on_hub(self) -> HubFiles:
         names = [f"{self.subset}/{self.split}-*.parquet", f"{self.subset}/{self.split}/*.parquet"]
-        return dataset.HubFiles(self.dataset, self.revision, names, f"{self.subset} {self.split}")
+        return HubFiles(self.dataset, self.revision, names, f"{self.subset} {self.split}")
 
     @property
     def _place(self) -> str:
@@ -95,7 +92,9 @@ class HuggingFace(Source):
         try:
             for path in self._shards():
                 with pyarrow.parquet.ParquetFile(path) as table:
-                    yield from _rows_of(table)
+                    for group in range(table.num_row_groups):  # one by one: over all, the reader's memory grows
+                        for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
+                            yield from batch.to_pylist()
         except (OSError, pyarrow.ArrowException) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(self._place, f"cannot be read: {first}", self._remedy()) from None
@@ -104,14 +103,14 @@ class HuggingFace(Source):
         """The files of the split; raises InputError if there are none, or others than were downloaded."""
         if self.folder is None:
             raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        shards = self._found()
+        shards = self._present()
         if not shards:
             raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
         for path in shards:
-            dataset.require_as_downloaded(Path(self.folder), path)
+            require_as_downloaded(Path(self.folder), path)
         return shards
 
-    def _found(self) -> list[Path]:
+    def _present(self) -> list[Path]:
         return sorted(path for pattern in self._on_hub.patterns for path in Path(self.folder).glob(pattern))
 
     def _remedy(self) -> str:
@@ -130,9 +129,3 @@ class HuggingFace(Source):
                 )
             row = row[name]
         return str(row)
-
-
-def _rows_of(table: pyarrow.parquet.ParquetFile) -> Iterator[dict[str, Any]]:
-    for group in range(table.num_row_groups):  # one by one: over all of them, the reader's memory grows
-        for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
-            yield from batch.to_pylist()

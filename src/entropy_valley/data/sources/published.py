@@ -1,0 +1,260 @@
+"""Published corpora and test sets: WMT22, FLORES-200 and Tatoeba, from a folder or downloaded once into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from entropy_valley import files
+from entropy_valley.data.sampling import Pair, rank
+from entropy_valley.data.sources.base import Source, reverse
+from entropy_valley.data.sources.files import read_parallel
+from entropy_valley.errors import InputError
+from entropy_valley.texts import checked_sentence
+
+# --- The WMT22 general test set.
+
+WMT22_SENTENCES = {"en-zh": 2037, "en-de": 2037}
+
+
+class Wmt22(Source):
+    """The WMT22 general test set with reference A, through sacreBLEU or from a folder.
+
+    Zh→En is En→Zh with source and reference exchanged, not WMT22's own Zh→En set.
+    """
+
+    name: Literal["wmt22"] = Field(description="the kind of source")
+    folder: str | None = Field(
+        None, description="holds generaltest2022.en-zh.src.en, generaltest2022.en-zh.ref.A.zh and the like"
+    )
+
+    @property
+    def size(self) -> int:
+        return max(WMT22_SENTENCES.values())
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All 2037 pairs in the order of the file."""
+        pair = self._pair(direction)
+        rows = read_parallel(*self._paths(pair))
+        if len(rows) != WMT22_SENTENCES[pair]:
+            raise InputError(
+                f"test set wmt22: {pair}",
+                f"{len(rows)} lines instead of {WMT22_SENTENCES[pair]}",
+                f"An incomplete copy: delete {self.folder or self._cache()} and run again.",
+            )
+        return iter(rows if pair == direction else [(target, source) for source, target in rows])
+
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        return {"files": files.digests(self._paths(self._pair(direction)))}
+
+    @staticmethod
+    def _pair(direction: str) -> str:
+        """The direction of the files: this one, or its reverse."""
+        pair = direction if direction in WMT22_SENTENCES else reverse(direction)
+        if pair not in WMT22_SENTENCES:
+            remedy = f"Use one of {', '.join(WMT22_SENTENCES)} or the reverse, or another test set."
+            raise InputError(f"test set wmt22: {direction}", "no reference A for this direction", remedy)
+        return pair
+
+    def _paths(self, pair: str) -> tuple[Path, Path]:
+        source, target = pair.split("-")
+        if self.folder:
+            stem = f"generaltest2022.{pair}"
+            return Path(self.folder, f"{stem}.src.{source}"), Path(self.folder, f"{stem}.ref.A.{target}")
+        from sacrebleu.utils import get_reference_files, get_source_file  # not where the config alone is read
+
+        try:
+            return Path(get_source_file("wmt22", pair)), Path(get_reference_files("wmt22", pair)[0])
+        except (OSError, EOFError, ValueError) as error:
+            raise InputError(
+                f"test set wmt22: {pair}",
+                f"sacreBLEU cannot provide it ({error})",
+                f"On a machine with a network, run: sacrebleu -t wmt22 -l {pair} --echo src; copy {self._cache()}"
+                " here, or set the test set's folder to one with generaltest2022.* files.",
+            ) from None
+
+    @staticmethod
+    def _cache() -> Path:
+        from sacrebleu.utils import SACREBLEU_DIR
+
+        return Path(SACREBLEU_DIR, "wmt22")
+
+
+# --- FLORES-200, the benchmark of the NLLB release: Wikimedia sentences, each in all languages.
+
+FLORES_ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/flores200_dataset.tar.gz"  # plain text files: no code, no gate
+FLORES_SHA256 = "b8b0b76783024b85797e5cc75064eb83fc5288b41e9654dabc7be6ae944011f6"
+FLORES_SENTENCES = {"dev": 997, "devtest": 1012}
+FLORES_CODES = {"de": "deu_Latn", "en": "eng_Latn", "fr": "fra_Latn", "zh": "zho_Hans"}
+
+
+class Flores(Source):
+    """FLORES-200 between any two languages. Without a folder, the pinned release is downloaded once into the cache."""
+
+    by_language: ClassVar[str] = "codes"
+    usual: ClassVar[dict[str, str]] = FLORES_CODES
+
+    name: Literal["flores"] = Field(description="the kind of source")
+    split: Literal["dev", "devtest"] = Field("devtest", description="dev (997 sentences) or devtest (1,012)")
+    folder: str | None = Field(None, description="holds devtest/deu_Latn.devtest and the like")
+    codes: dict[str, str] = Field(
+        {}, description="the FLORES code of each language, like jpn_Jpan; those of en, de, fr and zh are known"
+    )
+
+    @property
+    def size(self) -> int:
+        return FLORES_SENTENCES[self.split]
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """All pairs in the order of the files."""
+        rows = read_parallel(*self._paths(direction))
+        if len(rows) != self.size:
+            raise InputError(
+                f"test set flores: {direction} {self.split}",
+                f"{len(rows)} lines instead of {self.size}",
+                f"An incomplete copy: delete {self.folder or _flores_cache()} and run again.",
+            )
+        return iter(rows)
+
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        return {"files": files.digests(self._paths(direction))}
+
+    def _paths(self, direction: str) -> list[Path]:
+        if problem := self.refused(direction):
+            raise InputError(f"test set flores: {direction}", problem, "Such as: codes: {ja: jpn_Jpan}.")
+        codes = FLORES_CODES | self.codes
+        names = [f"{self.split}/{codes[language]}.{self.split}" for language in direction.split("-")]
+        return [Path(self.folder, name) if self.folder else _flores_file(name) for name in names]
+
+
+def _flores_cache() -> Path:
+    return files.cache_folder() / "flores200_dataset"
+
+
+def _flores_file(name: str) -> Path:
+    """A file of the release in the cache, downloaded and unpacked where it is not there."""
+    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
+
+    path, archive = _flores_cache() / name, files.cache_folder() / Path(FLORES_ARCHIVE).name
+    if path.exists():
+        return path
+    remedy = f"Copy it from another machine to {archive}, or set the test set's folder to one that holds "
+    hub.archive(FLORES_ARCHIVE, archive, f"{remedy}devtest/deu_Latn.devtest and the like.")
+    if (digest := files.sha256(archive)) != FLORES_SHA256:
+        problem = f"sha256 {digest[:12]} instead of {FLORES_SHA256[:12]}"
+        raise InputError(archive, problem, "Delete this file and run again.")
+    with tarfile.open(archive) as opened:
+        member = next((one for one in opened if one.isfile() and one.name.endswith(f"/{name}")), None)
+        if member is None:
+            raise InputError("test set flores", f"no {name} in {archive}", "Correct the code under `codes`.")
+        with files.atomic(path) as temporary, temporary.open("wb") as written:
+            shutil.copyfileobj(opened.extractfile(member), written)
+    return path
+
+
+# --- Tatoeba: short sentences translated by people, split so that training sees no held-out sentence.
+
+TATOEBA_MOST = 2**31  # bytes of a text in an archive; the release's largest has 50 MB
+TATOEBA_RELEASE = "https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses"
+
+
+class Tatoeba(Source):
+    """Tatoeba sentence pairs. Without a folder, the pinned OPUS release is downloaded once into the cache."""
+
+    splits: ClassVar[bool] = True
+
+    name: Literal["tatoeba"] = Field(description="the kind of source")
+    folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
+    held_out: float = Field(0.02, gt=0, lt=0.5, description="share of first-column sentences in test, and in dev")
+
+    def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
+        """The pairs of one split; test and dev have one pair for each source sentence.
+
+        The hash of the first column's sentence decides the split, so both directions have the same one. Train has no
+        side of a dev or test pair, dev no side of a test pair.
+        """
+        rows, swapped = self._read(direction)
+        splits = [self._split_of(first) for first, _ in rows]
+        others = {"test": (), "dev": ("test",), "train": ("test", "dev")}[split]
+        held_out = [row for row, name in zip(rows, splits, strict=True) if name in others]
+        firsts, seconds = {first for first, _ in held_out}, {second for _, second in held_out}
+        kept = [
+            row
+            for row, name in zip(rows, splits, strict=True)
+            if name == split and row[0] not in firsts and row[1] not in seconds
+        ]
+        pairs = [(second, first) for first, second in kept] if swapped else kept
+        if split == "train":
+            return iter(pairs)
+        lowest: dict[str, Pair] = {}  # of each source the pair of lowest rank
+        for pair in sorted(pairs, key=lambda pair: rank(pair, seed)):
+            lowest.setdefault(pair[0], pair)
+        return iter(lowest.values())
+
+    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+        languages = direction.split("-")
+        path = self._file(languages)[0] if self.folder else _tatoeba_archive(sorted(languages))
+        return {"files": files.digests([path])}
+
+    def _split_of(self, sentence: str) -> str:
+        uniform = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest()) / 2**64
+        return "test" if uniform < self.held_out else "dev" if uniform < 2 * self.held_out else "train"
+
+    def _read(self, direction: str) -> tuple[list[Pair], bool]:
+        """The rows of the direction's file, and whether its columns are target and source."""
+        languages = direction.split("-")
+        if not self.folder:
+            return _tatoeba_release(sorted(languages)), languages != sorted(languages)
+        path, swapped = self._file(languages)
+        rows = []
+        for number, line in enumerate(files.read_lines(path), 1):
+            cells = [cell.strip() for cell in line.split("\t")]
+            if len(cells) < 2 or not cells[0] or not cells[1]:
+                problem = f"not two sentences with a tab between them: {line[:60]!r}"
+                raise InputError(f"{path}:{number}", problem, "Each line must be: source, tab, target.")
+            rows.append(tuple(checked_sentence(f"{path}:{number}", cell) for cell in cells[:2]))
+        return rows, swapped
+
+    def _file(self, languages: list[str]) -> tuple[Path, bool]:
+        """The file of a direction, and whether it is that of the reverse."""
+        straight, backward = (Path(self.folder, f"{a}-{b}.tsv") for a, b in (languages, languages[::-1]))
+        swapped = backward.exists() and not straight.exists()
+        return (backward if swapped else straight), swapped
+
+
+def _tatoeba_release(languages: list[str]) -> list[Pair]:
+    """The pairs of a release's archive."""
+    archive, sides = _tatoeba_archive(languages), []
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for language in languages:
+                name = f"Tatoeba.{'-'.join(languages)}.{language}"
+                if opened.getinfo(name).file_size > TATOEBA_MOST:  # a small archive may hold terabytes
+                    raise zipfile.BadZipFile
+                sides.append(opened.read(name).decode("utf-8").splitlines())
+    except (zipfile.BadZipFile, KeyError):
+        raise InputError(archive, "not an archive of the Tatoeba release", "Delete this file and run again.") from None
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(archive, "its two texts differ in their lines", "Delete this file and run again.")
+    return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
+
+
+def _tatoeba_archive(languages: list[str]) -> Path:
+    """The archive of a release, downloaded where it is not in the cache."""
+    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
+
+    name = "-".join(languages)
+    archive = files.cache_folder() / f"tatoeba-{name}.zip"
+    remedy = (
+        "Set the source's folder to one that holds en-de.tsv or the like (source, tab, target), or "
+        f"copy the archive from another machine to {archive}."
+    )
+    hub.archive(f"{TATOEBA_RELEASE}/{name}.txt.zip", archive, remedy)
+    return archive

@@ -1,0 +1,112 @@
+"""Text: what can be in a file and in a sentence. docs/performance.md, "Text", has the policy.
+
+Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from pathlib import Path
+
+from entropy_valley.errors import InputError
+
+LONGEST_SENTENCE = 100_000  # characters of a sentence; a file without line breaks is one line of more
+_IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
+# Control characters, marks that turn the text behind them around, and code points that are not characters.
+_UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# How files of other kinds begin, what they are, and what makes text of them.
+_KINDS = (
+    (rb"\x1f\x8b", "a gzip archive", "Unpack it: gunzip -c {} > FILE"),
+    (rb"BZh\d1AY&SY", "a bzip2 archive", "Unpack it: bunzip2 -c {} > FILE"),
+    (rb"\xfd7zXZ\0", "an xz archive", "Unpack it: unxz -c {} > FILE"),
+    (rb"\x28\xb5\x2f\xfd", "a zstd archive", "Unpack it: unzstd -c {} > FILE"),
+    (rb"PK\x03\x04", "a zip archive or an office document", "Unpack it, or save it as plain text in UTF-8"),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8", "an image", "Name a file of text"),
+    (rb"%PDF", "a PDF document", "Name a file of text"),
+    (rb"PAR1", "a Parquet file", "Name it as a data set, by a source of the kind huggingface"),
+    (rb"\x00\x00\xfe\xff|\xff\xfe\x00\x00", "UTF-32", "Convert it: iconv -f UTF-32 -t UTF-8 {} > FILE"),
+    (rb"\xfe\xff|\xff\xfe", "UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 {} > FILE"),
+    (rb"(?:[^\0]\0){4}", "UTF-16 without its mark", "Convert it: iconv -f UTF-16LE -t UTF-8 {} > FILE"),
+    (rb"(?:\0[^\0]){4}", "UTF-16 without its mark", "Convert it: iconv -f UTF-16BE -t UTF-8 {} > FILE"),
+)
+
+
+def lines(path: Path, content: bytes) -> list[str]:
+    """The lines of a file with this content, without their newline: LF or CR LF, and without a byte order mark.
+
+    Raises InputError for an empty file, for what is not UTF-8 or has a NUL byte, and for lines that end with CR alone.
+    """
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_text(path, content, error.start) from None
+    if "\0" in text:
+        raise _not_text(path, content, content.index(b"\0"))
+    text = text.removeprefix("\ufeff")
+    if text in ("", "\n"):
+        raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
+    body = text.removesuffix("\n")
+    if "\n" not in text and "\r" in body.strip("\r"):
+        remedy = f"Convert it: tr '\\r' '\\n' < {shlex.quote(str(path))} > FILE."
+        raise InputError(path, "its lines end with CR alone, as on old Macs, so it is one line", remedy)
+    return [line.removesuffix("\r") for line in body.split("\n")]
+
+
+def _not_text(path: Path, content: bytes, at: int) -> InputError:
+    """The error for a file that is not text from byte ``at`` on: what it seems to be."""
+    for begin, kind, remedy in _KINDS:
+        if re.match(begin, content, re.DOTALL):
+            return InputError(path, f"is {kind}, not text in UTF-8", f"{remedy.format(shlex.quote(str(path)))}.")
+    place = f"{path}:{content.count(bytes([10]), 0, at) + 1}"
+    if content[at] == 0:
+        return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
+    return not_utf8(place, content[at], f" {shlex.quote(str(path))} > FILE")
+
+
+def not_utf8(place: object, byte: int, files: str = "") -> InputError:
+    """The error for a byte that is not UTF-8; ``files`` are those of a command that converts the text."""
+    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8{files}."
+    return InputError(place, f"not UTF-8 (byte {byte:#04x})", remedy)
+
+
+def checked_sentence(place: object, text: str) -> str:
+    """The text, stripped. Raises InputError for characters that no text has, and for more than a sentence may have."""
+    stripped = text.strip()
+    if problem := _impossible(stripped):
+        raise InputError(place, problem, "Remove it from the text.")
+    if len(stripped) > LONGEST_SENTENCE:
+        problem = f"{len(stripped):,} characters, more than the {LONGEST_SENTENCE:,} that a sentence may have"
+        raise InputError(place, problem, "Give a sentence in each line.")
+    return stripped
+
+
+def _impossible(text: str) -> str | None:
+    """The first character of a text that no text has; None if there is none."""
+    if not (match := _IMPOSSIBLE.search(text)):
+        return None
+    kind = "NUL" if match[0] == "\0" else "half of a surrogate pair"
+    return f"character {match.start() + 1} is U+{ord(match[0]):04X}, {kind}, which no text has"
+
+
+def visible(text: str) -> bool:
+    """Whether a text has a character that can be seen: not only blanks, control and formatting characters."""
+    return any(unicodedata.category(character) not in _INVISIBLE for character in text)
+
+
+def shown(text: str) -> str:
+    """The text on one line, for print: a blank for white space, U+001B and the like for what would change the rest."""
+    return _UNSEEN.sub(lambda match: f"U+{ord(match[0]):04X}", re.sub(r"\r\n|\s", " ", text))
+
+
+def guarded(text: str) -> str:
+    """A text for a CSV file: an apostrophe is put before one that a spreadsheet would read as a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The inverse of :func:`guarded`."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
