@@ -18,7 +18,7 @@ from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.stats.cells import Params
-from entropy_valley.tables import labels
+from entropy_valley.tables import formats
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -84,8 +84,8 @@ def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(length_met
     translated, again = (params.translation(one, sets_of(one).all[0]) for one in (plain, named))
     assert translated == again and '"mine"' in translated
     without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
-    assert labels.method_in(Params(said), "mine", "en-zh") == "My EV"
-    assert labels.method_in(Params(without), "mine", "en-zh") == "mine"
+    assert formats.method_in(Params(said), "mine", "en-zh") == "My EV"
+    assert formats.method_in(Params(without), "mine", "en-zh") == "mine"
     assert said["labels"].pop("methods") == {"mine": "My EV"}
     assert said == without
 

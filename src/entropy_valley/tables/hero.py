@@ -18,7 +18,7 @@ from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results, set_files

@@ -21,7 +21,7 @@ from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
-from entropy_valley.tables.labels import method
+from entropy_valley.tables.formats import method
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
