@@ -138,7 +138,7 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
         record.facts.update(report.facts(results.root))
         if report.scored:
-            record.facts["length_methods"] = require_alike(results, report.cells)
+            require_alike(results, report.cells)
             require_means(results, report.cells, report.metric)
         report.make(results, **new)
 
