@@ -2,7 +2,7 @@
 
 The files of a set, ``translations.jsonl`` and ``scores.jsonl``, are tidy data, a row for each sentence of each cell: a
 row says its cell (test set, length method, reveal order, step budget) and its sentence. The header beside each
-(``translations.json``, ``scores.json``) is its record; the ``cells`` in it have what there is to say of each as a whole.
+(``translations.json``, ``scores.json``) is its record; its ``cells`` have what there is to say of each cell as a whole.
 
 Every result has a record, which its job writes last: that of ``train.jsonl`` is ``train.made.json``. It has the rule
 and its params, the path of the result, the digest of every input and every output, and a digest of all this.

@@ -22,20 +22,18 @@ from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
-from entropy_valley.tables.categories import Categories
 from entropy_valley.tables.cost import Cost
 from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.full_significance import Significance
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.method import MethodFigure
-from entropy_valley.tables.order_sweep import Orders
+from entropy_valley.tables.orders import Categories, Orders
+from entropy_valley.tables.paired_tests import ArReference, Significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.regular import (
-    ArReference,
     Budgets,
     BudgetsFigure,
     CrossBackbone,

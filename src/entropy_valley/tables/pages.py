@@ -19,7 +19,7 @@ from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.job_costs import finished_seconds
-from entropy_valley.tables import labels, render
+from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
 from entropy_valley.tables.reader import Results, set_files, testset_file
 
@@ -100,13 +100,13 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
             for row in rows
         ],
     }
-    render.write_page(path, "sentences", f"{labels.direction(shown[0].direction)}, {shown[0].testset}", data)
+    render.write_page(path, "sentences", f"{formats.direction(shown[0].direction)}, {shown[0].testset}", data)
 
 
 def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     """Method and backbone as they are printed, the method's key, and whether it is of the main backbone."""
     label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
-    return [labels.method(cell.method).short, label, cell.method, cell.backbone == main]
+    return [formats.method(cell.method).short, label, cell.method, cell.backbone == main]
 
 
 def _categories(text: str, language: str) -> list[int]:
@@ -147,7 +147,7 @@ def write_matrix(
     reasons = {
         reason: place for place, reason in enumerate(dict.fromkeys(why for one in states for why in one.reasons))
     }
-    methods = {name: labels.method(name) for name in dict.fromkeys(one.cell.method for one in states)}
+    methods = {name: formats.method(name) for name in dict.fromkeys(one.cell.method for one in states)}
     took = finished_seconds(Path(root, "benchmarks"))
     data = {
         "made": time.strftime("%Y-%m-%d %H:%M"),
@@ -157,7 +157,7 @@ def write_matrix(
         "labels": {
             "method": {name: method.label for name, method in methods.items()},
             "short": {name: method.short for name, method in methods.items()},
-            "order": labels.ORDERS,
+            "order": formats.ORDERS,
         },
         "cells": [
             [*_coordinates(one), one.state, [places[job] for job in chain], [reasons[why] for why in one.reasons]]

@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from entropy_valley.checking import subject
 from entropy_valley.config import matrix
 from entropy_valley.config.matrix import Cell, table_cells
 from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import SETTING, summarise, with_costs
-from entropy_valley.stats.comparisons import compare_autoregressive, mean_differences, of_shared_seeds
+from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
-from entropy_valley.tables.base import FigureReport, OfStudy, Report, TableReport
-from entropy_valley.tables.full_significance import ZEROS, printed
-from entropy_valley.tables.labels import RISING, closure_title, method, ordered
-from entropy_valley.tables.labels import direction as direction_label
+from entropy_valley.tables.base import FigureReport, OfStudy, Report
+from entropy_valley.tables.formats import RISING, closure_title, method, ordered
+from entropy_valley.tables.formats import direction as direction_label
+from entropy_valley.tables.paired_tests import ZEROS
 from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Note, Table, TableCell, TableSection
+from entropy_valley.tables.render import Column, Note, Table, TableCell
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 from entropy_valley.tables.systems import Systems
 
@@ -538,136 +536,3 @@ def _transfer_notes(report: Transfer) -> tuple[Note, ...]:
             f"{ZEROS[report.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures."
         ),
     )
-
-
-# --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
-
-READING = (
-    Note(
-        "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have."
-    ),
-    Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
-    Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
-    Note("A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
-    Note("The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences."),
-)
-KEY = (*SETTING, "method", "against", "metric", "seed")
-P_VALUES = ("p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed")
-NUMBERS = ("mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed")
-
-
-class ArReference(TableReport):
-    """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
-
-    caption = (
-        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that "
-        "was fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, "
-        "Entropy-Valley minus the autoregressive backbone, run by run; seeds are never pooled."
-    )
-
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        autoregressive = matrix.autoregressive_cells(self.experiment)
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        return main + autoregressive if autoregressive else []
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
-        tests = compare_autoregressive(results, self.cells, **self.test)
-        names = {"first": "method", "second_backbone": "against", "delta": "mean"}
-        frames = (
-            summarise(results, of_shared_seeds(self.cells), self.metrics),
-            mean_differences(tests).rename(columns=names),
-            printed(tests).assign(runs=1).rename(columns=names),
-        )
-        return pd.concat(frames).reindex(columns=[*KEY, *NUMBERS])
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        means, leads = numbers[numbers["against"].isna()], numbers[numbers["against"].notna()]
-        beam = means["steps"] == 0
-        diffusion, beams = Summary(means[~beam]), Summary(means[beam])
-        kinds = {"masked diffusion": diffusion, "autoregressive, same training pairs": beams}
-        columns = [
-            Column("System", align="l"),
-            Column("Size", align="r"),
-            Column("Setting", align="l"),
-            *(Column(self.place(*place), f"{self.metric.label} × 100") for place in diffusion.values("place")),
-        ]
-        sections = (*self._scores(kinds, diffusion.values("place")), *self._leads(leads, diffusion.values("place")))
-        return Table(tuple(columns), sections, (notes.setting(self, diffusion), *notes.spread(means), *READING))
-
-    @property
-    def decimals(self) -> int:
-        """Of scores × 100."""
-        return max(0, self.metric.decimals - 2)
-
-    def label(self, key: str, at: At) -> TableCell:
-        """What a section or a group says of one of its keys."""
-        texts = {"backbone": self.backbone, "system": lambda name: method(name).label, "against": self._rival}
-        return TableCell(texts.get(key, str)(at[key]))
-
-    def _rival(self, backbone: str) -> str:
-        return f"{method('ev').label} − {self.backbone(backbone)}"
-
-    def _scores(self, kinds: Mapping[str, Summary], places: Sequence[tuple[str, str]]) -> tuple[TableSection, ...]:
-        """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
-        metric = self.metric
-        frame = pd.concat([summary.frame.assign(kind=kind) for kind, summary in kinds.items()])
-        frame = frame[(frame["metric"] == metric.name) & (frame["method"].isin(RISING) | (frame["steps"] == 0))]
-        ranks = {name: rank for rank, name in enumerate(RISING)}
-        frame = frame.assign(system=frame["method"]).sort_values(
-            "method", key=lambda names: names.map(ranks), kind="stable"
-        )
-        systems_shown = frame.drop_duplicates(["kind", "backbone", "method"])
-
-        def deployable(place):
-            rows = (kinds[one.kind].row(metric, _system(one, place)) for one in systems_shown.itertuples())
-            return [row.mean for row in rows if not method(row.method).upper_bound]
-
-        best_means = {place: best(metric)(deployable(place)) for place in places}
-
-        def score(at, place):
-            row = kinds[at["kind"]].row(metric, {**at, "method": at["system"], "place": place})
-            text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
-            return TableCell(text, bold=not method(row.method).upper_bound and row.mean == best_means[place])
-
-        entries = [
-            Entry(Column("Size"), lambda at: TableCell(self._size(at["backbone"]))),
-            Entry(Column("Setting"), lambda at: TableCell(self._setting(at["backbone"]))),
-            *(Entry(Column(self.place(*place)), functools.partial(score, place=place)) for place in places),
-        ]
-        keys = (("backbone", "kind"), "system", ())
-        return pivot(frame, keys, entries, self.label, lambda at: at["system"] == "ev")
-
-    def _leads(self, leads: pd.DataFrame, places: Sequence[tuple[str, str]]) -> tuple[TableSection, ...]:
-        """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
-        several = leads.groupby("against")["seed"].transform("nunique") > 1
-        order = {name: rank for rank, name in enumerate(dict.fromkeys(leads["against"]))}
-        shown = placed(leads[several | leads["seed"].notna()]).assign(rank=lambda rows: rows["against"].map(order))
-        shown = shown.sort_values(["rank", "seed"], na_position="first", kind="stable")
-        shown = shown.assign(line=["Mean over runs" if pd.isna(seed) else f"Seed {seed:.0f}" for seed in shown["seed"]])
-        texts = {(row.against, row.line, row.place): self._lead(row) for row in shown.itertuples()}
-
-        def lead(at, place):
-            return TableCell(texts.get((at["against"], at["line"], place), formats.NOT_AVAILABLE))
-
-        blanks = [Entry(Column(""), lambda at: TableCell(""))] * 2
-        entries = [*blanks, *(Entry(Column(""), functools.partial(lead, place=place)) for place in places)]
-        return pivot(shown, (("against",), "line", ()), entries, self.label)
-
-    def _lead(self, row: Any) -> str:
-        if pd.isna(row.seed):
-            return formats.signed(100 * row.mean, self.decimals)
-        return formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, self.decimals)
-
-    def _size(self, backbone: str) -> str:
-        """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
-        shape = subject.backbone(self.experiment, checkpoint_of(self.experiment, backbone))["arguments"]
-        return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
-
-    def _setting(self, backbone: str) -> str:
-        return "zero-shot" if self.experiment.backbones[backbone].zero_shot else "LoRA-SFT"
-
-
-def _system(row: Any, place: tuple[str, str]) -> At:
-    return {"backbone": row.backbone, "method": row.method, "place": place}
