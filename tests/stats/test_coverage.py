@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 from entropy_valley.data import build
 from entropy_valley.tables.coverage import (
     EXTRACTORS,
+    OVERSHOOT,
+    SHORT,
+    UNDER,
+    WITHIN,
     bucket,
     bucket_names,
     capitalised_words,
+    cause,
     extractors,
     papers_count,
     retention,
 )
-from entropy_valley.tables.failure_buckets import OVERSHOOT, SHORT, UNDER, WITHIN, cause
 
 EDGES = [0.6, 0.8]
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")

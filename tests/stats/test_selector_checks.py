@@ -24,7 +24,14 @@ def test_systems_are_compared_group_by_group():
 @pytest.fixture
 def points():
     """A place of two runs."""
-    run = {"backbone": "tiny", "direction": "en-zh", "testset": "test", "axis": "ratios", "at": 0.75, "lowest": math.nan}
+    run = {
+        "backbone": "tiny",
+        "direction": "en-zh",
+        "testset": "test",
+        "axis": "ratios",
+        "at": 0.75,
+        "lowest": math.nan,
+    }
     return pd.DataFrame([{**run, "seed": n, "mean": 2.0 + n, "standard_error": 0.05, "sentences": 9} for n in (1, 2)])
 
 

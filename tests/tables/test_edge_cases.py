@@ -79,9 +79,12 @@ class TestGap:
     def test_nor_in_studies_and_figures(self, even):
         rows = even.rows("tables/full_pareto")
         assert any("n/a" in row for row in rows)
-        assert even.numbers("figures/crossbb").query("direction == 'zh-en' and backbone == 'llada-tiny'")[
-            "gap_closure_mean"
-        ].isna().all()
+        assert (
+            even.numbers("figures/crossbb")
+            .query("direction == 'zh-en' and backbone == 'llada-tiny'")["gap_closure_mean"]
+            .isna()
+            .all()
+        )
 
     def test_it_has_no_interval(self, run):
         score(run, "tables/variants", {"oracle": 0.5})

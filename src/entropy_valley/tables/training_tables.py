@@ -177,7 +177,7 @@ class PromptsTable(OfRuns):
         for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in self.runs):
             decoded_as = self.experiment.backbones[backbone].decoding_prompt_of or direction
             text = prompt(self.experiment, backbone, direction)
-            prompts.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
+            prompts.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
         return pd.DataFrame(prompts)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
