@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import re
 import shutil
@@ -23,17 +24,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from entropy_valley.runs.inventory import Inventory
-from entropy_valley.stats.cells import Params
 from matplotlib.figure import Figure
 
-from entropy_valley import files, provenance, tables
+from entropy_valley import files, results, tables
 from entropy_valley.config import base_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 from entropy_valley.tables import document, pages, style
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Table
 
 ROOT = Path(__file__).parents[1]
@@ -59,31 +59,31 @@ class Run:
 
     # What is made.
 
+    def report(self, name: str) -> Any:
+        """A report of the config, ``tables/main``."""
+        return tables.configured(self.experiment)[name]
+
     def make(self, name: str) -> dict[str, Path]:
-        """Make a report, ``tables/main``; its files by ending."""
-        inventory = Inventory(self.experiment)
-        report, root = inventory.reports[name], str(self.root)
+        """Make a report; its files by ending."""
+        report = self.report(name)
         outputs = {ending: self.root / f"{name}.{ending}" for ending in report.endings}
-        how = {"report": report.key, "caption": report.described(self.experiment), "root": root, "here": root}
-        tables.write(json.loads(inventory.report(name)), how, list(map(str, outputs.values())))
+        tables.write(report, list(map(str, outputs.values())), report.inputs())
         return outputs
+
+    @property
+    def results(self) -> Results:
+        return Results(self.experiment, self.root)
 
     def table(self, name: str) -> Table:
         """A table before it is laid out."""
-        return self._report(name).made(self._params(name))[0]
+        return self.report(name).made(self.results)[0]
 
     def figure(self, name: str) -> Figure:
         """A figure as it is drawn."""
-        report, params = self._report(name), self._params(name)
-        numbers = report.numbers(params)
-        panels, height = report.panels(params, numbers), report.panel_height(numbers)
+        report = self.report(name)
+        numbers = report.numbers(self.results)
+        panels, height = report.panels(numbers), report.panel_height(numbers)
         return style.draw(*panels, width=report.width, height=height)
-
-    def _report(self, name: str) -> Any:
-        return tables.configured(self.experiment)[name]
-
-    def _params(self, name: str) -> Params:
-        return Params(json.loads(Inventory(self.experiment).report(name)))
 
     def text(self, name: str) -> str:
         """A table, as Markdown."""
@@ -101,22 +101,20 @@ class Run:
     def make_page(self, place: tuple[str, str]) -> Path:
         """Make the page of the sentences of a direction and test set."""
         path = self.root / "pages" / f"{'.'.join(place)}.html"
-        how = {"root": str(self.root), "here": str(self.root)}
-        pages.make_sentences(json.loads(Inventory(self.experiment).at(str(path)).spec), how, str(path))
+        pages.write(self.experiment, place, str(path), pages.inputs(self.experiment, place))
         return path
 
     def make_document(self) -> Path:
         """Make the document of all tables and figures, which are there."""
-        reports = tables.configured(self.experiment)
         path = self.root / "report.tex"
-        document.write(document.items(self.experiment, reports), document.about(self.experiment), path)
+        document.write(self.experiment, tables.configured(self.experiment), path)
         return path
 
     # What it is made of, and changes of it.
 
     def cells(self, name: str) -> list[Cell]:
         """The cells of a report."""
-        return tables.configured(self.experiment)[name].cells(self.experiment)
+        return list(self.report(name).cells)
 
     def path(self, cell: Cell, file: str) -> Path:
         """A file of the set where a cell is at home."""
@@ -157,22 +155,22 @@ class Run:
 
     def change_params(self, path: Path, **settings: Any) -> None:
         """Overwrite params in the record of a file."""
-        place = provenance.record_path(path)
-        record = provenance.read_record(place)
+        place = results.record_path(path)
+        record = results.read_record(place)
         dataclasses.replace(record, params=record.params | settings).write(place)
 
     def _record(self, path: Path, facts: Mapping[str, Any]) -> None:
         """Write the record of a file again: of what it was made is no longer told."""
-        place = next(place for place in _records(path) if path.name in provenance.read_record(place).outputs)
-        record = provenance.read_record(place)
+        place = next(place for place in _records(path) if path.name in results.read_record(place).outputs)
+        record = results.read_record(place)
         outputs = record.outputs | {path.name: record.outputs[path.name] | {"digest": files.file_digest(path)}}
         dataclasses.replace(record, inputs={}, outputs=outputs, facts=record.facts | facts).write(place)
 
 
 def _records(path: Path) -> list[Path]:
     """The records in the folder of a file, its own first."""
-    own = provenance.record_path(path)
-    return [*[own] * own.is_file(), *sorted(path.parent.glob(f"*{provenance.ENDING}"))]
+    own = results.record_path(path)
+    return [*[own] * own.is_file(), *sorted(path.parent.glob(f"*{results.ENDING}"))]
 
 
 def _read(path: Path) -> dict[System, tuple[list[dict[str, Any]], dict[str, Any]]]:
@@ -188,13 +186,13 @@ def _read(path: Path) -> dict[System, tuple[list[dict[str, Any]], dict[str, Any]
 # --- What is compared: of each report its numbers and what a reader of plain text sees, of one table all layouts.
 
 KEPT = ("csv", "md")
-ALL_LAYOUTS = "tables/main"
+ALL_LAYOUTS, COMPARISON = "tables/main", "tables/paper_comparison"
 
 
 def make_all(run: Run) -> dict[str, str]:
     """Make every report, every page and the document; what is compared of them, by file."""
     texts = {}
-    for name in tables.configured(run.experiment):
+    for name in sorted(tables.configured(run.experiment), key=COMPARISON.__eq__):  # which reads the others
         for ending, path in run.make(name).items():
             assert path.stat().st_size > 100 or ending == "csv", path
             if ending in KEPT or name == ALL_LAYOUTS:
@@ -215,54 +213,43 @@ def golden() -> dict[str, str]:
 
 # --- Making it again.
 
-TIMED = ("train", "pretrain", "translate", "score", "diagnose", "latency", "corpus")  # whose benchmarks are kept
+TIMED = ("train", "pretrain", "translate", "score", "diagnose", "latency", "corpus")  # rules whose times are kept
 
 
 def run_workflow(work: Path) -> Path:
     """Run the workflow; the folder of its results."""
-    command = [
-        "-s",
-        ROOT / "Snakefile",
-        "--directory",
-        work,
-        "--cores",
-        "1",
-        "--configfile",
-        CONFIG,
-        "--",
-        "all",
-        "pages",
-    ]
-    subprocess.run([sys.executable, "-m", "snakemake", *map(str, command)], check=True)
+    options = ["-s", ROOT / "Snakefile", "--directory", work, "--cores", "1", "--configfile", CONFIG]
+    subprocess.run([sys.executable, "-m", "snakemake", *map(str, options), "--", "all", "pages"], check=True)
     return work / config()["results"]
 
 
-def keep(results: Path) -> None:
-    """Copy what the reports of a run have read, with the records beside it. Weights, training pairs and what is not a
-    result are left out, of the records too."""
+def keep(finished: Path) -> None:
+    """Copy what the reports of a run read, with the records beside it. Weights, training pairs and what is not a result
+    are left out, of the records too."""
     shutil.rmtree(RESULTS, ignore_errors=True)
-    for path in sorted(set(_have_read(results))):
-        place = RESULTS / path.relative_to(results)
+    for path in sorted(set(_read_by_reports(finished))):
+        place = RESULTS / path.relative_to(finished)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
     headers = (place for name in (TRANSLATIONS, SCORES) for place in RESULTS.rglob(header_path(name).name))
-    for place in (*RESULTS.rglob(f"*{provenance.ENDING}"), *headers):
-        record = provenance.read_record(place)
+    for place in (*RESULTS.rglob(f"*{results.ENDING}"), *headers):
+        record = results.read_record(place)
         outputs = {name: output for name, output in record.outputs.items() if (place.parent / name).is_file()}
         inputs = {name: digest for name, digest in record.inputs.items() if not Path(name).is_absolute()}
         dataclasses.replace(record, outputs=outputs, inputs=inputs).write(place)
 
 
-def _have_read(results: Path) -> Iterator[Path]:
-    """The files that the reports of a run have read, and the records beside them."""
-    for report in (path for kind in ("tables", "figures", "pages") for path in (results / kind).glob("*.made.json")):
-        for name in provenance.read_record(report).inputs:
-            path = results / Path(name).relative_to(config()["results"])
-            if path.parent.name != "tables":  # the comparison with the paper reads these
-                yield path
-                yield from path.parent.glob(f"*{provenance.ENDING}")
+def _read_by_reports(finished: Path) -> Iterator[Path]:
+    """The files that the reports of a finished run read, and the records beside them."""
+    experiment = load_merged(overlay(config(), {"results": str(finished)}), further=tables.problems)
+    reports = [report.inputs() for report in tables.configured(experiment).values()]
+    for name in itertools.chain(*reports, *(pages.inputs(experiment, place) for place in pages.cells(experiment))):
+        if Path(name).parent != finished / "tables":  # the comparison with the paper reads these
+            yield Path(name)
+            yield from Path(name).parent.glob(f"*{results.ENDING}")
+    yield from finished.glob("*/*/*/adapter/losses.csv")
     for rule in TIMED:
-        yield from (results / "benchmarks").glob(f"{rule}/*.tsv")
+        yield from (finished / "benchmarks").glob(f"{rule}/*.tsv")
 
 
 def write_golden(texts: Mapping[str, str]) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import fake_chain
 import pytest
-from entropy_valley.stats.cells import Params
 
 from entropy_valley.errors import InputError
 from entropy_valley.results import read_record, record_path
 from entropy_valley.runs.audit import STALE, Audit, versions
 from entropy_valley.tables import notes
+from entropy_valley.tables.reader import Results
 
 ROOT = Path("results/demo")
 SEED1, SEED2 = (ROOT / f"en-zh/llada-tiny/seed{seed}" for seed in (1, 2))
@@ -52,8 +51,7 @@ def again(inventory, path):
 
 def ancestry(inventory, table="tables/coverage"):
     """What a table is made of; an InputError where it is refused."""
-    how = {"root": str(ROOT), "here": str(ROOT)}
-    return Params.of(json.loads(inventory.report(table)), how).ancestry
+    return Results(inventory.experiment, ROOT, inventory.reports[table].inputs()).ancestry
 
 
 def stale(inventory):
@@ -129,8 +127,8 @@ def test_a_copy_is_told_with_the_place_it_is_from(inventory):
 
 def test_a_folder_of_results_may_be_moved(inventory):
     ROOT.rename("results/moved")
-    params = json.loads(inventory.report("tables/main"))
-    assert Params.of(params, {"root": str(ROOT), "here": "results/moved"}).ancestry.bare == []
+    inputs = [path.replace("demo", "moved", 1) for path in inventory.reports["tables/main"].inputs()]
+    assert Results(inventory.experiment, "results/moved", inputs).ancestry.bare == []
 
 
 def test_the_code_that_made_results(inventory):

@@ -9,9 +9,8 @@ import pytest
 from entropy_valley.config import matrix, params, paths
 from entropy_valley.config.matrix import CellSet
 from entropy_valley.errors import InputError
-from entropy_valley.tables.base import shared_params
-from entropy_valley.tables.categories import Categories
-from entropy_valley.tables.full_significance import Significance
+from entropy_valley.stats.significance import Statistics
+from entropy_valley.tables.paired_tests import Significance
 
 RUN = matrix.Run("en-zh", "llada-8b", 1)
 GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
@@ -82,19 +81,10 @@ def test_nothing_is_drawn_or_filtered_of_given_files(load):
 
 def test_the_statistics_of_tables(load):
     theirs = {"generator": "random_state", "wilcoxon_zeros": "wilcox", "cohen": "population"}
-    assert not shared_params(load({}), []).items() & theirs.items()
-    assert shared_params(load({"analysis": theirs}), []).items() >= theirs.items()
-
-
-def test_a_caption_says_what_became_of_zeros(load):
-    captions = [Significance().described(load({"analysis": {"wilcoxon_zeros": one}})) for one in ("pratt", "wilcox")]
-    assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
-
-
-def test_the_table_of_categories_has_those_of_the_subset(load):
-    experiment = load({})
-    report = Categories("categories", "negative_order")
-    assert report.extra(experiment, report.cells(experiment))["challenge"] == "first"
+    ours, as_theirs = (Significance(load(over)) for over in ({}, {"analysis": theirs}))
+    given = {"resamples": ours.statistics.resamples, "seed": ours.statistics.seed}
+    assert ours.statistics == Statistics(**given) and as_theirs.statistics == Statistics(**given, **theirs)
+    assert "Pratt" in ours.text and "without zeros" in as_theirs.text
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,20 @@ import os
 from pathlib import Path
 
 import pytest
-from entropy_valley.tables.failure_buckets import OVERSHOOT, SHORT, UNDER, WITHIN, cause
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.data import build
 from entropy_valley.tables.coverage import (
     EXTRACTORS,
+    OVERSHOOT,
+    SHORT,
+    UNDER,
+    WITHIN,
     bucket,
     bucket_names,
     capitalised_words,
+    cause,
     extractors,
     papers_count,
     retention,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import pandas as pd
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.stats.cells import Params
 from entropy_valley.stats.our_numbers import FUNCTIONS, TABLES_OF, WHY_NOT, TableRows, ours
 from entropy_valley.stats.paper_numbers import find, means
 from entropy_valley.tables.paper_comparison import compare
@@ -28,25 +28,26 @@ tiny,zh-en,grammar,2037,1000,8,ev,ratio,-0.002,-0.01,0.02,0.6,0.9,0.5
 """
 
 
-@pytest.fixture
-def params(tmp_path):
-    tables = {"main": MAIN, "full_significance": TESTS}
-    for name, text in tables.items():
-        (tmp_path / f"{name}.csv").write_text(text)
-    paths = {name: str(tmp_path / f"{name}.csv") for name in tables}
-    names = {"llada-8b": "tiny", "wmt22": "grammar"}
-    return Params(tables=paths, names=names, metric="comet22", steps=32, seeds=[7, 8], values=True, settings=[])
+SETTING = ({"llada-8b": "tiny", "wmt22": "grammar"}, "comet22", 32, [7, 8])  # names, metric, T, seeds
 
 
-def rows(params, **where):
-    frame = compare(params)
+def compared(main=MAIN, tests=TESTS, settings=None, of_values=True):
+    """The comparison of these two tables; the config has no others."""
+    texts = {"main": main, "full_significance": tests}
+    frames = {name: pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False) for name, text in texts.items()}
+    tables = {name: TableRows(frames.get(name), *SETTING) for name in FUNCTIONS}
+    return compare(tables, settings or {}, of_values)
+
+
+def rows(frame=None, **where):
+    frame = compared() if frame is None else frame
     for key, value in where.items():
         frame = frame[frame[key] == value]
     return frame
 
 
-def verdict(params, label, metric, **named):
-    (found,) = rows(params, kind="value", label=label, metric=metric, **named)["verdict"]
+def verdict(label, metric, frame=None, **named):
+    (found,) = rows(frame, kind="value", label=label, metric=metric, **named)["verdict"]
     return found
 
 
@@ -61,62 +62,58 @@ def verdict(params, label, metric, **named):
         ("bleu", "oracle", "not run"),
     ],
 )
-def test_a_value_is_judged_by_the_spread_of_runs(params, metric, system, expected):
-    assert verdict(params, "tab:main", metric, system=system, direction="en-zh") == expected
+def test_a_value_is_judged_by_the_spread_of_runs(metric, system, expected):
+    assert verdict("tab:main", metric, system=system, direction="en-zh") == expected
 
 
-def test_a_number_of_one_run_has_no_deviation_but_is_judged_by_that_of_all(params):
+def test_a_number_of_one_run_has_no_deviation_but_is_judged_by_that_of_all():
     place = {"label": "tab:full_significance", "metric": "comet_lead", "direction": "zh-en", "system": "ev-ratio"}
     for run, verdict_of_run in (("run A", "equal"), ("run B", "within")):
-        (found,) = rows(params, kind="value", setting=run, **place).to_dict("records")
+        (found,) = rows(kind="value", setting=run, **place).to_dict("records")
         assert found["verdict"] == verdict_of_run and math.isnan(found["ours_std"])
 
 
-def test_bounds_hold_or_fail_and_runs_are_seeds(params):
+def test_bounds_hold_or_fail_and_runs_are_seeds():
     place = {"label": "tab:full_significance", "direction": "zh-en"}
-    assert verdict(params, metric="p_one_sided", setting="run A", **place) == "holds"
-    assert verdict(params, metric="p_one_sided", setting="run B", **place) == "fails"
-    assert verdict(params, metric="p_one_sided", setting="run C", **place) == "not run"  # there is no third seed
+    assert verdict(metric="p_one_sided", setting="run A", **place) == "holds"
+    assert verdict(metric="p_one_sided", setting="run B", **place) == "fails"
+    assert verdict(metric="p_one_sided", setting="run C", **place) == "not run"  # there is no third seed
 
 
-def test_differences_are_in_the_papers_unit(params):
-    closure = rows(params, label="tab:main", metric="comet_closure", direction="en-zh", kind="value").iloc[0]
+def test_differences_are_in_the_papers_unit():
+    closure = rows(label="tab:main", metric="comet_closure", direction="en-zh", kind="value").iloc[0]
     assert (closure["paper"], closure["ours"], closure["difference"]) == (64.9, pytest.approx(60), pytest.approx(-4.9))
 
 
-def test_other_models_are_compared_by_sign_and_order_alone(params):
-    signs = Params(params | {"values": False})
-    assert set(compare(signs)["kind"]) == {"sign", "order"}
+def test_other_models_are_compared_by_sign_and_order_alone():
+    signs = compared(of_values=False)
+    assert set(signs["kind"]) == {"sign", "order"}
     found = rows(signs, kind="sign", label="tab:full_significance", metric="comet_lead", direction="zh-en")
     assert list(found["verdict"]) == ["same", "other", "not run"]
     order = rows(signs, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
     assert (order["text"], order["ours_text"], order["verdict"]) == (*["oracle > ev > ratio"] * 2, "same")
 
 
-def test_an_order_that_is_not_the_papers_says_in_how_many_pairs_it_is(params, tmp_path):
-    (tmp_path / "main.csv").write_text(MAIN.replace("0.8612", "0.8400"))
-    order = rows(params, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
-    assert (order["ours_text"], order["verdict"]) == ("ev > oracle > ratio", "2 of 3 pairs")
+@pytest.mark.parametrize(("oracle", "order"), [("0.8400", "ev > oracle > ratio"), ("0.85172", "oracle = ev > ratio")])
+def test_an_order_that_is_not_the_papers_says_in_how_many_pairs_it_is(oracle, order):
+    """Equal values are no order."""
+    frame = compared(MAIN.replace("0.8612", oracle))
+    found = rows(frame, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
+    assert (found["ours_text"], found["verdict"]) == (order, "2 of 3 pairs")
 
 
-def test_equal_values_are_no_order(params, tmp_path):
-    (tmp_path / "main.csv").write_text(MAIN.replace("0.8612", "0.85172"))
-    order = rows(params, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
-    assert (order["ours_text"], order["verdict"]) == ("oracle = ev > ratio", "2 of 3 pairs")
+def test_a_setting_of_the_config_is_no_result():
+    ratio = ("sec:appendix_repro", "llada-8b", "en-zh", "", "ratio", "ratio")
+    probes = ("sec:method-cost", "llada-8b", "", "", "ev", "probes")
+    frame = compared(settings={ratio: 0.8, probes: 6})
+    assert verdict(ratio[0], "ratio", frame, direction="en-zh") == "same setting"
+    assert verdict(probes[0], "probes", frame) == "other setting"
 
 
-def test_a_setting_of_the_config_is_no_result(params):
-    ratio = ["sec:appendix_repro", "llada-8b", "en-zh", "", "ratio", "ratio"]
-    probes = ["sec:method-cost", "llada-8b", "", "", "ev", "probes"]
-    given = Params(params | {"settings": [[*ratio, 0.8], [*probes, 6]]})
-    assert verdict(given, ratio[0], "ratio", direction="en-zh") == "same setting"
-    assert verdict(given, probes[0], "probes") == "other setting"
-
-
-def test_what_is_not_compared_has_a_reason(params):
-    frame = rows(params, verdict="not compared")
+def test_what_is_not_compared_has_a_reason():
+    frame = rows(verdict="not compared")
     assert all(frame["why"]) and set(frame["why"]) & set(WHY_NOT.values())
-    assert not any(rows(params, verdict="not run")["why"])
+    assert not any(rows(verdict="not run")["why"])
 
 
 def column(metric, values, **where):
@@ -171,9 +168,9 @@ def test_comparisons_of_all_runs_are_counted():
     assert [ours(count, tables).value for count in counts] == [3, 2]
 
 
-def test_nothing_is_run(params):
+def test_nothing_is_run():
     """It waits for no study, and says so of each number."""
-    found = compare(Params(params | {"tables": {}}))
+    found = compare({name: TableRows(None, *SETTING) for name in FUNCTIONS}, {}, True)
     assert set(found["verdict"]) == {"not run", "not compared"}
     assert len(found[found["kind"] == "value"]) == len(means())
 

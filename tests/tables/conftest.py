@@ -6,7 +6,7 @@ import subprocess
 import finished
 import pytest
 
-from entropy_valley.tables import latex
+from entropy_valley.tables import render
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def pdflatex(tmp_path_factory):
     def compile_(body):
         folder = tmp_path_factory.mktemp("latex")
         page = r"\usepackage[a4paper,textwidth=16cm,textheight=24cm]{geometry}\pagestyle{empty}"
-        used = rf"\usepackage{{{','.join([*latex.PACKAGES, *latex.OPTIONAL])}}}"
+        used = rf"\usepackage{{{','.join([*render.LATEX_PACKAGES, *render.OPTIONAL])}}}"
         text = f"\\documentclass{{article}}{page}{used}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
         (folder / "table.tex").write_text(text, encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]

@@ -6,11 +6,10 @@ import json
 import re
 
 import pytest
-from entropy_valley.provenance import record_path
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS, record_path
 
 MAIN = "tables/main"
 GRID = [0.55, 0.62, 0.71, 0.8, 1.0]

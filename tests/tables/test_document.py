@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
-import fake_results
 import pytest
-from making import made
 from matplotlib import figure
 from test_registry import experiment
 
@@ -15,16 +13,15 @@ from entropy_valley import files, tables
 from entropy_valley.errors import InputError
 from entropy_valley.tables import document
 from entropy_valley.tables.document import Item
-from entropy_valley.tables.latex import to_latex
-from entropy_valley.tables.main import Main
+from entropy_valley.tables.render import to_latex
 
 MINE = "50% of <&>"
 
 
 @pytest.fixture
-def source(tmp_path):
+def source(run, tmp_path):
     """The document of a table and a figure."""
-    table, _ = made(Main, fake_results.write(tmp_path / "made_up", sentences=20))
+    table = run.table("tables/main")
     files.write_text(tmp_path / "tables/main.float.tex", to_latex(table, MINE, "tab:main"))
     (tmp_path / "figures").mkdir()
     figure.Figure(figsize=(9, 2)).savefig(tmp_path / "figures/hero.pdf")
@@ -35,7 +32,7 @@ def source(tmp_path):
 
 def test_the_papers_come_first_and_in_its_order():
     config = experiment(tables={"studies": ["ev_line", "candidate_range"]})
-    items = document.items(config, tables.configured(config))
+    items = document.items(tables.configured(config))
     paths = [item.path for item in items]
     assert [path for path in paths if path in document.PAPER] == [path for path in document.PAPER if path in paths]
     assert paths.index("figures/hero") < paths.index("tables/main") < paths.index("tables/candidate_range")
@@ -55,7 +52,7 @@ def test_what_it_reads_are_files_of_the_reports():
     read = {f"{config.results}/{name}" for name in document.read(configured)}
     assert {"results/tables/main.float.tex", "results/figures/hero.pdf"} < read
     assert read < {f"{config.results}/{path}.{end}" for path, one in configured.items() for end in one.endings}
-    assert len(read) == len(document.items(config, configured))
+    assert len(read) == len(document.items(configured))
 
 
 def test_it_is_set(source, pdflatex):

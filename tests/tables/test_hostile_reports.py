@@ -11,10 +11,8 @@ from html.parser import HTMLParser
 import matplotlib as mpl
 import pandas as pd
 import pytest
-from entropy_valley.tables.main import Main
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from making import made, one_backbone
 from markdown_it import MarkdownIt
 from matplotlib import figure
 from pydantic import TypeAdapter, ValidationError
@@ -144,13 +142,11 @@ def test_odd_sentences_are_counted():
     assert overlap(test, train) == overlap(test) | {"training": training}
 
 
-def test_test_sentences_in_training_reach_the_footnote(params, tmp_path):
+def test_test_sentences_in_training_reach_the_footnote(run):
     pairs = rows(("a", "A"), ("b", "B"), ("b", "\u200b"))
-    files.write_json(tmp_path / "o.json", overlap(pairs, pairs[:2]))
-    places = {"en-zh": {"test": str(tmp_path / "o.json")}}
-    table, _ = made(Main, one_backbone(params) | {"overlaps": places})
-    said = [note.text for note in table.notes]
-    assert "Test sentences that occur in training: En→Zh 3 sources, 2 references, 2 pairs." in said
+    run.replace(run.root / "corpus/en-zh/overlap/grammar.json", overlap(pairs, pairs[:2]))
+    said = run.text("tables/main")
+    assert "Test sentences that occur in training: En→Zh 3 sources, 2 references, 2 pairs; Zh→En none." in said
     odd = "En→Zh: 1 with the source of an earlier one; En→Zh: 1 with a side without visible characters"
     assert f"Odd sentences: {odd}." in said
 

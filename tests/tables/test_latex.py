@@ -6,14 +6,23 @@ import re
 
 import finished
 import pytest
-from entropy_valley.tables.latex import to_latex
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_hostile_reports import MARKUP
 
 from entropy_valley import tables
-from entropy_valley.tables import latex
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection, to_markdown
+from entropy_valley.tables import render
+from entropy_valley.tables.render import (
+    Column,
+    Group,
+    Note,
+    Table,
+    TableCell,
+    TableRow,
+    TableSection,
+    to_latex,
+    to_markdown,
+)
 
 NASTY = (
     r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж β₁ ⌈Ω⌉ ≠∞∈←↔√"""
@@ -36,7 +45,7 @@ CHINESE = "“中文”，GPU 与 50% 的译文。"
     ],
 )
 def test_escape(text, expected):
-    assert latex.escape(text) == expected
+    assert render.escape(text) == expected
 
 
 def hostile_examples(test):
@@ -49,7 +58,7 @@ def hostile_examples(test):
 @given(st.text(max_size=20))
 def test_no_special_character_is_left_bare(text):
     commands = r"\\text\w+\{(U\+[0-9A-F]+)?\}|\\[{}$&#%_,]|\{[*[]\}|\$[^$]*\$|\\(dots|pounds|copyright)\{\}"
-    bare = re.sub(r"\\(begin|end)\{CJK\*\}(\{UTF8\}\{gbsn\})?", "", re.sub(commands, "", latex.escape(text)))
+    bare = re.sub(r"\\(begin|end)\{CJK\*\}(\{UTF8\}\{gbsn\})?", "", re.sub(commands, "", render.escape(text)))
     assert not re.search(r"[\\{}$&#%_^|<>*[\x00-\x1f\x7f]", bare)
 
 
@@ -100,7 +109,7 @@ def test_every_feature_of_a_table_compiles(pdflatex):
     notes = (Note(NASTY), Note("* and"), Note("[0]"), Note("signature:", "nrefs:1|case:mixed_" * 12 + "\n}\\end{x}"))
     table = Table((*columns, Column("Text", align="l")), sections, notes)
     text = to_latex(table)
-    assert text.startswith(rf"% needs \usepackage{{{','.join([*latex.PACKAGES, latex.CHINESE])}}}")
+    assert text.startswith(rf"% needs \usepackage{{{','.join([*render.LATEX_PACKAGES, render.CHINESE])}}}")
     assert "Overfull" not in pdflatex(text)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from made_up import NOTHING_RUN
 
 from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
-from entropy_valley.stats.cells import Params
+from entropy_valley.config import base_files
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import load_merged, merge
 from entropy_valley.tables import render
-from entropy_valley.tables.paper_comparison import PaperComparisonTable
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
 KEY = "tables/paper_comparison"
@@ -22,39 +22,37 @@ llada-8b,en-zh,wmt22,32,3,ev,comet22,0.8517,0.0010,0.6,0.05
 """
 
 
-def report(*names):
-    configured = tables.configured(load_files([*base_files(), *(f"config/{name}.yaml" for name in names)]))
-    return configured.get(KEY)
-
-
-def params_of(*names):
-    paths = [*base_files(), *(f"config/{name}.yaml" for name in names)]
-    return report(*names).params(load_files(paths))
+def report(*names, **over):
+    config = merge([*base_files(), *(f"config/{name}.yaml" for name in names)])
+    return tables.configured(load_merged(overlay(config, over), further=tables.problems))[KEY]
 
 
 def test_it_waits_for_the_tables_of_the_config_alone():
-    paper, demo, full = params_of(), params_of("demo"), params_of("demo", "demo-full")
-    assert set(demo["tables"]) < set(full["tables"]) <= set(paper["tables"])
-    assert "ratio_sweep" not in demo["tables"] and "ratio_sweep" in full["tables"]
-    assert (paper["values"], demo["values"], demo["names"]["llada-8b"]) == (True, False, "llada-tiny")
-    assert paper["tables"]["main"] == "results/tables/main.csv"
+    paper, demo, full = (set(report(*names).inputs()) for names in ([], ["demo"], ["demo", "demo-full"]))
+    assert {len(paper), len(full)} > {0} and len(demo) < len(full) <= len(paper)
+    assert "results/tables/ratio_sweep.csv" in paper and "results/demo/tables/ratio_sweep.csv" not in demo
+    assert (report().of_values, report("demo").of_values) == (True, False)
 
 
 @pytest.fixture
 def made(tmp_path):
-    (tmp_path / "main.csv").write_text(MAIN)
+    """The files of the comparison of a main table alone."""
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/main.csv").write_text(MAIN)
 
-    def make(**changed):
-        given = {**NOTHING_RUN, "tables": {"main": str(tmp_path / "main.csv")}, **changed}
-        kind, paths = PaperComparisonTable(), {end: tmp_path / f"out.{end}" for end in PaperComparisonTable.endings}
-        kind.write(Params(given), **paths)
-        return paths
+    def make(compare="values"):
+        own = {"paper_comparison": {"compare": compare}, "scoring": {"comet": {"label": "COMET"}}}
+        one = report(results=str(tmp_path), **own)
+        one.made = ("tables/main",)
+        paths = {ending: tmp_path / f"tables/out.{ending}" for ending in one.endings}
+        one.make(Results(one.experiment, tmp_path), **paths)
+        return paths["md"].read_text(encoding="utf-8")
 
     return make
 
 
 def test_each_number_has_a_row_under_its_label(made):
-    text = made()["md"].read_text(encoding="utf-8")
+    text = made()
     assert "| **Main results (tab:main)** |" in text and text.index("(tab:main)") < text.index("(tab:coverage)")
     assert "COMET-22 is the paper's metric; the column Here has COMET in its place." in text
     assert "| En→Zh, EV: COMET-22 | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | +0.0000 | equal |" in text
@@ -65,7 +63,7 @@ def test_each_number_has_a_row_under_its_label(made):
 
 
 def test_what_differs_comes_first_and_again_in_its_place(made):
-    text = made()["md"].read_text(encoding="utf-8")
+    text = made()
     numbers = " | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |"
     first = text.index(f"| Main results: En→Zh, Ratio: COMET-22{numbers}")
     assert text.index("| **What differs: ") < first < text.index(f"| En→Zh, Ratio: COMET-22{numbers}")
@@ -73,7 +71,7 @@ def test_what_differs_comes_first_and_again_in_its_place(made):
 
 
 def test_a_demo_says_that_sizes_are_not_compared(made):
-    text = made(values=False)["md"].read_text(encoding="utf-8")
+    text = made("signs")
     assert "sizes cannot be compared" in text and "0.8345" not in text
 
 

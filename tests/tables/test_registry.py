@@ -13,12 +13,10 @@ from entropy_valley import files
 from entropy_valley import tables as reports
 from entropy_valley.config import base_files, params
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, read_yaml
+from entropy_valley.config.load import load_merged, merge, read_yaml
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
-from entropy_valley.stats.cells import Params
-from entropy_valley.tables import labels
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -72,7 +70,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("length_method", ["ev", "labelled:Mine", "labelled:Plain"])
-def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(length_method, tmp_path, monkeypatch):
+def test_a_label_of_a_method_repeats_what_prints_it_alone(length_method, tmp_path, monkeypatch):
     (tmp_path / "labelled.py").write_text(LABELLED)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -83,11 +81,9 @@ def test_a_label_of_a_method_is_in_the_params_of_what_prints_it_alone(length_met
     )
     translated, again = (params.translation(one, sets_of(one).all[0]) for one in (plain, named))
     assert translated == again and '"mine"' in translated
-    without, said = (reports.configured(one)["tables/main"].params(one) for one in (plain, named))
-    assert labels.method_in(Params(said), "mine", "en-zh") == "My EV"
-    assert labels.method_in(Params(without), "mine", "en-zh") == "mine"
-    assert said["labels"].pop("methods") == {"mine": "My EV"}
-    assert said == without
+    main, without = (reports.configured(one)["tables/main"] for one in (named, plain))
+    assert (main.method_in("mine", "en-zh"), without.method_in("mine", "en-zh")) == ("My EV", "mine")
+    assert reports.spec(named) != reports.spec(plain)
 
 
 def test_a_figure_may_have_another_name_than_the_table_of_its_study():
@@ -95,7 +91,7 @@ def test_a_figure_may_have_another_name_than_the_table_of_its_study():
     made = reports.configured(named)
     assert {"tables/full_pareto", "figures/pareto"} < made.keys()
     assert not {"tables/pareto", "figures/full_pareto"} & made.keys()
-    assert made["figures/pareto"].cells(named) == made["tables/full_pareto"].cells(named)
+    assert made["figures/pareto"].cells == made["tables/full_pareto"].cells
 
 
 @pytest.mark.parametrize("other", ["hero", "selector_comparison"])
@@ -128,14 +124,14 @@ def test_each_cell_of_a_set_is_in_a_report(names, over):
         functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over])
     )
     configured = reports.configured(found)
-    assert {cell for report in configured.values() for cell in report.cells(found)} == set(sets_of(found).home)
+    assert {cell for report in configured.values() for cell in report.cells} == set(sets_of(found).home)
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
     assert ("tables/matrix" in configured) == several
 
 
 def test_captions_say_the_label_of_the_metric():
     named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
-    texts = {path: report.described(named) for path, report in reports.configured(named).items()}
+    texts = {path: report.text for path, report in reports.configured(named).items()}
     assert texts["tables/main"].startswith("Main table: my COMET and chrF of the length")
     assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
 
@@ -144,19 +140,15 @@ def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
     study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
     over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
     made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
-    shown = {path: made[path].params(experiment(**over))["shown"] for path in ("tables/mine",)}
-    assert shown == {"tables/mine": ["comet22", "bleu", "kiwi"]}
+    shown = {name: [metric.name for metric in made[f"tables/{name}"].shown_metrics] for name in ("main", "mine")}
+    assert shown == {"main": ["kiwi"], "mine": ["comet22", "bleu", "kiwi"]}
 
 
 def test_fixed_ratios_have_their_numbers_by_direction():
     half = {"method": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
-    over = {
-        "length_methods": {"half": half},
-        "studies": {"mine": {"methods": ["half", "cal"], "directions": ["en-zh"]}},
-    }
-    named = experiment(tables={"studies": ["mine"]}, **over)
-    ratios = reports.configured(named)["tables/mine"].params(named)["ratios"]
-    assert ratios == {"ratio": {"en-zh": 0.8}, "half": {"en-zh": 0.71}}
+    report = reports.configured(experiment(length_methods={"half": half}))["tables/main"]
+    names = [report.method_in(*one) for one in (("ratio", "en-zh"), ("ratio_eos", "zh-en"), ("half", "zh-en"))]
+    assert names == ["Fixed ratio 0.8", "Fixed ratio 1.2 + EOS slot", "Fixed 1"]
 
 
 @pytest.mark.parametrize("column", ["kiwi", "comet22"])
@@ -173,8 +165,7 @@ def test_a_start_loads_no_figures_or_models():
         "import sys, entropy_valley.cli",
         "EXPERIMENT = configuration.load_files(configuration.base_files(), tables.problems)",
         "REPORTS = tables.configured(EXPERIMENT)",
-        "made = [(report.inputs(EXPERIMENT), report.params(EXPERIMENT)) for report in REPORTS.values()]",
-        "assert made and inventory.Inventory(EXPERIMENT, REPORTS).all()",
+        "assert [report.inputs() for report in REPORTS.values()] and tables.spec(EXPERIMENT)",
         "late = {'matplotlib', 'scipy', 'torch', 'transformers', 'comet', 'huggingface_hub'}",
         "print(*late & sys.modules.keys())",
     ]
@@ -184,21 +175,75 @@ def test_a_start_loads_no_figures_or_models():
     assert found.stdout == "\n"
 
 
-def test_the_hero_shows_the_study_of_orders_that_has_lengths_too():
-    named = experiment(tables={"studies": ["negative_order", "order_sweep_summary"]})
-    params = reports.configured(named)["figures/hero"].params(named)
-    assert {cell["order"] for cell in params["sweep"]["cells"]} > {"med", "sig_first"}
-    assert {cell["order"] for cell in params["cells"]} == {"med", ""}
-    without = experiment(studies={"order_sweep_summary": {"others": []}})
-    assert reports.configured(without)["figures/hero"].params(without)["sweep"] is None
-
-
 def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
-    named = experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]})
-    made = {name: report.params(named) for name, report in reports.configured(named).items()}
-    assert {"ratio", "ratio_1.40"} < set(made["tables/ratio_sweep"]["fixed"])
-    assert not {"ratio_eos", "ev", "oracle"} & set(made["tables/ratio_sweep"]["fixed"])
-    assert made["tables/multi_candidate"]["fixed"] == ["ratio"]
+    named = reports.configured(experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]}))
+    assert {"ratio", "ratio_1.40"} < set(named["tables/ratio_sweep"].fixed)
+    assert not {"ratio_eos", "ev", "oracle"} & set(named["tables/ratio_sweep"].fixed)
+    assert named["tables/multi_candidate"].fixed == ["ratio"]
+
+
+VARIANT = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b", "decoding": {"schedule": "floors"}}
+READINGS = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
+REPRODUCTION = {"layout": "reproduction", "methods": ["oracle", "ratio", "ev"]}
+
+
+@pytest.mark.parametrize(
+    ("study", "problem"),
+    [
+        (READINGS | {"steps": [16, 32]}, "one T"),
+        (READINGS | {"methods": ["oracle", "ev"]}, "needs the methods ratio"),
+        (READINGS | {"backbones": ["mine"]}, "'mine' is compared with 'llada-8b', which has no seed 1 here"),
+        (REPRODUCTION | {"backbones": ["llada-8b", "dream-7b"]}, "one backbone"),
+        (REPRODUCTION | {"steps": [16, 32]}, "one T"),
+    ],
+)
+def test_what_a_layout_cannot_show_is_said_before_anything_runs(study, problem):
+    with pytest.raises(InputError, match=problem):
+        experiment(backbones={"mine": VARIANT}, studies={"mine": study}, tables={"studies": ["mine"]})
+
+
+def test_hyperparams_are_those_of_all_runs_of_the_tables():
+    read = reports.configured(experiment())["tables/hyperparams"].inputs()
+    assert len(read) == 27 + 9 and "results/en-zh/llama3-8b/seed1/adapter/adapter.json" in read
+
+
+@pytest.mark.parametrize(("table", "block"), [("hyperparams", "matrix"), ("dream_instruct", "instruct")])
+def test_a_variant_with_the_adapters_of_another_backbone_trains_none(table, block):
+    same = {"variant_of": "dream-7b", "label": "by floors", "adapter_of": "dream-7b"}
+    over = {"backbones": {"floors": same}, block: {"backbones": ["llada-8b", "dream-7b", "floors"]}}
+    read = reports.configured(experiment(**over))[f"tables/{table}"].inputs()
+    assert "results/en-zh/dream-7b/seed1/adapter/adapter.json" in read
+    assert not [path for path in read if "/floors/" in path and "/adapter/" in path]
+
+
+def test_a_backbone_that_decodes_behind_another_prompt_has_its_own_row():
+    authors = load_merged(merge([*base_files(ROOT), ROOT / "config/authors.yaml"]), further=reports.problems)
+    report = reports.configured(authors)["tables/prompts"]
+    rows = report.table(None, report.numbers(None)).sections[0].groups[-1].rows
+    texts = [[cell.text for cell in row.cells] for row in rows]
+    assert texts[0][2] == "the same" and any(row[2] == "that of En→Zh" for row in texts)
+
+
+def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
+    report = reports.configured(experiment())["tables/corpus"]
+    assert {"en-zh", "zh-en", "en-de"} <= set(report.directions)
+    assert "results/corpus/en-de/length_ratios.json" in report.inputs()
+    given = {"llada-8b": {name: {1: {"folder": "x"}} for name in ("en-zh", "zh-en", "en-de")}}
+    small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": []}, "released": given}
+    alone = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}}
+    assert "tables/corpus" not in reports.configured(experiment(adapters="released", **small, **alone))
+
+
+def test_the_papers_numbers_are_asked_of_its_own_test_set_and_tokenizer():
+    def counts(**over):
+        return reports.configured(experiment(**over))["tables/coverage"].papers_counts
+
+    literal = {"en-zh": {"placeholder": 58, "number": 290, "entity": 879}, "zh-en": {"placeholder": 58, "number": 303}}
+    buckets = {"r<0.6": 236, "0.6<=r<0.8": 796, "r>=0.8": 1005}
+    assert counts() == literal | {"en-zh": literal["en-zh"] | buckets}
+    assert counts(coverage={"buckets": {"en-zh": [0.5, 0.7]}}) == literal
+    assert counts(tables={"backbone": "dream-7b"}) == literal
+    assert counts(corpus={"test_limit": 200}) == {}
 
 
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))

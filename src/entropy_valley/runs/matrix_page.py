@@ -11,7 +11,7 @@ from pathlib import Path
 from entropy_valley.runs.audit import Audit, CellState
 from entropy_valley.runs.jobs import Job
 from entropy_valley.stats.job_costs import finished_seconds
-from entropy_valley.tables import labels, render
+from entropy_valley.tables import formats, render
 
 
 def write_matrix(
@@ -25,7 +25,7 @@ def write_matrix(
     reasons = {
         reason: place for place, reason in enumerate(dict.fromkeys(why for one in states for why in one.reasons))
     }
-    methods = {name: labels.method(name) for name in dict.fromkeys(one.cell.method for one in states)}
+    methods = {name: formats.method(name) for name in dict.fromkeys(one.cell.method for one in states)}
     benchmarks = Path(root, "benchmarks")
     took = {str(benchmarks / f"{name}.tsv"): seconds for name, seconds in finished_seconds(benchmarks).items()}
     data = {
@@ -36,7 +36,7 @@ def write_matrix(
         "labels": {
             "method": {name: method.label for name, method in methods.items()},
             "short": {name: method.short for name, method in methods.items()},
-            "order": labels.ORDERS,
+            "order": formats.ORDERS,
         },
         "cells": [
             [*_coordinates(one), one.state, [places[job] for job in chain], [reasons[why] for why in one.reasons]]

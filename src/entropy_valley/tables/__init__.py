@@ -22,7 +22,6 @@ from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
 from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
-from entropy_valley.tables.categories import Categories
 from entropy_valley.tables.cost import Cost
 from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
@@ -30,7 +29,7 @@ from entropy_valley.tables.dream_instruct import DreamInstruct
 from entropy_valley.tables.hero import Hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.method import MethodFigure
-from entropy_valley.tables.order_sweep import Orders
+from entropy_valley.tables.orders import Categories, Orders
 from entropy_valley.tables.paired_tests import ArReference, Significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.reader import Results, require_alike
@@ -139,7 +138,7 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
         record.facts.update(report.facts(results.root))
         if report.scored:
-            record.facts["length_methods"] = require_alike(results, report.cells)
+            require_alike(results, report.cells)
             require_means(results, report.cells, report.metric)
         report.make(results, **new)
 

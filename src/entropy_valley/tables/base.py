@@ -22,8 +22,8 @@ from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.significance import Statistics
-from entropy_valley.tables import labels, notes, render, style
-from entropy_valley.tables.labels import MethodNames
+from entropy_valley.tables import formats, notes, render, style
+from entropy_valley.tables.formats import MethodNames
 from entropy_valley.tables.reader import Results, overlap_file, set_files
 from entropy_valley.tables.render import Table
 from entropy_valley.tables.style import Panel
@@ -114,7 +114,7 @@ class Report:
 
     def place(self, direction: str, testset: str) -> str:
         """The printed direction, with its test set where the direction has more than one."""
-        label = labels.direction(direction)
+        label = formats.direction(direction)
         return f"{label} ({testset})" if len(self._testsets.get(direction, ())) > 1 else label
 
     @functools.cached_property
@@ -127,13 +127,13 @@ class Report:
     def method(self, name: str) -> MethodNames:
         """The printed names of a method, which the config may give."""
         label = getattr(self._methods.get(name), "label", None)
-        return MethodNames(label, label, labels.method(name).upper_bound) if label else labels.method(name)
+        return MethodNames(label, label, formats.method(name).upper_bound) if label else formats.method(name)
 
     def method_in(self, name: str, direction: str) -> str:
         """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
         if getattr(self._methods.get(name), "label", None) or not self.is_ratio(name):
             return self.method(name).label
-        what, plus, slot = (labels.method(name).label if name in labels.METHODS else "Fixed").partition(" + ")
+        what, plus, slot = (formats.method(name).label if name in formats.METHODS else "Fixed").partition(" + ")
         return f"{what} {self._ratio(name, direction):g}{plus}{slot}"
 
     def is_ratio(self, name: str) -> bool:
@@ -152,7 +152,7 @@ class Report:
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
         section = order_settings(self.experiment, name)
-        return labels.order_label(name, section["order"], section["order_settings"])
+        return formats.order_label(name, section["order"], section["order_settings"])
 
     # What it reads, and what it makes of that.
 

@@ -15,9 +15,9 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
-from entropy_valley.tables import formats, labels, notes
+from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.labels import method
+from entropy_valley.tables.formats import method
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.systems import TIMED
@@ -145,7 +145,7 @@ def _printed(number: Published | None) -> str | None:
 
 def _described(row: Mapping[str, Any]) -> str:
     item = method(row["item"]).short if row["part"] in TIMED else row["item"]
-    return ", ".join(part for part in (row["direction"] and labels.direction(row["direction"]), item) if part)
+    return ", ".join(part for part in (row["direction"] and formats.direction(row["direction"]), item) if part)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[TableCell, TableCell]:

@@ -26,9 +26,9 @@ from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
-from entropy_valley.tables import formats, labels, notes
+from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.labels import method
+from entropy_valley.tables.formats import method
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -295,7 +295,7 @@ class CoverageTable(OfEvAndRatio):
             counted = ((row, counts[row.item]) for row in rows if row.item in counts)
             other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in counted if row.sentences != n]
             text = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
-            lines.append(Note(f"N of {labels.direction(direction)}: {text}."))
+            lines.append(Note(f"N of {formats.direction(direction)}: {text}."))
         return lines
 
     @property

@@ -17,7 +17,7 @@ from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report
-from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.pivot import Entry, Regular, Summary
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Note

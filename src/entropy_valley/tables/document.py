@@ -15,7 +15,7 @@ from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.tables import labels, render
+from entropy_valley.tables import formats, render
 from entropy_valley.tables.base import Report
 
 NAME = "report"
@@ -57,10 +57,10 @@ def about(experiment: Experiment) -> list[tuple[str, str]]:
         "Results": [experiment.results],
         "Masked diffusion": [experiment.backbones[name].label for name in matrix.backbones],
         "Autoregressive": [experiment.backbones[name].label for name in autoregressive],
-        "Directions": map(labels.direction, matrix.directions),
+        "Directions": map(formats.direction, matrix.directions),
         "Test sets": tests,
-        "Length methods": [labels.method(name).label for name in matrix.methods],
-        "Reveal order": [labels.ORDERS.get(tables.order, tables.order)],
+        "Length methods": [formats.method(name).label for name in matrix.methods],
+        "Reveal order": [formats.ORDERS.get(tables.order, tables.order)],
         "Steps": [str(tables.steps)],
         "Training seeds": map(str, matrix.seeds),
         "Metrics": [metric.label for metric in metrics_of(experiment.scoring)],

@@ -25,7 +25,7 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 

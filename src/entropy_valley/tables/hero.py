@@ -18,8 +18,8 @@ from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.labels import RISING, method
-from entropy_valley.tables.order_sweep import FIXED, RUN, Orders, order_sweep
+from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results, set_files
 from entropy_valley.tables.style import Panel
@@ -103,7 +103,7 @@ class Hero(FigureReport):
 def _lengths_and_orders(report: Hero, results: Results, sweep: Orders) -> pd.DataFrame:
     """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
     runs of the main table, where it has several in the same place. The values are in ``mean``."""
-    numbers = order_sweep(sweep, results)
+    numbers = sweep.numbers(results)
     first = (numbers[list(RUN)] == numbers[list(RUN)].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]
     of_run = shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)

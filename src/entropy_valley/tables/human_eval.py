@@ -16,9 +16,9 @@ from entropy_valley.config.schema import HumanEvaluation
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
-from entropy_valley.tables import formats, labels
+from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.labels import method
+from entropy_valley.tables.formats import method
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
@@ -115,7 +115,7 @@ class OfRatings(Report):
             counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
             if set(counts.values()) != {sentences}:
                 listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-                place = labels.direction(direction)
+                place = formats.direction(direction)
                 notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
         return notes
 
@@ -144,7 +144,7 @@ class HumanEval(OfRatings, TableReport):
             of_all = values[name, POOLED]
             shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
             texts = (" − ".join(self.systems(name)), *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
-            groups.append(_row(labels.direction(name), texts))
+            groups.append(_row(formats.direction(name), texts))
         return Table(columns, (TableSection(tuple(groups)),), (PREFERRED, MAJORITY, *self.rated(values)))
 
 
@@ -166,7 +166,7 @@ class HumanEvalDetails(OfRatings, TableReport):
         return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *self.rated(values)))
 
     def _heading(self, direction: str) -> str:
-        return f"{labels.direction(direction)}, {' − '.join(self.systems(direction))}"
+        return f"{formats.direction(direction)}, {' − '.join(self.systems(direction))}"
 
     def _panel(self, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
         """The rows of a direction."""
@@ -281,7 +281,7 @@ class HumanEvalFigure(OfRatings, FigureReport):
             axes.set_xticks(np.arange(len(names)), names)
             axes.set_yticks(range(1, 6))
             axes.set_ylabel("adequacy")
-            axes.set_title(labels.direction(direction) + (" (simulated)" if self.people.simulated else ""))
+            axes.set_title(formats.direction(direction) + (" (simulated)" if self.people.simulated else ""))
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
 
         return panel

@@ -11,7 +11,7 @@ from entropy_valley.decoding.prompts import footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
 from entropy_valley.stats import closure
-from entropy_valley.tables import labels
+from entropy_valley.tables import formats
 from entropy_valley.tables.reader import Fact, Results, checkpoints, signatures
 from entropy_valley.tables.render import Note
 
@@ -62,7 +62,7 @@ def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = c
                 counts.setdefault(place, []).append(doubtful)
         listed = ", ".join(f"{place} ({sum(runs)} of {len(runs)} runs)" for place, runs in counts.items() if any(runs))
         if listed:
-            title, where = labels.closure_title(baseline), f"Oracle's lead in {report.metric.label}"
+            title, where = formats.closure_title(baseline), f"Oracle's lead in {report.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
             yield Note(f"{title} leaves out runs, in any metric, where {where} {chance}: {listed}.")
 
@@ -188,7 +188,7 @@ def _scope(report: Report, fact: Fact) -> str:
     """The directions and backbones of a fact, where it is not one of all."""
     directions, backbones = ({getattr(cell, key) for cell in report.cells} for key in ("direction", "backbone"))
     of_some = bool(fact.directions) and set(fact.directions) != directions
-    shown = [labels.direction(name) for name in fact.directions if of_some]
+    shown = [formats.direction(name) for name in fact.directions if of_some]
     if fact.backbones and set(fact.backbones) != backbones:
         shown += map(report.backbone, fact.backbones)
     return f" {', '.join(shown)}" if shown else ""

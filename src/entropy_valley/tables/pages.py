@@ -15,7 +15,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
-from entropy_valley.tables import labels, render
+from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
 from entropy_valley.tables.reader import Results, set_files, testset_file
 
@@ -89,13 +89,13 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
             for row in rows
         ],
     }
-    render.write_page(path, "sentences", f"{labels.direction(shown[0].direction)}, {shown[0].testset}", data)
+    render.write_page(path, "sentences", f"{formats.direction(shown[0].direction)}, {shown[0].testset}", data)
 
 
 def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     """Method and backbone as they are printed, the method's key, and whether it is of the main backbone."""
     label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
-    return [labels.method(cell.method).short, label, cell.method, cell.backbone == main]
+    return [formats.method(cell.method).short, label, cell.method, cell.backbone == main]
 
 
 def _categories(text: str, language: str) -> list[int]:

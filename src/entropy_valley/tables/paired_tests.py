@@ -17,7 +17,7 @@ from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.labels import RISING, method
+from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.pivot import Entry, Summary, best, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection

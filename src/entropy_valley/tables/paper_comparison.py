@@ -20,7 +20,7 @@ from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.methods import method_settings
 from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import Published, deviation, means
-from entropy_valley.tables import formats, labels, render
+from entropy_valley.tables import formats, render
 from entropy_valley.tables.base import OfTables
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -373,7 +373,7 @@ def _described(row: dict[str, Any]) -> str:
     metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
     parts = [
         row["backbone"] if row["backbone"] != "llada-8b" else "",
-        labels.direction(row["direction"]) if row["direction"] else "",
+        formats.direction(row["direction"]) if row["direction"] else "",
         row["setting"],
         _system(row["system"]),
     ]
@@ -383,7 +383,7 @@ def _described(row: dict[str, Any]) -> str:
 
 def _system(name: str) -> str:
     """``ev-ratio`` as EV − Ratio."""
-    return " − ".join(labels.ORDERS.get(one) or labels.method(one).short for one in name.split("-")) if name else ""
+    return " − ".join(formats.ORDERS.get(one) or formats.method(one).short for one in name.split("-")) if name else ""
 
 
 def _order_cells(row: dict[str, Any]) -> list[TableCell]:

@@ -18,7 +18,7 @@ from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.labels import closure_title, method, ordered
+from entropy_valley.tables.formats import closure_title, method, ordered
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 

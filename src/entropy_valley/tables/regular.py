@@ -22,8 +22,8 @@ from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.labels import RISING, closure_title, method, ordered
-from entropy_valley.tables.labels import direction as direction_label
+from entropy_valley.tables.formats import RISING, closure_title, method, ordered
+from entropy_valley.tables.formats import direction as direction_label
 from entropy_valley.tables.paired_tests import ZEROS
 from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
 from entropy_valley.tables.reader import Results

@@ -21,7 +21,7 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, Report, TableReport
-from entropy_valley.tables.labels import method, ordered
+from entropy_valley.tables.formats import method, ordered
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel, legend_above

@@ -22,7 +22,7 @@ from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, p
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
-from entropy_valley.tables.labels import METHODS, closure_title, method, ordered
+from entropy_valley.tables.formats import METHODS, closure_title, method, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection

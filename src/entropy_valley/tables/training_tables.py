@@ -18,7 +18,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.results import record_of
 from entropy_valley.stats.paper_numbers import find, means
-from entropy_valley.tables import formats, labels
+from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -177,7 +177,7 @@ class PromptsTable(OfRuns):
         for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in self.runs):
             decoded_as = self.experiment.backbones[backbone].decoding_prompt_of or direction
             text = prompt(self.experiment, backbone, direction)
-            prompts.append({"direction": direction, "backbone": backbone, "prompt": text, "decoded_as": decoded_as})
+            prompts.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
         return pd.DataFrame(prompts)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
@@ -189,10 +189,10 @@ class PromptsTable(OfRuns):
             lines = []
             for (text, decoded_as), names in shared.items():
                 same = decoded_as == direction
-                decoding = "the same" if same else f"that of {labels.direction(decoded_as)}"
+                decoding = "the same" if same else f"that of {formats.direction(decoded_as)}"
                 texts = ("all" if len(shared) == 1 else ", ".join(names), text.replace("\n", r"\n"), decoding)
                 lines.append(TableRow(tuple(map(TableCell, texts))))
-            groups.append(Group(labels.direction(str(direction)), tuple(lines)))
+            groups.append(Group(formats.direction(str(direction)), tuple(lines)))
         titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
         return Table(tuple(Column(title, align="l") for title in titles), (TableSection(tuple(groups)),), PROMPTS)
 
@@ -284,7 +284,7 @@ class CorpusTable(Unscored):
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
-        columns = (Column("", align="l"), *(Column(labels.direction(name), align="r") for name in self.directions))
+        columns = (Column("", align="l"), *(Column(formats.direction(name), align="r") for name in self.directions))
         sources = self._row("Source", lambda name: self.experiment.directions[name].train)
         counts = (self._row(label, lambda name, key=key: _count(values[name, "", key])) for key, label in COUNTED)
         ratios = (*self._ratios(values, CENTRE, "{:.2f} ({:.2f})"), *self._papers())
@@ -326,7 +326,7 @@ class CorpusTable(Unscored):
         yield ORDER
         for name, corpus in corpora.items():
             drawn = _count(values[name, "", "train"])
-            yield Note(f"Training pairs of {labels.direction(name)}, N = {drawn}:", corpus["digest"]["train"])
+            yield Note(f"Training pairs of {formats.direction(name)}, N = {drawn}:", corpus["digest"]["train"])
 
 
 def _reasons(results: Results, direction: str) -> dict[str, int]:
