@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
+import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ import torch
 
 from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.adapters import FACTS, WEIGHTS
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
@@ -84,9 +86,9 @@ class Finetuning:
         return files.digest([facts | run, self.facts["backbone_digest"], adapter.versions()])
 
     @property
-    def copy(self) -> Path:
-        """A copy of ``adapter.json``, outside any declared output."""
-        return self.work.with_name(f"{self.work.name}.json")
+    def kept(self) -> Path:
+        """A folder with links to what Snakemake removes of an adapter before it repeats the job."""
+        return self.work.with_name(f"{self.work.name}.finished")
 
     def is_finished(self) -> bool:
         """Whether ``out`` holds the adapter already; no model is loaded."""
@@ -107,13 +109,16 @@ class Finetuning:
 def run(job: Finetuning, threads: int) -> None:
     """Do what :func:`finetune` does in as many processes as the job wants; they share ``threads`` CPU threads.
 
-    Snakemake removes ``adapter.json`` before it repeats the job. Where the adapter is the wanted one, it is put back.
+    Snakemake removes weights and ``adapter.json`` before it repeats the job. Where they are the wanted ones, they are
+    put back.
     """
-    put_back = _put_back(job)
+    removed = [name for name in (WEIGHTS, FACTS) if not (job.out / name).exists() and (job.kept / name).is_file()]
+    if job.out.is_dir():
+        _link(removed, job.kept, job.out)
     if job.is_finished():
         return
-    if put_back:
-        (job.out / FACTS).unlink()
+    for name in removed:
+        (job.out / name).unlink(missing_ok=True)
     each = max(1, threads // job.processes)
     if job.processes > 1:
         processes.launch(job.processes, "entropy_valley.training.sft", job.text, str(each))
@@ -122,15 +127,14 @@ def run(job: Finetuning, threads: int) -> None:
         finetune(job)
 
 
-def _put_back(job: Finetuning) -> bool:
-    """Write ``adapter.json`` again from its copy, if it alone is missing; whether it was."""
-    if (job.out / FACTS).exists() or not job.out.is_dir():
-        return False
-    try:
-        files.write_json(job.out / FACTS, files.read_json(job.copy))
-    except InputError:  # no copy, or a damaged one
-        return False
-    return True
+def _link(names: Iterable[str], source: Path, to: Path) -> None:
+    """Link files into another folder; copy them where the disk has no hard links."""
+    to.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        try:
+            os.link(source / name, to / name)
+        except OSError:
+            shutil.copyfile(source / name, to / name)
 
 
 def finetune(job: Finetuning) -> None:
@@ -185,7 +189,8 @@ def train(job: Finetuning, rank: int) -> None:
         adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
-        files.write_json(job.copy, files.read_json(job.out / FACTS))
+        shutil.rmtree(job.kept, ignore_errors=True)
+        _link((WEIGHTS, FACTS), job.out, job.kept)
 
 
 def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
