@@ -104,15 +104,6 @@ class Bench:
         entry = {key: value for key, value in results.entry(self.out, cell).items() if key not in System._fields}
         return results.rows(self.out, cell), entry
 
-    def without_torch(self, spec, out="again"):
-        """Run the job in a process of its own, which fails if torch or transformers was imported."""
-        with self.process(spec, out) as process:
-            assert process.wait() == 0
-
-    def process(self, spec, out):
-        """The job in a process of its own."""
-        return started(spec, self.execution, [self.testset], self.root / out / results.TRANSLATIONS)
-
     def diagnose(self, kind, **settings):
         """What a diagnostic of the test set reads."""
         params = {**self.spec, kind: self.spec | settings, "testsets": {kind: [self.testset.stem]}}

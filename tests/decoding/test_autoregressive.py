@@ -180,11 +180,6 @@ def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
     assert bench.generate(out="again") == first
 
 
-def test_a_job_with_nothing_missing_does_not_import_torch(bench):
-    bench.generate()
-    bench.without_torch(files.read_json(bench.out.with_suffix(".json"))["params"])
-
-
 def test_a_translation_may_end_with_its_first_line(bench, llama3):
     """As the authors cut it: what is before the first break, even where that is nothing. The store's tokens do."""
     texts = ["one two\nEnglish: three", "\nfour", " five ", ""]

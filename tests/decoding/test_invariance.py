@@ -80,13 +80,6 @@ def test_no_product_depends_on_the_company(narrow, canvases):
         assert alone == {one[0]: together[one[0]]}
 
 
-def test_without_padding_products_have_the_shape_of_the_company(narrow, canvases):
-    """So the test above looks at something."""
-    short = list(enumerate(canvases))[:-1]
-    shapes = [set(run(narrow, given, fill=None)[1].seen) for given in (short, short[3:4])]
-    assert shapes[0] != shapes[1]
-
-
 def test_a_canvas_longer_than_a_pass_runs_alone(narrow, canvases):
     named = list(enumerate(canvases))
     together, _, _ = run(narrow, named)

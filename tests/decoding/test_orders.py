@@ -49,28 +49,6 @@ def slots(steps=(1, 0), sig=SIG):
     )
 
 
-def ranked(scores):
-    """Slots of each canvas, the first to be revealed first."""
-    return scores[:3].argsort(stable=True).tolist(), scores[3:].argsort(stable=True).tolist()
-
-
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
-        (("med", {}), ([0, 2, 1], [1, 0])),
-        (("left_to_right", {}), ([0, 1, 2], [0, 1])),
-        (("sig_first", {}), ([1, 0, 2], [1, 0])),
-        (("reverse_sig", {}), ([2, 0, 1], [0, 1])),
-        (("sig_first", STEPWISE), ([1, 0, 2], [1, 0])),
-        # 1 · e^0 = 1, 2 · e^-log 4 = 0.5, 0.1 · e^-1 = 0.04; 0.3 · e^-0.5 = 0.18, 0.4 · e^-0.2 = 0.33
-        (("entropy_weighted_sig", STEPWISE), ([0, 1, 2], [1, 0])),
-    ],
-    ids=str,
-)
-def test_by_hand(order, expected):
-    assert ranked(make_order(*order).scores(slots())) == expected
-
-
 def test_entropy_weighted_sig_goes_from_certainty_to_the_sig():
     """T = 8, four steps that reveal: the second is at t = 3, so α = 3/7. T = 2: the first at t = 0, α = 0.
 
@@ -88,16 +66,6 @@ def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy(
     values = slots(sig=[-1.0, -2.0, -3.0, 0.0, -1.0])
     even = dataclasses.replace(values, values=values.values._replace(entropy=torch.full((5,), 0.3)))
     assert make_order("entropy_weighted_sig").scores(even).tolist() == pytest.approx([-(1 - 3 / 7)] * 3 + [-1] * 2)
-
-
-@pytest.mark.parametrize("settings", [{}, STEPWISE], ids=str)
-def test_hybrid_goes_over_to_sig_after_its_share_of_the_steps(settings):
-    """Half of four steps and half of two: steps 0 and 1 of the first canvas and step 0 of the second are MED's."""
-    by_entropy, by_sig = ranked(make_order("med").scores(slots())), ranked(make_order("sig_first").scores(slots()))
-    hybrid = make_order("hybrid", {"p": 0.5, **settings})
-    assert ranked(hybrid.scores(slots((1, 0)))) == by_entropy
-    assert ranked(hybrid.scores(slots((1, 1)))) == (by_entropy[0], by_sig[1])
-    assert ranked(hybrid.scores(slots((2, 0)))) == (by_sig[0], by_entropy[1])
 
 
 @pytest.mark.parametrize(

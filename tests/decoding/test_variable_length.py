@@ -7,7 +7,6 @@ import random
 from typing import NamedTuple
 
 import pytest
-import torch
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
@@ -15,7 +14,6 @@ from entropy_valley.decoding.orders import VariableLength
 from entropy_valley.decoding.requests import Probe, ProbeResult, Runner
 from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.model.attention import hidden_states
 from entropy_valley.translation.job import Inputs, Pipeline
 
 
@@ -192,25 +190,6 @@ def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, or
     reused, cheaper = fill(llada, begun, order)
     assert reused == whole
     assert ledger.rows - cheaper.rows == sum(one.length for one in some)
-
-
-def test_a_pass_without_memory_is_halved_and_nothing_is_lost(llada, monkeypatch):
-    rng, sizes = random.Random(3), []
-    prompts = [[rng.randrange(len(llada.tokenizer)) for _ in range(8)] for _ in range(12)]
-    some = [Start(prompt, 12, 32) for prompt in prompts]
-
-    def scarce(model, packed, rows=None, fill=None):
-        sizes.append(sum(packed.lengths))
-        if sizes[-1] > 100:
-            raise torch.OutOfMemoryError("no memory for more than 100 rows")
-        return hidden_states(model, packed, rows, fill)
-
-    expected, _ = fill(llada, some, DECODERS[0])
-    with monkeypatch.context() as patch:
-        patch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
-        filled, ledger = fill(llada, some, DECODERS[0], budget=1000)
-    assert filled == expected
-    assert len(sizes) == ledger.passes + sum(size > 100 for size in sizes)
 
 
 @pytest.mark.parametrize(("start", "window", "most"), [(2, 1, 40), (11, 1, 40), (16, 32, 40)])

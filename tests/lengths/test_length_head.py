@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from tiny_checkpoints import checkpoints  # noqa: F401 - a fixture
 
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.lengths import Sentence, find_method, make_method
@@ -65,8 +66,8 @@ def test_from_bytes_to_head():
     assert torch.equal(read.weight, HEAD.weight) and torch.equal(read.bias, HEAD.bias)
 
 
-def test_a_mean_state_is_of_the_prompt_alone(checkpoint):
-    backbone, ledger = load_backbone(checkpoint, "diffullama"), Ledger()
+def test_a_mean_state_is_of_the_prompt_alone(checkpoints):  # noqa: F811
+    backbone, ledger = load_backbone(checkpoints / "diffullama", "diffullama"), Ledger()
     prompts = [[5, 6, 7, 8, 9], [10, 11, 12, 13], [5, 6, 7, 8, 20, 21, 22]]
     means = dict(mean_states(backbone, prompts, ledger, budget=12))
     assert sorted(means) == [0, 1, 2]

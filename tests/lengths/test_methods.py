@@ -67,20 +67,6 @@ def test_ev_proposes_each_length_once():
     assert sorted(length_method.propose(Sentence(1), {})) == [2]
 
 
-def test_a_user_selector_is_imported_by_name(tmp_path, monkeypatch):
-    (tmp_path / "my_lengths.py").write_text(
-        "from entropy_valley.lengths.base import Choice, Unprobed\n"
-        "class Fixed(Unprobed):\n"
-        "    def __init__(self, slots): self.slots = slots\n"
-        "    def choose(self, sentence, probes): return Choice(self.slots)\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    length_method = make_method("mine", {"method": "my_lengths:Fixed", "slots": 7})
-    assert length_method.choose(Sentence(3), {}).length == 7
-    with pytest.raises(InputError, match=r"my_lengths:Missing"):
-        make_method("mine", {"method": "my_lengths:Missing"})
-
-
 @pytest.mark.parametrize(
     ("method", "settings", "message"),
     [

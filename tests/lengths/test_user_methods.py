@@ -108,10 +108,6 @@ def experiment(tmp_path, monkeypatch):
     return load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
 
 
-def test_it_is_short():
-    assert len((CODE + BLOCK).splitlines()) < 32
-
-
 def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     settings = methods.method_settings(experiment, "confident", "en-zh")
     assert settings == {"method": plugins.with_code("lengths:MostConfident"), "ratios": [0.7, 0.75, 0.8, 0.85, 0.9]}

@@ -1,4 +1,4 @@
-"""A checkpoint of half a gigabyte is loaded in hardly more memory than its model takes, whatever its dtype is."""
+"""A checkpoint of 300 MB or more is loaded in hardly more memory than its model takes, whatever its dtype is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
 
-LAYERS = {"bfloat16": 14, "float32": 7}  # of 17 M parameters; two embeddings of 16 M come on top
+LAYERS = {"bfloat16": 7, "float32": 4}  # of 17 M parameters; two embeddings of 16 M come on top
 # The dtype of the files, and that of the model: smaller models first, for a peak is never forgotten.
 LOADED = [("float32", "bfloat16"), ("bfloat16", "bfloat16"), ("bfloat16", "float32")]
 SHARDS = 4
@@ -79,7 +79,7 @@ def write(folder, dtype):
         index |= dict.fromkeys(part, file)
     (folder / "model.safetensors").unlink()
     files.write_json(folder / checkpoint.INDEX, {"weight_map": index})
-    assert sum(path.stat().st_size for path in folder.glob("*.safetensors")) >= 5e8
+    assert sum(path.stat().st_size for path in folder.glob("*.safetensors")) >= 2.9e8
 
 
 def test_memory(stored, tiny):

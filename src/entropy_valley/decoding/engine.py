@@ -107,9 +107,11 @@ class Engine:
         """
         batch = waiting = empty = self._batch()
         queue.share(self.prompts.are_shared)
+        self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
-            self.prompts.forget([batch, waiting], queue.sources)
+            if self.prompts.pool.size:
+                self.prompts.forget([batch, waiting])
             batch = batch.cat(waiting)
             budget = PassBudget(self.prompts, self.budget, batch)
             waiting, batch = batch.split(budget.beyond) if any(budget.beyond) else (empty, batch)

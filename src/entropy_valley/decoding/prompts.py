@@ -151,7 +151,7 @@ class CachedPrompts:
 
         self._backbone, self.pool = backbone, Pool()
         self.cached: dict[RowSource, Places] = {}
-        self._waiting: Collection[RowSource] = ()
+        self.waiting: Collection[RowSource] = ()  # what only canvases in the queue will attend to
 
     @functools.cached_property
     def most(self) -> int:
@@ -177,14 +177,11 @@ class CachedPrompts:
         """The rows of a prompt that are kept."""
         return len(prompt) - int(self._backbone.shifted)
 
-    def forget(self, batches: Sequence[Batch], waiting: Collection[RowSource]) -> None:
-        """Free the rows that no canvas of the batches attends to; those that only canvases in the queue (``waiting``)
-        will attend to, as soon as half of the room is taken."""
-        self._waiting = waiting
-        if not self.pool.size:
-            return
+    def forget(self, batches: Sequence[Batch]) -> None:
+        """Free the rows that no canvas of the batches attends to; those that only canvases in the queue will attend to,
+        as soon as half of the room is taken."""
         needed = {source for batch in batches for canvas in batch.canvases for source in self.sources(canvas)}
-        later = waiting if 2 * self.pool.used <= self.most else ()
+        later = self.waiting if 2 * self.pool.used <= self.most else ()
         self.cached = {source: places for source, places in self.cached.items() if source in needed or source in later}
         own = [places for batch in batches for kept in batch.kept for places in kept.values()]
         self.pool.keep([*self.cached.values(), *own])
@@ -192,8 +189,9 @@ class CachedPrompts:
     def empty(self, batches: Sequence[Batch] = ()) -> None:
         """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
         self.cached.clear()
-        self.forget(batches, self._waiting)
-        self.pool.shrink()
+        if self.pool.size:
+            self.forget(batches)
+            self.pool.shrink()
 
     def layout(self, whole: Batch) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs.
@@ -205,7 +203,7 @@ class CachedPrompts:
 
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
-        if not (needed or self._waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
+        if not (needed or self.waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return PassLayout.of(whole)
         all_masked: dict[RowSource, int] = {}  # those that are run whole
         for place, (canvas, source, masks) in enumerate(zip(whole.canvases, sources, whole.masks, strict=True)):
@@ -215,7 +213,7 @@ class CachedPrompts:
             source: place
             for source, place in all_masked.items()
             if source not in self.cached
-            and (source in needed or source in self._waiting or whole.canvases[place].reuse.is_source)
+            and (source in needed or source in self.waiting or whole.canvases[place].reuse.is_source)
         }
         alone = [source for source in needed if source not in self.cached and source not in given]
         giving = given | {source: place for place, source in enumerate(alone, len(whole))}

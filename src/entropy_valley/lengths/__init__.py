@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from entropy_valley import plugins
-from entropy_valley.lengths.base import Choice, LengthMethod, Sentence
+from entropy_valley.lengths.base import LENGTH_METHODS, Choice, LengthMethod, Sentence, find_method, make_method
 from entropy_valley.lengths.baselines import (
     CalibratedConfidence,
     Daedal,
@@ -28,9 +24,8 @@ from entropy_valley.lengths.ev import (
     PriorEntropyValley,
     RerankedEntropyValley,
 )
-from entropy_valley.lengths.statistics import LengthStatistics
 
-LENGTH_METHODS: dict[str, type] = {
+LENGTH_METHODS |= {
     "oracle": Oracle,
     "ratio": Ratio,
     "ev": EntropyValley,
@@ -51,21 +46,3 @@ LENGTH_METHODS: dict[str, type] = {
 }
 
 __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]
-
-
-def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
-    """A length method from its settings for one direction. If they have the key ``method``, it names the class.
-
-    ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
-    InputError if the name is unknown or the class refuses the settings.
-    """
-    keywords = {key: value for key, value in settings.items() if key != "method"}
-    if getattr(find_method(name, settings), "uses_statistics", False):
-        keywords["statistics"] = statistics
-    parts = ("sees_reference", "propose", "choose")
-    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, parts)
-
-
-def find_method(name: str, settings: Mapping[str, Any]) -> type:
-    """The class of a length method; raises InputError where its name is unknown."""
-    return plugins.find("length method", LENGTH_METHODS, settings.get("method", name))

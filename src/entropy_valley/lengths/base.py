@@ -144,7 +144,27 @@ class Fitted(LengthMethod):
         return self._statistics
 
 
-# --- How a method is called, and the canvas row that is made of its answer.
+# --- How a method is made by its name, how it is called, and the canvas row that is made of its answer.
+
+LENGTH_METHODS: dict[str, type] = {}  # by name: see the package
+
+
+def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
+    """A length method from its settings for one direction. If they have the key ``method``, it names the class.
+
+    ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
+    InputError if the name is unknown or the class refuses the settings.
+    """
+    keywords = {key: value for key, value in settings.items() if key != "method"}
+    if getattr(find_method(name, settings), "uses_statistics", False):
+        keywords["statistics"] = statistics
+    parts = ("sees_reference", "propose", "choose")
+    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, parts)
+
+
+def find_method(name: str, settings: Mapping[str, Any]) -> type:
+    """The class of a length method; raises InputError where its name is unknown."""
+    return plugins.find("length method", LENGTH_METHODS, settings.get("method", name))
 
 
 def choosing(

@@ -142,7 +142,10 @@ def confidence_bias(points: Iterable[tuple[int, float]]) -> dict[str, Any]:
     Least squares on the mean of each length, weighted by the root of how many canvases it is the mean of.
     Raises InputError for fewer than five lengths, and where the fit does not end.
     """
-    means = _means(points)
+    groups: dict[int, list[float]] = {}
+    for length, value in points:
+        groups.setdefault(length, []).append(value)
+    means = [(length, math.fsum(values) / len(values), len(values)) for length, values in sorted(groups.items())]
     if len(means) < len(PUBLIC_BIAS):
         raise InputError(
             "length statistics",
@@ -151,14 +154,6 @@ def confidence_bias(points: Iterable[tuple[int, float]]) -> dict[str, Any]:
         )
     curve = dict(zip("abcde", _fit(means), strict=True))
     return {**curve, "points": [{"length": length, "mean": mean, "canvases": n} for length, mean, n in means]}
-
-
-def _means(points: Iterable[tuple[int, float]]) -> list[tuple[int, float, int]]:
-    """(length, mean, how many), by length."""
-    groups: dict[int, list[float]] = {}
-    for length, value in points:
-        groups.setdefault(length, []).append(value)
-    return [(length, math.fsum(values) / len(values), len(values)) for length, values in sorted(groups.items())]
 
 
 def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:

@@ -20,8 +20,6 @@ from entropy_valley.decoding.requests import Ledger
 from entropy_valley.revisions import GENERATION
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig
-
     from entropy_valley.model.load import Backbone
     from entropy_valley.translation.job import ModelJob
 
@@ -64,8 +62,25 @@ def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
     passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
     """
-    hypotheses = _search(job, search)
-    return [_row(job, search, row["id"], hypothesis) for row, hypothesis in zip(job.rows, hypotheses, strict=True)]
+    limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
+    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
+    keys = [
+        files.digest([*stage, list(prompt), *search.key, limit])
+        for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
+    ]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
+        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.execution.token_budget).run(tasks):
+            yield missing[done], vars(hypothesis)
+
+    rows = []
+    for sentence, found in zip(job.rows, job.recall("generate", keys, compute), strict=True):
+        tokens, length = found["tokens"], len(found["tokens"]) + found["finished"]
+        hypothesis = job.identity.prompt.text(tokens, search.first_line)
+        row = {"id": sentence["id"], "hypothesis": hypothesis, "length": length, "tokens": tokens}
+        rows.append(row | {"logprob": found["logprob"], "calls": length})
+    return rows
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -85,35 +100,6 @@ def signature(job: ModelJob, search: Search) -> dict[str, Any]:
         *([] if search.early_stopping else ["heuristic"]),
         *(["line1"] if search.first_line else []),
     )
-
-
-def _search(job: ModelJob, search: Search) -> list[dict[str, Any]]:
-    limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
-    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
-    keys = [
-        files.digest([*stage, list(prompt), *search.key, limit])
-        for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
-    ]
-
-    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-
-        tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
-        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.execution.token_budget).run(tasks):
-            yield missing[done], vars(hypothesis)
-
-    return job.recall("generate", keys, compute)
-
-
-def _row(job: ModelJob, search: Search, sentence: str, hypothesis: Mapping[str, Any]) -> dict[str, Any]:
-    length = len(hypothesis["tokens"]) + hypothesis["finished"]
-    return {
-        "id": sentence,
-        "hypothesis": job.identity.prompt.text(hypothesis["tokens"], search.first_line),
-        "length": length,
-        "tokens": hypothesis["tokens"],
-        "logprob": hypothesis["logprob"],
-        "calls": length,
-    }
 
 
 @dataclass(frozen=True)
@@ -170,7 +156,11 @@ class BeamSearch:
 
         try:
             with torch.inference_mode():
-                return self._search(batch)
+                eos, new = self._backbone.eos_id, self._generate(batch)
+                return [
+                    Hypothesis(tokens[:-1], True, logprob) if tokens[-1] == eos else Hypothesis(tokens, False, logprob)
+                    for tokens, logprob in zip(new, self._logprobs(batch, new), strict=True)
+                ]
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise
@@ -178,50 +168,40 @@ class BeamSearch:
         torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
         return []
 
-    def _search(self, batch: Sequence[Task]) -> list[Hypothesis]:
-        eos, new = self._backbone.eos_id, self._generate(batch)
-        return [
-            Hypothesis(tokens[:-1], True, logprob) if tokens[-1] == eos else Hypothesis(tokens, False, logprob)
-            for tokens, logprob in zip(new, self._logprobs(batch, new), strict=True)
-        ]
-
     def _generate(self, batch: Sequence[Task]) -> list[list[int]]:
         """The new tokens of tasks with one limit, the longest prompt first: all up to and with the EOS."""
         import torch
+        from transformers import GenerationConfig
 
         from entropy_valley.model.attention import using_attention
 
+        settings = self._settings
         model, eos, width = self._backbone.model, self._backbone.eos_id, len(batch[0].prompt)
         padding = [width - len(task.prompt) for task in batch]
         ids = [[eos] * pad + [*task.prompt] for pad, task in zip(padding, batch, strict=True)]
         mask = [[0] * pad + [1] * (width - pad) for pad in padding]
+        # Nothing is drawn; :class:`Search` says when the search of a sentence ends.
+        config = GenerationConfig(
+            do_sample=False,
+            num_beams=settings.beams,
+            length_penalty=settings.length_penalty,
+            early_stopping=settings.early_stopping and settings.beams > 1,
+            max_new_tokens=batch[0].limit,
+            eos_token_id=eos,
+            pad_token_id=eos,
+            return_dict_in_generate=True,
+        )
         with using_attention(model, "sdpa"):
             output = model.generate(
                 torch.tensor(ids, device=model.device),
                 attention_mask=torch.tensor(mask, device=model.device),
-                generation_config=self._config(batch[0].limit),
+                generation_config=config,
                 use_model_defaults=False,
             )
         rows, cached = len(batch) * self._settings.beams, output.past_key_values.get_seq_length()
         passes = 1 + cached - width
         self.ledger.count(passes=passes, tokens=rows * cached, rows=rows * passes)
         return [row[: row.index(eos) + 1] if eos in row else row for row in output.sequences[:, width:].tolist()]
-
-    def _config(self, limit: int) -> GenerationConfig:
-        """Nothing is drawn; :class:`Search` says when the search of a sentence ends."""
-        from transformers import GenerationConfig
-
-        settings, eos = self._settings, self._backbone.eos_id
-        return GenerationConfig(
-            do_sample=False,
-            num_beams=settings.beams,
-            length_penalty=settings.length_penalty,
-            early_stopping=settings.early_stopping and settings.beams > 1,
-            max_new_tokens=limit,
-            eos_token_id=eos,
-            pad_token_id=eos,
-            return_dict_in_generate=True,
-        )
 
     def _logprobs(self, batch: Sequence[Task], new: Sequence[list[int]]) -> list[float]:
         """The mean log-probability of each task's new tokens: those of a sequence speak through the row before."""

@@ -50,19 +50,14 @@ def curve(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[di
     groups: dict[float, list[tuple[int, float]]] = {}
     for place, entropy in zip(places, entropies, strict=True):
         groups.setdefault(place.at, []).append((place.length, entropy))
-    return [_point(at, *zip(*groups[at], strict=True)) for at in sorted(groups)]
-
-
-def _point(at: float, lengths: Sequence[int], entropies: Sequence[float]) -> dict[str, Any]:
-    count = len(entropies)
-    error = statistics.stdev(entropies) / math.sqrt(count) if count > 1 else None
-    return {
-        "at": at,
-        "mean": math.fsum(entropies) / count,
-        "standard_error": error,
-        "mean_length": sum(lengths) / count,
-        "sentences": count,
-    }
+    points = []
+    for at in sorted(groups):
+        lengths, values = zip(*groups[at], strict=True)
+        count = len(values)
+        error = statistics.stdev(values) / math.sqrt(count) if count > 1 else None
+        points.append({"at": at, "mean": math.fsum(values) / count, "standard_error": error})
+        points[-1] |= {"mean_length": sum(lengths) / count, "sentences": count}
+    return points
 
 
 def complete(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[dict[str, Any]]:
@@ -103,7 +98,7 @@ def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[st
 
 
 def read_valley(job: ModelJob) -> dict[str, Any]:
-    """The curves of a test set, see :mod:`.valley`, and the source tokens of each sentence."""
+    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
     tokens = job.identity.prompt.tokens
     around, grid = valley_places(job)
     entropies = [mean_entropy(reading) for reading in job.probe([(it.row, it.length) for it in around + grid])]
@@ -125,11 +120,8 @@ def valley_places(job: ModelJob) -> tuple[list[ValleyCanvas], list[ValleyCanvas]
     sources = [len(tokens(row["source"])) for row in job.rows]
     around = around_reference(rows, targets, spec["offset"])
     grid = on_grid(rows, sources, spec["ratios"])
-    return _within(job, around), _within(job, grid)
-
-
-def _within(job: ModelJob, places: list[ValleyCanvas]) -> list[ValleyCanvas]:
-    return [place for place in places if job.inputs.fits(place.row, place.length)]
+    fitting = ([place for place in one if job.inputs.fits(place.row, place.length)] for one in (around, grid))
+    return tuple(fitting)
 
 
 def read_sig(job: ModelJob) -> list[dict[str, Any]]:

@@ -93,8 +93,14 @@ def length_head(job: ModelJob, dev: Path) -> TrainedHead:
     key = files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        trained = _train(both, kept, sum(place < len(train) for place in kept), settings)
-        yield 0, {"weights": base64.b64encode(trained.weights).decode(), "info": trained.info}
+        from entropy_valley.lengths.length_head import fit, report
+
+        lengths = [len(both.identity.prompt.tokens(both.rows[place]["target"])) + 1 for place in kept]
+        states, cut = _states(both, kept), sum(place < len(train) for place in kept)
+        head = fit(states[:cut], lengths[:cut], seed=job.spec["seed"], **settings)
+        parts = {"train": slice(None, cut), "dev": slice(cut, None)}
+        info = {name: report(head, states[part], lengths[part]) for name, part in parts.items()}
+        yield 0, {"weights": base64.b64encode(head.to_bytes()).decode(), "info": info}
 
     (value,) = job.recall("trained length head", [key], compute)
     return TrainedHead(base64.b64decode(value["weights"]), value["info"])
@@ -125,19 +131,6 @@ class Fits:
             head = length_head(pairs.with_spec(spec), dev)
             facts["length_head"] = head.info
         return cls(statistics, head, facts)
-
-
-def _train(job: ModelJob, kept: list[int], cut: int, settings: dict[str, Any]) -> TrainedHead:
-    """A head from the rows at the first ``cut`` of the places ``kept``; those at the others are dev pairs."""
-    from entropy_valley.lengths.length_head import fit, report
-
-    lengths = [len(job.identity.prompt.tokens(job.rows[place]["target"])) + 1 for place in kept]
-    states = _states(job, kept)
-    head = fit(states[:cut], lengths[:cut], seed=job.spec["seed"], **settings)
-    parts = {"train": slice(None, cut), "dev": slice(cut, None)}
-    return TrainedHead(
-        head.to_bytes(), {name: report(head, states[part], lengths[part]) for name, part in parts.items()}
-    )
 
 
 def _states(job: ModelJob, places: list[int]) -> torch.Tensor:

@@ -564,13 +564,11 @@ class ModelJob:
         self, rule: str, params: Any, read: Sequence[str | Path], written: Sequence[str | Path]
     ) -> Iterator[Record]:
         """Keep the record of what the block makes of these files, the backbone and the adapter."""
-        folders, described = (
-            {self.execution.backbone: self.identity.backbone_digest},
-            [self.execution.backbone / MANIFEST],
-        )
-        if self.execution.adapter:
-            folders[self.execution.adapter] = self.identity.adapter_digest
-            described.append(self.execution.adapter / FACTS)
+        backbone, adapter = self.execution.backbone, self.execution.adapter
+        folders, described = {backbone: self.identity.backbone_digest}, [backbone / MANIFEST]
+        if adapter:
+            folders[adapter] = self.identity.adapter_digest
+            described.append(adapter / FACTS)
         inputs = [*read, *filter(Path.is_file, described)]
         with made(rule, params, inputs, written, digests=folders) as record:
             yield record
