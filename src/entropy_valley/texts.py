@@ -76,20 +76,14 @@ def not_utf8(place: object, byte: int, files: str = "") -> InputError:
 def checked_sentence(place: object, text: str) -> str:
     """The text, stripped. Raises InputError for characters that no text has, and for more than a sentence may have."""
     stripped = text.strip()
-    if problem := _impossible(stripped):
+    if match := _IMPOSSIBLE.search(stripped):
+        kind = "NUL" if match[0] == "\0" else "half of a surrogate pair"
+        problem = f"character {match.start() + 1} is U+{ord(match[0]):04X}, {kind}, which no text has"
         raise InputError(place, problem, "Remove it from the text.")
     if len(stripped) > LONGEST_SENTENCE:
         problem = f"{len(stripped):,} characters, more than the {LONGEST_SENTENCE:,} that a sentence may have"
         raise InputError(place, problem, "Give a sentence in each line.")
     return stripped
-
-
-def _impossible(text: str) -> str | None:
-    """The first character of a text that no text has; None if there is none."""
-    if not (match := _IMPOSSIBLE.search(text)):
-        return None
-    kind = "NUL" if match[0] == "\0" else "half of a surrogate pair"
-    return f"character {match.start() + 1} is U+{ord(match[0]):04X}, {kind}, which no text has"
 
 
 def visible(text: str) -> bool:

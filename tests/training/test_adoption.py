@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import pytest
 import torch
-from run_rule import run_rule
+from fake_hub import serve
+from run_rule import run_here
 from safetensors.torch import load_file, save_file
 
-from entropy_valley import files, hub
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import Adapter, read_adapter, write_adapter
@@ -19,7 +21,7 @@ from entropy_valley.training import adapter as adoption
 
 NOWHERE = {"repository": None, "revision": None, "subfolder": None}
 SPEC = {"backbone": "tiny", "direction": "en-de", "seed": 1, "revision": 1}
-COMMIT = "c0ffee" * 6
+OLD, COMMIT = "a" * 40, "c" * 40
 
 
 def given_adapter(family, checkpoint_folder, out, *, released=True, but=(), head=False, scale=0.3):
@@ -77,57 +79,41 @@ def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
     assert "not adapted: 2 modules" in log and "also adapted: 1 module" in log
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A folder in place of the hub, and what was asked of it."""
-    root, requests = tmp_path / "hub", []
-
-    def listing(repository, revision, key):
-        requests.append((repository, revision, key))
-        names = [str(path.relative_to(root)) for path in root.rglob("*.*")]
-        return hub.Listing(
-            repository, revision or COMMIT, "mit", False, tuple(hub.File(name, 0, None) for name in names)
-        )
-
-    def fetch(source, folder, patterns, key):
-        for name in {file.name for file in source.files} & set(patterns):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, folder / name)
-
-    monkeypatch.setattr(hub, "listing", listing)
-    monkeypatch.setattr(hub, "fetch", fetch)
-    return root, requests
+def released(folder):
+    """A hub whose newest commit has the files of a folder."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return serve({OLD: {}, COMMIT: {str(path.relative_to(folder)): path.read_bytes() for path in paths}})
 
 
-@pytest.mark.parametrize("revision", [None, "0ddba11" * 6])
-def test_from_the_hub(checkpoints, tmp_path, repository, revision):
-    root, requests = repository
+@pytest.mark.parametrize("revision", [None, COMMIT])
+def test_from_the_hub(checkpoints, tmp_path, reach, revision):
     backbone = shutil.copytree(checkpoints / "llada", tmp_path / "backbones" / "llada")
     checkpoint.write_manifest(backbone, FAMILIES["llada"], repository="someone/llada")
-    given = given_adapter(FAMILIES["llada"], backbone, root / "en-de")
-    source = {"repository": "someone/adapters", "revision": revision, "subfolder": "en-de"}
+    given = given_adapter(FAMILIES["llada"], backbone, tmp_path / "hub" / "en-de")
+    source = {"repository": "someone/model", "revision": revision, "subfolder": "en-de"}
     adopting = job(tmp_path, tmp_path / "backbones", "llada", **source)
-    adoption.adopt(adopting)
-    adoption.adopt(adopting)
-    assert requests == [("someone/adapters", revision, "`released.tiny.en-de.1.folder`")]
+    files.write_json(tmp_path / "work" / "adapter.json", {"backbone_digest": "b1"})  # what another source left
+    with released(tmp_path / "hub") as server:
+        reach(server.url)
+        adoption.adopt(adopting)
+    adoption.adopt(adopting)  # without the hub
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
-    assert card["source"].pop("digest") and card["source"] == source | {"revision": revision or COMMIT}
+    assert card["source"].pop("digest") and card["source"] == source | {"revision": COMMIT}
     adopted = read_adapter(tmp_path / "adapter", FAMILIES["llada"])
     assert (adopted.digest, adopted.base) == (given.digest, "someone/llada")
     assert not (tmp_path / "work").exists()
 
 
-def test_a_broken_download_of_another_source_and_a_pickle_are_not_taken(checkpoints, tmp_path, repository):
-    given_adapter(FAMILIES["llada"], checkpoints / "llada", repository[0])
-    for folder in (tmp_path / "work" / "someone" / "other" / COMMIT, tmp_path / "work"):
-        files.write_json(folder / "adapter.json", {"backbone_digest": "b1"})
-    adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/adapters"))
-    assert not (tmp_path / "work").exists()
-    (repository[0] / "adapter_model.safetensors").rename(repository[0] / "adapter_model.bin")
-    problem = r"adapters: pickled weights only.*--revision c0ffee\w+ --local-dir adapters`, .*released\.tiny"
-    with pytest.raises(InputError, match=problem):
-        adoption.adopt(job(tmp_path / "other", checkpoints, "llada", repository="someone/adapters"))
-    assert not (tmp_path / "other" / "adapter").exists()
+def test_a_pickle_on_the_hub_is_not_taken(checkpoints, tmp_path, reach):
+    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "hub")
+    (tmp_path / "hub" / "adapter_model.safetensors").rename(tmp_path / "hub" / "adapter_model.bin")
+    with released(tmp_path / "hub") as server:
+        reach(server.url)
+        problem = rf"model: pickled weights only.*--revision {COMMIT} --local-dir model`, .*released\.tiny"
+        with pytest.raises(InputError, match=problem):
+            adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/model"))
+        assert not server.served
+    assert not (tmp_path / "adapter").exists()
 
 
 def test_run_again_it_does_nothing_unless_the_folder_holds_another_adapter(checkpoints, tmp_path, monkeypatch):
@@ -186,10 +172,9 @@ def test_the_script_on_a_sharded_checkpoint_without_deepspeed(checkpoints, tmp_p
     checkpoint.write_manifest(backbone, FAMILIES["llada"])
     given = given_adapter(FAMILIES["llada"], backbone, tmp_path / "given")
     for package in ("deepspeed", "peft"):
-        files.write_text(tmp_path / "without" / f"{package}.py", "raise ImportError")
-    monkeypatch.syspath_prepend(tmp_path / "without")
+        monkeypatch.setitem(sys.modules, package, None)  # importing it raises ImportError
     out, spec = tmp_path / "adapter" / "adapter.json", job(tmp_path, checkpoints, "llada").spec
     execution = {"backbone": backbone, "folder": tmp_path / "given", "work": tmp_path / "work", "confirm": False}
-    run_rule("adopt_adapter", spec | {"made_from": {"backbone": "digest"}}, (), out, execution)
+    run_here("adopt_adapter", spec | {"made_from": {"backbone": "digest"}}, (), out, execution)
     assert read_adapter(out.parent, FAMILIES["llada"]).digest == given.digest
     assert files.read_json(out)["spec"] == spec

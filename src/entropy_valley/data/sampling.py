@@ -62,8 +62,12 @@ def judged(
     for source, target in pairs:
         passes = passing(source, source_limits) and passing(target, target_limits)
         counts.read += 1
-        if not passes:
-            counts.drop(dict(zip(languages, (source, target), strict=True)), filters, passing)
+        if not passes:  # for the language that is first in the alphabet
+            sides = [(languages[0], source, source_limits), (languages[1], target, target_limits)]
+            sides.sort(key=lambda side: side[0])
+            language, text, limits = next(side for side in sides if not passing(*side[1:]))
+            short = any(UNITS[unit](text) < low for unit, (low, _) in limits.items())
+            counts.dropped[language, "blank" if not text.strip() else "short" if short else "long"] += 1
         yield (source, target), passes
 
 
@@ -77,13 +81,6 @@ class Tally:
 
     read: int = 0
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def drop(self, texts: Mapping[str, str], filters: Filters, passing: Passing) -> None:
-        """Count a pair, given by language, that does not pass."""
-        language, text = next(item for item in sorted(texts.items()) if not passing(item[1], filters.get(item[0], {})))
-        limits = filters.get(language, {}).items()
-        short = any(UNITS[unit](text) < low for unit, (low, _) in limits)
-        self.dropped[language, "blank" if not text.strip() else "short" if short else "long"] += 1
 
     @property
     def counts(self) -> dict[str, int]:
@@ -114,48 +111,32 @@ def rank(pair: Pair, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=16, key=str(seed).encode()).digest())
 
 
-class BottomK:
-    """The ``k`` distinct pairs of lowest rank of those that are added one by one, in O(k) memory.
+def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
+    """The ``k`` distinct pairs of lowest rank, lowest first, in one pass and O(k) memory; all if there are fewer.
 
-    The result does not depend on the order of adding; that of a smaller ``k`` is the beginning of that of a larger one.
-    Texts are kept in UTF-8, both of a pair in one: as Python's own text they take twice the memory or more.
+    The result does not depend on the order of the pairs; that of a smaller ``k`` is the beginning of that of a larger
+    one. Texts are kept in UTF-8, both of a pair in one: as Python's own text they take twice the memory or more.
     """
-
-    def __init__(self, k: int, seed: int) -> None:
-        self._k, self._seed = k, seed
-        self._heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, its source's bytes, and all
-        self._kept: set[int] = set()  # minus their ranks
-
-    def add(self, pair: Pair) -> None:
-        order, heap = -rank(pair, self._seed), self._heap
-        full = len(heap) == self._k
-        if order in self._kept or (full and (not heap or order < heap[0][0])):
-            return
-        self._kept.add(order)
+    heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, the bytes of its source, and all its bytes
+    kept: set[int] = set()  # minus the ranks of these
+    for pair in pairs:
+        order, full = -rank(pair, seed), len(heap) == k
+        if order in kept or (full and (not heap or order < heap[0][0])):
+            continue
+        kept.add(order)
         source, target = (text.encode() for text in pair)
         entry = order, len(source), source + target
         if full:
-            self._kept.remove(heappushpop(heap, entry)[0])
+            kept.remove(heappushpop(heap, entry)[0])
         else:
             heappush(heap, entry)
-
-    def drawn(self) -> list[Pair]:
-        """Lowest rank first; all pairs if there are fewer than ``k``. The sample is emptied: no text is held twice."""
-        self._kept.clear()
-        self._heap.sort()
-        pairs = []
-        while self._heap:
-            _, cut, texts = self._heap.pop()
-            pairs.append((texts[:cut].decode(), texts[cut:].decode()))
-        return pairs
-
-
-def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
-    """The ``k`` distinct pairs of lowest rank, in one pass, see :class:`BottomK`."""
-    sample = BottomK(k, seed)
-    for pair in pairs:
-        sample.add(pair)
-    return sample.drawn()
+    kept.clear()
+    heap.sort()
+    drawn = []
+    while heap:  # emptied, so that no text is held twice
+        _, cut, texts = heap.pop()
+        drawn.append((texts[:cut].decode(), texts[cut:].decode()))
+    return drawn
 
 
 def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:

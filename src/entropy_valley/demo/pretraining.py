@@ -163,10 +163,15 @@ def evaluate(model: Any, family: Family, tokenizer: Any, pairs: Pairs, settings:
 
 
 def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
-    """Clipped at norm 1, from the last checkpoint in ``job.work``."""
+    """Clipped at norm 1, from the last checkpoint in ``job.work``: one file, replaced atomically."""
     steps, (optimizer, schedule) = job.settings.steps, _optimizer(model, job.settings)
-    state = _State(job, {"model": model, "optimizer": optimizer, "schedule": schedule})
-    start = state.load()
+    parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    path, key, start = job.work / "state.pt", files.digest([job.spec, job.data["train"]]), 0
+    saved = torch.load(path, weights_only=True) if path.exists() else {"key": None}
+    if saved["key"] == key:  # else of another job
+        start = saved["step"]
+        for name, part in parts.items():
+            part.load_state_dict(saved[name])
     model.train()
     with reports(job.logs, start, steps, "pre-training", every=25) as report:
         for step in range(start, steps):
@@ -175,7 +180,9 @@ def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations
             require_finite(scalars, step, steps, job.out)
             report(scalars)
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
-                state.save(step + 1)
+                state = {"key": key, "step": step + 1, **{name: part.state_dict() for name, part in parts.items()}}
+                with files.saving(path), files.atomic(path) as temporary:
+                    torch.save(state, temporary)
 
 
 def _optimizer(model: Any, settings: Pretraining) -> tuple[Any, Any]:
@@ -205,27 +212,3 @@ def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted:
         "gradient_norm": norm.item(),
         "tokens": batch.packed.input_ids.numel(),
     }
-
-
-class _State:
-    """The training state in one file, replaced atomically; a file of another job is ignored."""
-
-    def __init__(self, job: PretrainingJob, parts: Mapping[str, Any]) -> None:
-        self._path, self._parts = job.work / "state.pt", parts
-        self._key = files.digest([job.spec, job.data["train"]])
-
-    def load(self) -> int:
-        """Load the saved state into the parts; the number of steps done, 0 without a state of this job."""
-        if not self._path.exists():
-            return 0
-        saved = torch.load(self._path, weights_only=True)
-        if saved["key"] != self._key:
-            return 0
-        for name, part in self._parts.items():
-            part.load_state_dict(saved[name])
-        return saved["step"]
-
-    def save(self, step: int) -> None:
-        states = {name: part.state_dict() for name, part in self._parts.items()}
-        with files.saving(self._path), files.atomic(self._path) as temporary:
-            torch.save({"key": self._key, "step": step, **states}, temporary)

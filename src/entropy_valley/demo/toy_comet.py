@@ -7,7 +7,6 @@ import io
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,15 +131,6 @@ _UNIT = re.compile(rf"\s*(?:[{_HAN}]|(?:[#%'’_-]|(?![{_HAN}])\w)+|[^\w\s])")
 _SPACED = re.compile(rf"(?![{_HAN}])[\w#]")
 
 
-@dataclass(frozen=True)
-class Corruption:
-    """A corrupted reference: its text, the number of wrong units, and its quality."""
-
-    text: str
-    edits: float
-    quality: float
-
-
 def units(text: str) -> list[str]:
     """Words, punctuation marks and Chinese characters of ``text``, each with the whitespace before it.
 
@@ -194,8 +184,10 @@ def corrupt(
     return result, edits
 
 
-def corrupt_at_random(reference: str, kind: str, vocabulary: Sequence[str], generator: random.Random) -> Corruption:
-    """Corrupt ``reference`` in one way, or in ``mixed`` ways, at a random share of its units.
+def corrupt_at_random(
+    reference: str, kind: str, vocabulary: Sequence[str], generator: random.Random
+) -> tuple[str, float]:
+    """``reference``, corrupted in one way, or in ``mixed`` ways, at a random share of its units; and its quality.
 
     The share is the square of a uniform number, so nearly correct sentences are frequent, as in translations. In half
     of the cases the corrupted units are neighbours, as in a translation that stops early; else they are scattered.
@@ -210,7 +202,7 @@ def corrupt_at_random(reference: str, kind: str, vocabulary: Sequence[str], gene
         positions = generator.sample(range(len(parts)), amount)
     operations = {position: generator.choice(KINDS) if kind == MIXED else kind for position in positions}
     corrupted, edits = corrupt(parts, operations, vocabulary, generator)
-    return Corruption("".join(corrupted).strip(), edits, quality_of(edits, len(parts), len(corrupted)))
+    return "".join(corrupted).strip(), quality_of(edits, len(parts), len(corrupted))
 
 
 # --- Training on corrupted references, and the check that it must pass before it scores anything.
@@ -314,8 +306,7 @@ def _example(pair: ReferencePair, vocabulary: Sequence[str], copies: int, genera
         text, quality = pair.target, HIGHEST
         if generator.random() >= _PERFECT:
             kind = generator.choice(_SHUFFLED_KINDS)
-            corrupted = corrupt_at_random(pair.target, kind, vocabulary, generator)
-            text, quality = corrupted.text, corrupted.quality
+            text, quality = corrupt_at_random(pair.target, kind, vocabulary, generator)
         hypotheses.append(text)
         qualities.append(quality)
     return Example(pair, hypotheses, qualities)
@@ -359,10 +350,10 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
         vocabulary = _vocabularies(pairs)[direction]
         for kind in (*KINDS, MIXED):
             corrupted = [corrupt_at_random(pair.target, kind, vocabulary, generator) for pair in pairs]
-            segments = [(pair.source, one.text, pair.target) for pair, one in zip(pairs, corrupted, strict=True)]
+            segments = [(pair.source, text, pair.target) for pair, (text, _) in zip(pairs, corrupted, strict=True)]
             batches = [segments[start : start + _SCORING_BATCH] for start in range(0, len(segments), _SCORING_BATCH)]
             scores = [score for batch in batches for score in batch_scores(model, batch)]
-            sides[direction, kind] = [one.quality for one in corrupted], scores
+            sides[direction, kind] = [quality for _, quality in corrupted], scores
 
     def pooled(name: str, kinds: Sequence[str]) -> float:
         chosen = [side for (direction, kind), side in sides.items() if name in ("all", direction) and kind in kinds]
