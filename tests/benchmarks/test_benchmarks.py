@@ -71,7 +71,7 @@ def test_every_pass_of_the_engine_is_among_the_needed_ones(tiny):
 def test_a_benchmark_writes_its_table_and_its_figure(script, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(growth, "settings", lambda: {("steps T", 2): {"steps": 2}, ("sentences", 3): {"sentences": 3}})
     only = ["--shapes", "small", "--all", "--no-memory"] if script is decoding else []
-    arguments = [script.__file__, *only, "--rounds", "2", "--threads", "1", "--out", str(tmp_path)]
+    arguments = [script.__file__, *only, "--rounds", "1", "--threads", "1", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", arguments)
     script.main()
     name = Path(script.__file__).stem
