@@ -112,7 +112,14 @@ class TestUnpadded:
         assert len(set(alone.values())) > len(alone) / 2
         assert dict(comet.unpadded_scores(model, asked)) == alone
 
-    @pytest.mark.parametrize("tokens", [comet.TOKENS, 400])
+    @pytest.mark.parametrize(
+        ("case", "tokens"),
+        [
+            *[(name, comet.TOKENS) for name in ("regression", "unified 3", "xcomet 3")],
+            *[(name, 400) for name in ("regression", "referenceless", "unified 2", "xcomet 2")],
+        ],
+        indirect=["case"],
+    )
     def test_in_the_shapes_of_a_gpu_a_score_does_not_depend_on_company(self, case, tokens, monkeypatch):
         """Bit by bit; here on a CPU, whose kernels are others."""
         (model, asked), passes, draws = case, [], random.Random(1)
