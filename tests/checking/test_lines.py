@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from entropy_valley import checking, cli, machine
+from entropy_valley import checking, cli, machine, tables
 from entropy_valley.checking import checks, subject
 from entropy_valley.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
 from entropy_valley.config import base_files, load_files
@@ -107,3 +107,19 @@ def test_make_install_takes_the_build_that_was_asked_for(tmp_path):
     assert f'pip install --quiet "torch=={version}"\n' in commands(driver=tmp_path)
     (tmp_path / ".cuda").write_text("cu126\n")
     assert commands() == asked
+
+
+@pytest.mark.cluster  # half a minute of CPU time: two processes start
+def test_all_checks_pass_with_two_processes(tmp_path, capfd):
+    smallest = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
+    asked = subject.of(load_files(smallest, tables.problems)) | {"processes": 2}
+    job.require_checked(str(tmp_path), asked)
+    (report,) = (path.read_text() for path in tmp_path.glob("*.txt"))
+    log = capfd.readouterr().err  # what the training says stands between the lines
+    assert all(line in log for line in report.splitlines())
+    states = {line[8:34].strip(): line.split()[0] for line in report.splitlines()}
+    apart = {"driver", "compiler", "pass llama3-tiny", "company llama3-tiny"}  # of a CPU, and autoregressive
+    assert {name for name, state in states.items() if state == "skipped"} <= apart
+    assert all(state == "ok" for name, state in states.items() if name not in apart)
+    assert {"device", "bfloat16", "engine, float32", "engine, bfloat16", "COMET"} <= states.keys()
+    assert "2 processes, float32, losses " in report

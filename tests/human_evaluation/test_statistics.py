@@ -45,14 +45,6 @@ class TestAgreement:
         found = statistics.agreement(statistics.frame(rows(scores, preferences)))
         assert found == {name: pytest.approx(1) for name in found}
 
-    def test_of_annotators_who_choose_by_chance(self):
-        chance = np.random.default_rng(1)
-        preferences = chance.choice(statistics.PREFERENCES, size=(3, 200)).tolist()
-        found = statistics.agreement(statistics.frame(rows(random_scores(2), preferences)))
-        assert abs(found["kappa"]) < 0.1 and abs(found["preference_alpha"]) < 0.1
-        assert abs(found["adequacy_alpha"]) < 0.1
-        assert 0.25 < found["w_low"] <= found["w_high"] < 0.45  # 1 / annotators is expected
-
     def test_one_annotator_agrees_with_nobody(self):
         found = statistics.agreement(statistics.frame(rows(random_scores(3, 1), annotators="A")))
         assert all(map(math.isnan, found.values()))

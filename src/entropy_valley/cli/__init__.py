@@ -17,16 +17,16 @@ def main() -> None:
 def parser() -> argparse.ArgumentParser:
     """What ``entropy-valley`` understands."""
     # It takes a second, in which Ctrl-C is to be one line, too.
-    from entropy_valley.cli import audit, check, export, plan, show, translate, verify
+    from entropy_valley.cli import audit, commands, plan, translate, verify
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
     # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
-    commands = whole.add_subparsers(
+    subparsers = whole.add_subparsers(
         required=True, parser_class=functools.partial(argparse.ArgumentParser, allow_abbrev=False)
     )
-    for command in (plan, audit, verify, check, show, translate, export):
-        command.add(commands)
+    for module in (plan, audit, verify, translate, commands):
+        module.add(subparsers)
     return whole
 
 

@@ -27,12 +27,8 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("results", type=Path, help="the folder of results, such as results")
     parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
-    parser.add_argument(
-        "--translate",
-        type=configs.count,
-        metavar="N",
-        help="also decode N sentences of each run again, on this machine",
-    )
+    again = "also decode N sentences of each run again, on this machine"
+    parser.add_argument("--translate", type=configs.count, metavar="N", help=again)
     parser.add_argument("--device", help="of --translate: cpu, cuda or cuda:N; default: a GPU where there is one")
     parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
     parser.set_defaults(command=_verify)
@@ -53,9 +49,8 @@ def _verify(arguments: argparse.Namespace) -> None:
 def _lines(report: Report, most: int | None) -> list[str]:
     differs = Counter(one.part for one in report.differences)
     parts = dict.fromkeys([*report.same, *differs, *report.unchecked])
-    rows = [
-        (part, report.same[part], differs[part], report.unchecked[part].total()) for part in sorted(parts, key=_rank)
-    ]
+    ordered = sorted(parts, key=lambda part: part if part.endswith(".csv") else "")  # tables and figures come last
+    rows = [(part, report.same[part], differs[part], report.unchecked[part].total()) for part in ordered]
     rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
     lines = [f"{'':<{WIDTH}}{'same':>10}{'differs':>10}{'not checkable':>16}"]
     lines += [f"{brief(part, WIDTH):<{WIDTH}}{same:>10,}{other:>10,}{none:>16,}" for part, same, other, none in rows]
@@ -64,18 +59,11 @@ def _lines(report: Report, most: int | None) -> list[str]:
     lines += [f"{count:>10,}  {reason}" for reason, count in reasons.most_common()]
     if report.margins:
         largest = max(report.margins.values())
-        lines += [
-            "",
-            f"Other tokens in a low precision: {len(report.margins)}, after decisions within {largest:.3g} nats",
-        ]
+        after = f"after decisions within {largest:.3g} nats"
+        lines += ["", f"Other tokens in a low precision: {len(report.margins)}, {after}"]
         lines += [f"  {place}" for place in [*report.margins][:most]]
     if report.differences:
         lines += ["", "Differs:", *map(str, report.differences[:most])]
         left = len(report.differences) - len(report.differences[:most])
         lines += [f"… and {left:,} more; --all lists them"] * (left > 0)
     return lines
-
-
-def _rank(part: str) -> tuple[bool, str]:
-    """Tables and figures come last."""
-    return part.endswith(".csv"), part if part.endswith(".csv") else ""

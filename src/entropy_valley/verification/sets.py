@@ -101,7 +101,10 @@ def _check_canvases(folder: Folder, report: Report, one: Set, system: System, ro
             values["number of canvas.scores"] = len(canvas["scores"]), len(canvas["candidates"])
         values["canvas.length"] = canvas["length"], _chosen(name, canvas, lengths)
         values["canvas.contenders"] = several, _contenders(name, settings, canvas)
-        values["length"] = row.values["length"], _decoded_length(canvas, several, order)
+        decoded = Unchecked("a canvas that changes in decoding") if order in CHANGING else canvas["length"]
+        if len(several) > 1:
+            decoded = Unchecked("which of several translations is kept: the others are not stored")
+        values["length"] = row.values["length"], decoded
         for key, (stored, recomputed) in values.items():
             report.compare("canvases", file, f"line {row.line}, {key}", stored, recomputed)
         for (part, key), value in _costs(name, canvas, several, order, system.steps).items():
@@ -146,12 +149,6 @@ def _contenders(name: str, settings: Mapping[str, Any], canvas: Mapping[str, Any
         lengths = sorted(length for _, length in ranked[:count])
     longest = max(canvas.get("contenders", [length]))
     return [one for one in lengths if one <= longest]
-
-
-def _decoded_length(canvas: Mapping[str, Any], several: Sequence[int], order: str) -> int | Unchecked:
-    if len(several) > 1:
-        return Unchecked("which of several translations is kept: the others are not stored")
-    return Unchecked("a canvas that changes in decoding") if order in CHANGING else canvas["length"]
 
 
 def _costs(

@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,6 @@ from entropy_valley.verification.cells import (
 )
 from entropy_valley.verification.folder import MOST_BYTES, NotAtHandError, Unchecked
 
-Scores = Mapping[str, float]
-"""Numbers of sentences, by id."""
 PAIRS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 
 
@@ -288,10 +287,9 @@ def categories(table: Table) -> Iterator[Expected]:
     for run, cells in grouped(table.cells, "backbone", *PLACE, "steps", "seed"):
         systems = {cell.order: cell for cell in cells if cell.method == "oracle"}
         first, second = systems[other], systems[main]
-        of_sentence = {
-            name: categories_of((row["source"], row["target"]), run["direction"], table.params["challenge"])
-            for name, row in table.testset(second).items()
-        }
+        pairs = {name: (row["source"], row["target"]) for name, row in table.testset(second).items()}
+        rules = (run["direction"], table.params["challenge"])
+        of_sentence = {name: categories_of(pair, *rules) for name, pair in pairs.items()}
         for category in CATEGORIES:
             ids = [name for name, listed in of_sentence.items() if category in listed]
             yield from tidy({**run, "category": category}, _orders_compared(table, first, second, ids))
@@ -331,7 +329,8 @@ def coverage(table: Table) -> Iterator[Expected]:
     bootstrap = {"resamples": table.params["resamples"], "bootstrap_seed": table.params["seed"]}
     for place, cells in grouped(table.cells, *PLACE):
         methods = {key["method"]: runs for key, runs in grouped(cells, "method")}
-        for block, item, values in [*_retention(table, place, methods), *_buckets(table, place, methods)]:
+        for block, item, measure in [*_retention(table, cells[0]), *_buckets(table, cells[0])]:
+            values = {method: [measure(cell) for cell in runs] for method, runs in methods.items()}
             means = {name: {one: mean([run[one] for run in runs]) for one in runs[0]} for name, runs in values.items()}
             for method, scores in means.items():
                 about = {**place, **bootstrap, "block": block, "item": item, "method": method}
@@ -342,38 +341,30 @@ def coverage(table: Table) -> Iterator[Expected]:
                 yield row | {key: test.get(key, NAN) for key in ("delta", *INTERVAL)}
 
 
-Block = tuple[str, str, dict[str, list[dict[str, float]]]]  # its name, its item, and by method the scores of each run
+Block = tuple[str, str, Callable[[Cell], dict[str, float]]]  # its name, its item, and what of a cell's sentences counts
 
 
-def _retention(table: Table, place: Expected, methods: Mapping[str, Sequence[Cell]]) -> Iterator[Block]:
-    testset = table.testset(next(iter(methods.values()))[0])
+def _retention(table: Table, first: Cell) -> Iterator[Block]:
+    def measure(items: Mapping[str, Sequence[str]], cell: Cell) -> dict[str, float]:
+        texts = table.texts(cell)
+        return {name: _kept(listed, texts[name]) for name, listed in items.items()}
+
     for item, extract in ITEMS.items():
-        if item != "entity" or place["direction"].split("-")[0] in ("en", "fr"):
-            items = {name: listed for name, row in testset.items() if (listed := extract(row["source"]))}
-            texts = {method: [table.texts(cell) for cell in cells] for method, cells in methods.items()}
-            yield (
-                "retention",
-                item,
-                {
-                    method: [{name: _kept(listed, run[name]) for name, listed in items.items()} for run in runs]
-                    for method, runs in texts.items()
-                },
-            )
+        if item != "entity" or first.direction.split("-")[0] in ("en", "fr"):
+            items = {name: listed for name, row in table.testset(first).items() if (listed := extract(row["source"]))}
+            yield "retention", item, partial(measure, items)
 
 
-def _buckets(table: Table, place: Expected, methods: Mapping[str, Sequence[Cell]]) -> Iterator[Block]:
-    if not (edges := table.params["buckets"].get(place["direction"])):
-        return
-    tokens, eos = table.tokens(next(iter(methods.values()))[0]), int(table.params["eos"])
-    inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
-    scores = {method: [table.sentences(one) for one in cells] for method, cells in methods.items()}
-    for number, name in enumerate([f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]):
-        ids = [one for one, (x, y) in tokens.items() if sum((y + eos) / max(1, x) >= edge for edge in edges) == number]
-        yield (
-            "bucket",
-            name,
-            {method: [{one: run[one] for one in ids} for run in runs] for method, runs in scores.items()},
-        )
+def _buckets(table: Table, first: Cell) -> Iterator[Block]:
+    def measure(ids: Sequence[str], cell: Cell) -> dict[str, float]:
+        return {name: table.sentences(cell)[name] for name in ids}
+
+    if edges := table.params["buckets"].get(first.direction):
+        tokens, eos = table.tokens(first).items(), int(table.params["eos"])
+        inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
+        for number, name in enumerate([f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]):
+            ids = [one for one, (x, y) in tokens if sum((y + eos) / max(1, x) >= edge for edge in edges) == number]
+            yield "bucket", name, partial(measure, ids)
 
 
 def faithfulness(table: Table) -> Iterator[Expected]:
@@ -470,9 +461,7 @@ def points(table: Table) -> Iterator[Expected]:
 
 # --- Three sentences of a run.
 
-CASES: Sequence[
-    tuple[str, Callable[[Expected], bool], Callable[[Expected], Any]]
-] = (  # which may be one; the largest is
+CASES: Sequence[tuple[str, Callable[[Expected], bool], Callable[[Expected], Any]]] = (  # which sentences; their size
     ("largest win", lambda one: one["lead"] > 0, lambda one: one["lead"]),
     ("largest win in what is kept", lambda one: one["kept"] > 0, lambda one: (one["kept"], one["lead"])),
     ("largest loss beyond the grid", lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),

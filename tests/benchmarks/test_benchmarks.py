@@ -1,18 +1,22 @@
-"""The benchmark's rivals do the same work, and its floor counts what it says."""
+"""The benchmarks: rivals and other forms of a layer compute the same; floors and shares count what they say."""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import decoding
 import growth
+import layers
 import machine
 import pandas as pd
 import pytest
 import torch
+import training
 import workload
 from baselines import Padded
+from tiny_checkpoints import one_thread  # noqa: F401 - fixture
 from workload import Shape
 
 from entropy_valley.decoding import reference
@@ -67,7 +71,7 @@ def test_every_pass_of_the_engine_is_among_the_needed_ones(tiny):
 def test_a_benchmark_writes_its_table_and_its_figure(script, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(growth, "settings", lambda: {("steps T", 2): {"steps": 2}, ("sentences", 3): {"sentences": 3}})
     only = ["--shapes", "small", "--all", "--no-memory"] if script is decoding else []
-    arguments = [script.__file__, *only, "--rounds", "2", "--threads", "1", "--out", str(tmp_path)]
+    arguments = [script.__file__, *only, "--rounds", "1", "--threads", "1", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", arguments)
     script.main()
     name = Path(script.__file__).stem
@@ -89,3 +93,49 @@ def test_lengths_are_those_of_the_file(tmp_path):
 def test_a_peak_is_what_a_task_held():
     held = []
     assert 90e6 < machine.peak_memory(lambda: held.append(torch.ones(25_000_000)), "cpu") < 200e6
+
+
+# --- The layers, and a training.
+
+LAYERS = Shape(vocabulary=60, width=32, layers=2, ffn=64, sentences=3, heads=4)
+
+
+@pytest.fixture
+def layered(monkeypatch):
+    monkeypatch.setattr(layers, "STEPS", 4)
+    return workload.make(LAYERS, "cpu", scale=0.3)
+
+
+def test_each_form_gives_the_same_bits_on_a_cpu(layered):
+    table = layers.compare(layered, "cpu", rounds=1, most=2)
+    assert table.same_bits.all() and (table["median"] > 0).all()
+    assert len(layers.recorded(layered, 2)) <= 2 < len(layers.recorded(layered))
+
+
+def test_a_form_that_changes_a_number_is_seen(layered, monkeypatch):
+    def other(model):
+        return [(layers.llama.LlamaRMSNorm, "forward", lambda self, states: states)]
+
+    monkeypatch.setattr(layers, "FORMS", {"now": layers.FORMS["now"], "no norm": other})
+    assert layers.compare(layered, "cpu", rounds=1, most=2).same_bits.tolist() == [True, False]
+
+
+def test_the_shares_are_of_the_whole_time(layered):
+    table = layers.shares(layered, "cpu").set_index("kind")
+    assert table[["operations_percent", "python_percent"]].sum().sum() == pytest.approx(100)
+    kinds = {"norms", "rotary", "SwiGLU", "attention", "products of the layers", "products of the head"}
+    assert kinds <= {*table.index}
+    assert table.operations_a_pass["products of the layers"] == 7 * LAYERS.layers
+
+
+def test_all_variants_agree_and_are_timed(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(workload.SHAPES, "small", Shape(80, 16, 2, 24, 10, heads=2))
+    monkeypatch.setattr(training, "peak_of", lambda variant: 2**20)
+    options = ["--shape", "small", "--threads", "1", "--rounds", "1", "--batch", "10", "--micro-tokens", "128"]
+    monkeypatch.setattr(sys, "argv", ["training.py", *options, "--out", str(tmp_path)])
+    training.main()
+    differences = re.findall(r"differences at most (\S+) and (\S+)", capsys.readouterr().out)
+    assert len(differences) == 3
+    assert all(float(loss) < 1e-5 and float(gradients) < 1e-5 for loss, gradients in differences)
+    rows = (tmp_path / "training.csv").read_text().splitlines()
+    assert [row.split(",")[0].strip('"') for row in rows] == ["variant", "padded", "packed", "padded", "packed"]

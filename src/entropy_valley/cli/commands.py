@@ -1,0 +1,80 @@
+"""The commands that are a few lines: `check`, `schema`, `show`, `export` and `mt-metrics-eval`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, tables
+from entropy_valley.cli import configs
+from entropy_valley.config import paths
+from entropy_valley.config.schema import json_schema
+from entropy_valley.runs import slurm
+from entropy_valley.runs.job import passed_check
+from entropy_valley.tables import mt_metrics_eval, terminal
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check", help="say whether the jobs of a config will run on this machine, and how fast"
+    )
+    configs.add(parser)
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: those of the config")
+    installation = "look at torch, its build and the driver alone"
+    parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
+    profile = "ask SLURM whether it grants what the jobs of the config request"
+    parser.add_argument("--profile", metavar="NAME", help=profile)
+    parser.set_defaults(command=_check)
+
+    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml")
+    parser.set_defaults(command=lambda arguments: print(json_schema(tables.known()), end=""))
+
+    parser = commands.add_parser("show", help="print a table")
+    parser.add_argument("table", help="its .csv or .md file")
+    parser.set_defaults(command=lambda arguments: terminal.show(arguments.table))
+
+    export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
+    parser = commands.add_parser("export", help=export)
+    parser.add_argument("adapter", type=Path, help="an adapter folder, from training or from PEFT")
+    parser.add_argument("out", type=Path, help="a new folder")
+    layout = "module names of the authors' class, or of the stock transformers class (ours)"
+    parser.add_argument("--layout", choices=("released", "stock"), default="released", help=layout)
+    parser.add_argument("--family", help="family of the backbone; only for an adapter without adapter.json")
+    parser.set_defaults(command=_export)
+
+    parser = commands.add_parser("mt-metrics-eval", help="write the finished cells as mt-metrics-eval reads them")
+    parser.add_argument("out", type=Path, help="a new folder")
+    configs.add(parser)
+    parser.set_defaults(command=_mt_metrics_eval)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from entropy_valley import checking
+    from entropy_valley.checking import checks, subject
+
+    if arguments.installation is not None:
+        checks.report(checks.installation(arguments.installation))
+        return
+    experiment = configs.experiment(arguments.configfile)
+    if arguments.profile is not None:
+        checks.report(checks.run(slurm.checks(experiment, arguments.configfile, arguments.profile)))
+        return
+    given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
+    whole = {**subject.of(experiment), **given}
+    lines = checks.report(checking.everything(subject.Subject(**whole)))
+    if whole["device"] == "cuda":  # for the jobs with as many GPUs, which need no other check, and for the plan
+        passed = passed_check(paths.checks_folder(experiment), whole)
+        files.write_text(passed, "".join(f"{line}\n" for line in lines))
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from entropy_valley.model import adapters
+
+    adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
+    adapters.write_card(arguments.out, arguments.layout)
+
+
+def _mt_metrics_eval(arguments: argparse.Namespace) -> None:
+    print(*mt_metrics_eval.export(configs.experiment(arguments.configfile), arguments.out), sep="\n")
