@@ -20,12 +20,19 @@ from entropy_valley.runs import job
 SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 
 
-def start_rule(name, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None, rule=None):
+def start_rule(name, spec, input=(), output=(), execution=None, threads=1, gpu=0, log=None, wildcards=None, rule=None):
     """Start the script of the rule, or workflow/scripts/NAME.py; the process.
 
     ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists.
     """
-    given = {"rule": rule or name, "spec": spec, "input": input, "output": output, "how": how, "threads": threads}
+    given = {
+        "rule": rule or name,
+        "spec": spec,
+        "input": input,
+        "output": output,
+        "execution": execution,
+        "threads": threads,
+    }
     text = json.dumps({**given, "gpu": gpu, "log": log, "wildcards": wildcards}, default=_plain)
     return subprocess.Popen(
         [sys.executable, __file__, name, text],
@@ -48,12 +55,12 @@ def run_rule(name, spec, *arguments, log=None, fails=False, **options):
     return text
 
 
-def snakemake_object(rule, spec, input=(), output=(), how=None, threads=1, gpu=0, log=None, wildcards=None):
+def snakemake_object(rule, spec, input=(), output=(), execution=None, threads=1, gpu=0, log=None, wildcards=None):
     """What Snakemake gives the script of a rule."""
     return Snakemake(
         _named(InputFiles, input),
         _named(OutputFiles, output),
-        Params(fromdict={"spec": spec if isinstance(spec, str) else json.dumps(spec), "how": how or {}}),
+        Params(fromdict={"spec": spec if isinstance(spec, str) else json.dumps(spec), "execution": execution or {}}),
         Wildcards(fromdict=wildcards or {}),
         threads,
         ResourceList(fromdict={"_cores": threads, "gpu": gpu} if gpu else {"_cores": threads}),
@@ -73,10 +80,10 @@ def run_script(name, snakemake):
     runpy.run_path(str(path), {"snakemake": snakemake}, "__main__")
 
 
-def run_here(name, spec, input=(), output=(), how=None, threads=1, rule=None, wildcards=None):
+def run_here(name, spec, input=(), output=(), execution=None, threads=1, rule=None, wildcards=None):
     """The same as :func:`run_rule` in this process, in which a test may have replaced parts; errors are raised."""
-    how = json.loads(json.dumps(how, default=_plain))
-    snakemake = snakemake_object(rule or name, spec, input, output, how, threads, wildcards=wildcards)
+    execution = json.loads(json.dumps(execution, default=_plain))
+    snakemake = snakemake_object(rule or name, spec, input, output, execution, threads, wildcards=wildcards)
     with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.ScriptJob.of(given))):
         run_script(name, snakemake)
 

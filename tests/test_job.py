@@ -31,7 +31,7 @@ with job_of(snakemake_object("rule", **given)) as job:
 # Says which GPUs it sees, waits until a file is there, and says that it has ended.
 ON_GPU = """
 os.write(terminal, f"{os.environ.get('CUDA_VISIBLE_DEVICES')}\\n".encode())
-while not Path(job.how["go"]).exists(): time.sleep(0.01)
+while not Path(job.execution["go"]).exists(): time.sleep(0.01)
 """
 STARTING = """
 child = subprocess.Popen([sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"])
@@ -89,7 +89,9 @@ def test_all_that_a_script_and_its_children_say_is_in_the_log(start, tmp_path):
 
 
 def test_computations_see_no_ancestry(start, tmp_path):
-    process = start("print(job.params, job.spec, job.how)", spec={"a": 1, "made_from": {"b": "c"}}, how={"d": [2]})
+    process = start(
+        "print(job.params, job.spec, job.execution)", spec={"a": 1, "made_from": {"b": "c"}}, execution={"d": [2]}
+    )
     assert log_of(process, tmp_path) == "{'a': 1, 'made_from': {'b': 'c'}} {'a': 1} {'d': [2]}\n"
 
 
@@ -105,10 +107,10 @@ def test_any_other_error_has_its_traceback_in_the_log(start, tmp_path):
     assert process.returncode == 1
 
 
-@pytest.mark.parametrize(("how", "offline"), [({}, "1"), ({"confirm": False}, "None")])
-def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, monkeypatch, how, offline):
+@pytest.mark.parametrize(("execution", "offline"), [({}, "1"), ({"confirm": False}, "None")])
+def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, monkeypatch, execution, offline):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    assert log_of(start("print(os.environ.get('HF_HUB_OFFLINE'))", how=how), tmp_path) == f"{offline}\n"
+    assert log_of(start("print(os.environ.get('HF_HUB_OFFLINE'))", execution=execution), tmp_path) == f"{offline}\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -170,11 +172,11 @@ def test_a_module_finds_what_this_process_finds_and_ends_with_it(start, tmp_path
 def test_concurrent_jobs_take_distinct_gpus_and_the_ninth_waits(start, machine):
     go, jobs = machine / "go", []
     for number, count in enumerate([1, 1, 2, 1, 3]):
-        jobs.append(start(ON_GPU, how={"go": go}, gpu=count, log=machine / f"{number}.log"))
+        jobs.append(start(ON_GPU, execution={"go": go}, gpu=count, log=machine / f"{number}.log"))
     seen = [job.stdout.readline().strip().split(",") for job in jobs]
     assert [len(one) for one in seen] == [1, 1, 2, 1, 3]
     assert len({gpu for one in seen for gpu in one}) == 8
-    late = start(ON_GPU, how={"go": go}, gpu=1, log=machine / "late.log")
+    late = start(ON_GPU, execution={"go": go}, gpu=1, log=machine / "late.log")
     waits_for("waiting: ", machine / "late.log")
     jobs[0].kill()
     assert late.stdout.readline().strip().split(",") == seen[0]
@@ -185,11 +187,11 @@ def test_concurrent_jobs_take_distinct_gpus_and_the_ninth_waits(start, machine):
 
 def test_a_job_that_wants_all_gpus_gets_them_before_later_jobs(start, machine):
     first, second = machine / "first", machine / "second"
-    one = start(ON_GPU, how={"go": first}, gpu=1, log=machine / "one.log")
+    one = start(ON_GPU, execution={"go": first}, gpu=1, log=machine / "one.log")
     one.stdout.readline()
-    every = start(ON_GPU, how={"go": second}, gpu=8, log=machine / "every.log")
+    every = start(ON_GPU, execution={"go": second}, gpu=8, log=machine / "every.log")
     waits_for("waiting: ", machine / "every.log")
-    later = start(ON_GPU, how={"go": second}, gpu=1, log=machine / "later.log")
+    later = start(ON_GPU, execution={"go": second}, gpu=1, log=machine / "later.log")
     waits_for("waiting: ", machine / "later.log")
     first.touch()
     assert len(every.stdout.readline().split(",")) == 8
@@ -198,8 +200,8 @@ def test_a_job_that_wants_all_gpus_gets_them_before_later_jobs(start, machine):
 
 
 def test_a_waiting_job_can_be_cancelled(start, machine):
-    start(ON_GPU, how={"go": "never"}, gpu=8, log=machine / "one.log").stdout.readline()
-    waiting = start(ON_GPU, how={"go": "never"}, gpu=1, log=machine / "two.log")
+    start(ON_GPU, execution={"go": "never"}, gpu=8, log=machine / "one.log").stdout.readline()
+    waiting = start(ON_GPU, execution={"go": "never"}, gpu=1, log=machine / "two.log")
     waits_for("waiting: ", machine / "two.log")
     waiting.terminate()
     assert waiting.wait() == -signal.SIGTERM

@@ -25,14 +25,14 @@ class Stage:
     spec: dict[str, Any] | Path
     output: Paths
     input: Paths = ()
-    how: dict[str, Any] = field(default_factory=dict)
+    execution: dict[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     other: dict[str, Any] = field(default_factory=dict)
 
     def job(self, old: bool = False) -> dict[str, Any]:
         """What :func:`run_rule.snakemake_object` takes."""
         spec = self.spec | self.other if old else self.spec
-        return {"rule": self.script, "spec": spec, "input": self.input, "output": self.output, "how": self.how}
+        return {"rule": self.script, "spec": spec, "input": self.input, "output": self.output, "execution": self.execution}
 
 
 GRAMMAR = {"revision": 1, "direction": "en-de", "seed": 1, "source": {"name": "embedded"}}
@@ -107,7 +107,7 @@ def _models() -> dict[str, Stage]:
             "adopt_adapter",
             adopted,
             "adopted/adapter/adapter.json",
-            how={"backbone": BACKBONE, "folder": ADAPTER, "work": "work/adopt", "confirm": False},
+            execution={"backbone": BACKBONE, "folder": ADAPTER, "work": "work/adopt", "confirm": False},
             needs=("train",),
             other={"seed": 2},
         ),

@@ -31,7 +31,7 @@ rule translate:
         mem_mb=memory_of("translate"),
     params:
         spec=spec_of("translate"),
-        how=how_of(model),
+        execution=execution_of(model),
     script:
         "../scripts/translate.py"
 
@@ -59,7 +59,7 @@ rule shard:
         mem_mb=memory_of("shard"),
     params:
         spec=spec_of("shard"),
-        how=how_of(model),
+        execution=execution_of(model),
     script:
         "../scripts/translate.py"
 
@@ -84,7 +84,7 @@ rule merge:
         "../../envs/models.yaml"
     params:
         spec=spec_of("merge"),
-        how=how_of(model),
+        execution=execution_of(model),
     script:
         "../scripts/translate.py"
 
@@ -110,7 +110,7 @@ rule diagnose:
         mem_mb=memory_of("diagnose"),
     params:
         spec=spec_of("diagnose"),
-        how=how_of(model),
+        execution=execution_of(model),
     script:
         "../scripts/translate.py"
 
@@ -141,7 +141,7 @@ rule latency:
         mem_mb=memory_of("latency"),
     params:
         spec=spec_of("latency"),
-        how=how_of(lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
+        execution=execution_of(lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
     script:
         "../scripts/translate.py"
 
@@ -168,6 +168,6 @@ rule score:
         mem_mb=memory_of("score"),
     params:
         spec=spec_of("score"),
-        how=how_of(metrics),
+        execution=execution_of(metrics),
     script:
         "../scripts/score.py"

@@ -1,11 +1,11 @@
 # What the rules share.
 #
 # Each rule has two kinds of params. `spec` is what its numbers depend on, as JSON text with a digest of what it is made
-# from: Snakemake compares it. `how` only says how a job runs (folders, a device, how often to save). It is a function of
+# from: Snakemake compares it. `execution` only says how a job runs (folders, a device, how often to save). It is a function of
 # the input or output, and Snakemake does not compare such params: a checkpoint that has moved costs no GPU-hours.
 #
 # Another workflow may have this one as a module, with a prefix that Snakemake puts before all inputs and outputs of jobs.
-# So `how_of` puts it before the paths of `how`, and what a user's config names is `local`: it stays where it is.
+# So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it is.
 
 import functools
 import json
@@ -53,8 +53,8 @@ def root_of(output):
     return jobs.root_of(str(output[0]), R)
 
 
-def how_of(how):
-    """How a job runs: what ``how`` returns, with the paths of results as the job calls them."""
+def execution_of(how):
+    """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
     return lambda wildcards, output: moved(how(wildcards), R, root_of(output))
 
 

@@ -20,7 +20,9 @@ rule fetch_dataset:
         "../../envs/models.yaml"
     params:
         spec=spec_of("fetch_dataset"),
-        how=how_of(lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)),
+        execution=execution_of(
+            lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)
+        ),
     script:
         "../scripts/fetch.py"
 
@@ -43,7 +45,7 @@ rule corpus:
         "../../envs/workflow.yaml"
     params:
         spec=spec_of("corpus"),
-        how=how_of(
+        execution=execution_of(
             lambda w: reading(EXPERIMENT.directions[w.direction].train),
         ),
     script:
@@ -67,7 +69,7 @@ rule testset:
         "../../envs/workflow.yaml"
     params:
         spec=spec_of("testset"),
-        how=how_of(lambda w: reading(w.testset)),
+        execution=execution_of(lambda w: reading(w.testset)),
     script:
         "../scripts/corpus.py"
 
@@ -124,7 +126,7 @@ rule length_ratios:
         "../../envs/models.yaml"
     params:
         spec=spec_of("length_ratios"),
-        how=how_of(
+        execution=execution_of(
             lambda w: {
                 name: paths.backbone_folder(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
             },
@@ -147,6 +149,6 @@ rule tokens:
         "../../envs/models.yaml"
     params:
         spec=spec_of("tokens"),
-        how=how_of(lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
+        execution=execution_of(lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
     script:
         "../scripts/tokens.py"

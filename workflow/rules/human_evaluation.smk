@@ -87,7 +87,7 @@ rule human_ratings:
         "../../envs/workflow.yaml"
     params:
         spec=spec_of("human_ratings"),
-        how=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),
+        execution=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),
     script:
         "../scripts/human_ratings.py"
 

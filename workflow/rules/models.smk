@@ -18,7 +18,7 @@ rule fetch_backbone:
         "../../envs/models.yaml"
     params:
         spec=spec_of("fetch_backbone"),
-        how=how_of(
+        execution=execution_of(
             lambda w: dict(
                 folder=paths.backbone_folder(EXPERIMENT, w.backbone),
                 own=bool(EXPERIMENT.backbones[w.backbone].own_folder),
@@ -52,7 +52,7 @@ rule pretrain:
         "../../envs/comet.yaml"
     params:
         spec=spec_of("pretrain"),
-        how=how_of(
+        execution=execution_of(
             lambda w: dict(
                 directions=params.pretraining_directions(EXPERIMENT, w.backbone),
                 work=f"{R}/work/pretrain/{w.backbone}.seed{w.seed}",
@@ -81,7 +81,7 @@ if EXPERIMENT.adapters == "released":
             "../../envs/models.yaml"
         params:
             spec=spec_of("adopt_adapter"),
-            how=how_of(
+            execution=execution_of(
                 lambda w: dict(
                     folder=paths.released_adapter(EXPERIMENT, run_of(w)).folder,
                     backbone=paths.backbone_folder(EXPERIMENT, w.backbone, run_of(w).seed),
@@ -119,7 +119,7 @@ else:
             mem_mb=memory_of("train"),
         params:
             spec=spec_of("train"),
-            how=how_of(training),
+            execution=execution_of(training),
             gpus=all_gpus,
         script:
             "../scripts/train.py"
@@ -138,7 +138,7 @@ rule fetch_comet:
         "../../envs/models.yaml"
     params:
         spec=spec_of("fetch_comet"),
-        how=how_of(
+        execution=execution_of(
             lambda w: dict(
                 folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),
                 metric=paths.downloaded_comets(EXPERIMENT)[w.checkpoint],

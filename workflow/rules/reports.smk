@@ -4,7 +4,7 @@
 
 def captioned(folder):
     """The caption of a table or figure, for Snakemake's report."""
-    return lambda wildcards, output: dict(caption=REPORTS[f"{folder}/{next(iter(wildcards))}"].text)
+    return lambda wildcards, output: REPORTS[f"{folder}/{next(iter(wildcards))}"].text
 
 
 def page_inputs(wildcards):
@@ -34,7 +34,7 @@ rule table:
         "../../envs/workflow.yaml"
     params:
         spec=tables.spec(EXPERIMENT),
-        how=captioned("tables"),
+        caption=captioned("tables"),
     script:
         "../scripts/report.py"
 
@@ -56,7 +56,7 @@ rule comparison:
         "../../envs/workflow.yaml"
     params:
         spec=tables.spec(EXPERIMENT),
-        how=captioned("tables"),
+        caption=captioned("tables"),
     script:
         "../scripts/report.py"
 
@@ -78,7 +78,7 @@ rule figure:
         "../../envs/workflow.yaml"
     params:
         spec=tables.spec(EXPERIMENT),
-        how=captioned("figures"),
+        caption=captioned("figures"),
     script:
         "../scripts/report.py"
 

@@ -14,20 +14,20 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.data.build import overlap
     from entropy_valley.demo.grammar import SOURCES
 
-    def write_corpus(how, out):
+    def write_corpus(execution, out):
         inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]
         with results.made("corpus", job.params, inputs, out) as record:
-            train, dev, report, facts = build.corpus(job.spec, SOURCES, how["folder"], how["rows"])
+            train, dev, report, facts = build.corpus(job.spec, SOURCES, execution["folder"], execution["rows"])
             record.facts.update(facts)
             files.write_jsonl(out.train, train)
             files.write_jsonl(out.dev, dev)
             files.write_json(out.report, report)
 
-    def write_testset(how, out):
+    def write_testset(execution, out):
         inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
         with results.made("testset", job.params, inputs, [out]) as record:
-            files.write_jsonl(out, build.testset(job.spec, SOURCES, how["folder"], how["rows"]))
-            record.facts.update(build.origin(job.spec, "test", SOURCES, how["folder"]))
+            files.write_jsonl(out, build.testset(job.spec, SOURCES, execution["folder"], execution["rows"]))
+            record.facts.update(build.origin(job.spec, "test", SOURCES, execution["folder"]))
 
     def copy(read, out):
         with results.made("dev_as_testset", job.params, [read], [out]):
@@ -43,9 +43,9 @@ with job_of(snakemake) as job:  # noqa: F821
                 print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
 
     if snakemake.rule == "corpus":  # noqa: F821
-        write_corpus(job.how, job.output)
+        write_corpus(job.execution, job.output)
     elif snakemake.rule == "testset":  # noqa: F821
-        write_testset(job.how, job.output[0])
+        write_testset(job.execution, job.output[0])
     elif snakemake.rule == "dev_as_testset":  # noqa: F821
         copy(job.input[0], job.output[0])
     else:

@@ -12,21 +12,22 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.training import processes
 
     (out,) = map(Path, job.output)
-    rule, how = snakemake.rule, job.how  # noqa: F821
+    rule, execution = snakemake.rule, job.execution  # noqa: F821
     record = results.made(rule, job.params, job.input, [out], whole_folder=True)
     with files.locked(out.parent), record:  # of two runs one works, and the other finds its work
         if rule == "pretrain":
             from entropy_valley.demo import pretraining
 
             named = (
-                zip(how["directions"], map(Path, paths), strict=True) for paths in (job.input.train, job.input.dev)
+                zip(execution["directions"], map(Path, paths), strict=True)
+                for paths in (job.input.train, job.input.dev)
             )
             train, dev = map(dict, named)
-            paths_of = {name: Path(how[name]) for name in ("work", "logs")}
+            paths_of = {name: Path(execution[name]) for name in ("work", "logs")}
             processes.use_threads(job.threads)
             pretraining.pretrain(
                 pretraining.PretrainingJob(
-                    job.spec, train, dev, out.parent, **paths_of, checkpoint_every=how["checkpoint_every"]
+                    job.spec, train, dev, out.parent, **paths_of, checkpoint_every=execution["checkpoint_every"]
                 )
             )
         else:

@@ -10,20 +10,22 @@ with job_of(snakemake) as job:  # noqa: F821
 
     from entropy_valley import files, results
 
-    (out,), how, rule, known = job.output, job.how, snakemake.rule, {}  # noqa: F821
-    folder = Path(how["folder"])
+    (out,), execution, rule, known = job.output, job.execution, snakemake.rule, {}  # noqa: F821
+    folder = Path(execution["folder"])
     if rule == "fetch_backbone":
         from entropy_valley.model import load
 
-        facts = load.fetch(job.spec, folder, how["own"], how["confirm"])
+        facts = load.fetch(job.spec, folder, execution["own"], execution["confirm"])
         known = {folder: facts["digest"]}
     elif rule == "fetch_comet":
         from entropy_valley.scoring import comet_checkpoint
 
-        facts = comet_checkpoint.fetched(**job.spec, folder=folder, metric=how["metric"], agreed=how["confirm"])
+        facts = comet_checkpoint.fetched(
+            **job.spec, folder=folder, metric=execution["metric"], agreed=execution["confirm"]
+        )
     else:
         from entropy_valley.data import dataset
 
-        facts = dataset.fetched(dataset.HubFiles(**job.spec), folder, how["confirm"])
+        facts = dataset.fetched(dataset.HubFiles(**job.spec), folder, execution["confirm"])
     with results.made(rule, job.params, [], [out], digests=known):
         files.write_json(out, facts)

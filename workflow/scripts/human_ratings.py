@@ -9,4 +9,4 @@ from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job, results.made("human_ratings", job.params, job.input, job.output):  # noqa: F821
     read = job.input
-    write_ratings(job.params, job.how["folder"], read.pack, read.mapping, read.forms, job.output[0])
+    write_ratings(job.params, job.execution["folder"], read.pack, read.mapping, read.forms, job.output[0])

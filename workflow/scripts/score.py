@@ -8,4 +8,4 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.scoring import sets
 
-    sets.write(job.params, job.how, job.input.testsets, job.input.translations, job.output.rows, job.threads)
+    sets.write(job.params, job.execution, job.input.testsets, job.input.translations, job.output.rows, job.threads)

@@ -15,7 +15,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, read_tokenizer
     from entropy_valley.progress import progress
 
-    (out,), folders = job.output, {name: Path(folder) for name, folder in job.how.items()}
+    (out,), folders = job.output, {name: Path(folder) for name, folder in job.execution.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}
     if snakemake.rule == "length_ratios":  # noqa: F821
         with results.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):

@@ -13,20 +13,20 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
     from entropy_valley.training import adapter, sft
 
-    out, how, rule = Path(job.output[0]), dict(job.how), snakemake.rule  # noqa: F821
-    backbone, work = (Path(how.pop(name)) for name in ("backbone", "work"))
+    out, execution, rule = Path(job.output[0]), dict(job.execution), snakemake.rule  # noqa: F821
+    backbone, work = (Path(execution.pop(name)) for name in ("backbone", "work"))
     known = {backbone: checkpoint_digest(backbone)}
     if rule == "adopt_adapter":
-        folder = how["folder"] and Path(how["folder"])
-        adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, how["confirm"])
+        folder = execution["folder"] and Path(execution["folder"])
+        adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, execution["confirm"])
         with results.made(rule, job.params, job.input, [out], digests=known, whole_folder=True):
             adapter.adopt(adopted)
     else:
-        how.pop("check", None)
-        logs = Path(how.pop("logs"))
-        tested = list(filter(Path.is_file, map(Path, how.pop("tested"))))
+        execution.pop("check", None)
+        logs = Path(execution.pop("logs"))
+        tested = list(filter(Path.is_file, map(Path, execution.pop("tested"))))
         corpus = Path(job.input.corpus)
-        trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **how)
+        trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **execution)
         inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
         with results.made(rule, job.params, inputs, [out], digests=known, whole_folder=True) as record:
             sft.run(trained, job.threads)

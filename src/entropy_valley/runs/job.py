@@ -25,12 +25,12 @@ _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it end
 @dataclass(frozen=True)
 class ScriptJob:
     """``params`` is what the result depends on, as its record has it; ``spec`` the same without ``made_from``, as
-    computations and keys use it. ``how`` says where things are and how the job runs. ``input`` and ``output`` are
+    computations and keys use it. ``execution`` says where things are and how the job runs. ``input`` and ``output`` are
     Snakemake's: their items have names or numbers."""
 
     params: dict[str, Any]
     spec: dict[str, Any]
-    how: dict[str, Any]
+    execution: dict[str, Any]
     input: Any
     output: Any
     threads: int
@@ -40,8 +40,8 @@ class ScriptJob:
         """The job that the object of a script describes."""
         params = json.loads(snakemake.params.spec)
         spec = {key: value for key, value in params.items() if key != "made_from"}
-        how = dict(snakemake.params.get("how") or {})
-        return cls(params, spec, how, snakemake.input, snakemake.output, snakemake.threads)
+        execution = dict(snakemake.params.get("execution") or {})
+        return cls(params, spec, execution, snakemake.input, snakemake.output, snakemake.threads)
 
 
 @contextlib.contextmanager
@@ -50,9 +50,9 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
 
     What the process says goes into the log. It ends with the process that started it, and what it has started
     ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the
-    first use where ``how`` has a ``check``. A job whose ``how`` has no ``confirm`` reads nothing from the network. Bad
-    input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves its work and
-    requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
+    first use where ``execution`` has a ``check``. A job whose ``execution`` has no ``confirm`` reads nothing from the
+    network. Bad input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves
+    its work and requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
     """
     machine.end_children_first()
     machine.end_with_parent(signal.SIGTERM, os.getppid())
@@ -60,9 +60,9 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
         if snakemake.log:
             machine.speak_into(snakemake.log[0])
         job = ScriptJob.of(snakemake)
-        if "confirm" not in job.how:
+        if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
-        take_gpus(snakemake.resources.get("gpu", 0), job.how.get("check"))
+        take_gpus(snakemake.resources.get("gpu", 0), job.execution.get("check"))
         if seconds := snakemake.resources.get("requeue_before"):
             os.environ[machine.REQUEUE] = str(seconds)
         yield job
