@@ -100,8 +100,8 @@ def test_the_schema_describes_every_key():
 
 
 def _is_described(said):
-    """By itself, or, for a block of its own, by that block's description."""
-    return "description" in said or any("$ref" in one for one in [said, *said.get("anyOf", [])])
+    """By itself, or, for a block of its own, by that block's description; what tells blocks apart says what it is."""
+    return {"description", "const"} & said.keys() or any("$ref" in one for one in [said, *said.get("anyOf", [])])
 
 
 METHODS = ["oracle", "ratio", "ev", "mine"]

@@ -205,7 +205,7 @@ def test_a_prompt_cache_is_a_param_of_the_jobs_that_choose_or_fill_canvases(load
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"adapter_of": "nobody"}, "has no adapters of its own"),
+        ({"adapter_of": "nobody"}, "'nobody' is not defined"),
         ({"adapter_of": "dream-instruct-zero-shot"}, "has no adapters of its own"),
         ({"adapter_of": "dream-7b"}, "has another checkpoint"),
         ({"training": {"keep_every": 500}}, "is trained otherwise"),

@@ -73,12 +73,12 @@ def test_methods_of_studies_are_methods_of_the_workflow():
 @pytest.mark.parametrize(
     ("study", "remedy"),
     [
-        ({"methods": ["nobody"]}, "method 'nobody' is not defined; `length_methods` has "),
+        ({"methods": ["nobody"]}, "'nobody' is not defined; `length_methods` has "),
         (
             {"methods": ["ev"], "testset": "wmt99"},
-            "test set 'wmt99' is not defined; did you mean wmt22? ",
+            "'wmt99' is not defined; did you mean wmt22? ",
         ),
-        ({"methods": ["ev"], "orders": ["sig"]}, "'sig' is no reveal order"),
+        ({"methods": ["ev"], "orders": ["sig"]}, "'sig' is not defined; `reveal_orders` has "),
         ({"methods": ["ev"], "backbones": ["bert"]}, "'bert' is not defined; `backbones` has "),
         ({"methods": ["ev"], "columns": ["speed"]}, "speed: no such column; there are order, steps"),
         ({"methods": ["ev"], "layout": "rows"}, "is no layout; there are systems, transfer, orders, categories"),

@@ -16,10 +16,11 @@ from typing import Any, TextIO
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.config.checks import Further, nothing_further, wrong
+from entropy_valley.config.checks import Further, find_problems, nothing_further
 from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
 from entropy_valley.config.schema import Experiment
 from entropy_valley.errors import InputError, brief, question
+from entropy_valley.settings import IN_CONFIG
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
@@ -171,11 +172,11 @@ def load_merged(
     expanded, experiment = expand(merged), None
     problems = list(expanded.problems)
     try:
-        experiment = Experiment.model_validate(expanded.config)
+        experiment = Experiment.model_validate(expanded.config, context=IN_CONFIG)
     except ValidationError as error:
         problems += _problems(error, expanded.config)
     if experiment is not None and not problems:
-        problems = wrong(experiment, further)
+        problems = find_problems(experiment, further)
     if experiment is None or problems:
         lines = []
         for path, message in problems:
@@ -229,7 +230,7 @@ def _value(path: KeyPath, node: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return " is missing" if value is MISSING else "" if isinstance(value, Mapping) else f" = {value!r}"
+    return " is missing" if value is MISSING else "" if isinstance(value, Mapping) else f" = {brief(repr(value), 100)}"
 
 
 def _file(path: KeyPath, files: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from entropy_valley.settings import Directions, Section, Share
+from entropy_valley.settings import Directions, Refers, Section, Share
 from entropy_valley.training.settings import EosPadding
 
 
@@ -33,7 +33,9 @@ class Pretraining(Section):
     kv_heads: PositiveInt = Field(description="key and value heads")
     ffn: PositiveInt = Field(description="width of the feed-forward layers")
     context: PositiveInt = Field(description="largest number of tokens of prompt and canvas together")
-    directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
+    directions: Annotated[Directions | None, Refers("directions")] = Field(
+        None, description="corpora it reads; null: all of the matrix"
+    )
 
     @model_validator(mode="after")
     def _whole_heads(self) -> Self:

@@ -26,6 +26,7 @@ from entropy_valley.settings import CanvasRatio, PerDirection
 class Ratio(Unprobed, LengthMethod):
     """One corpus ratio per direction."""
 
+    method: Literal["ratio"] = "ratio"
     ratios: PerDirection[CanvasRatio] = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = Field(
         False, description="one slot more than ratio · |x|, for the EOS, as EV and Oracle have it; false: as the paper"
@@ -45,6 +46,7 @@ class Oracle(Unprobed, LengthMethod):
 
     As many slots as the reference has tokens, and one for its EOS."""
 
+    method: Literal["oracle"] = "oracle"
     sees_reference: ClassVar[bool] = True
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
@@ -61,6 +63,8 @@ class EosProbe(OnGrid):
     a tie. The row's scores are -log p(EOS).
     """
 
+    method: Literal["eos_probe"] = "eos_probe"
+
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         return Choice.lowest({length: -round(reading.eos_logprobs[-1], 6) for length, reading in probes.items()})
 
@@ -74,6 +78,7 @@ class ExpectedLength(Unprobed, Fitted):
     The length nearest to the line of |y| + 1 on |x| over the training pairs, two slots at least. With a ``shift`` it is
     the mode of ``ev_line``'s prior, so many standard deviations above the line."""
 
+    method: Literal["length_line"] = "length_line"
     shift: float | None = Field(None, allow_inf_nan=False, description="in standard deviations; null: none")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
@@ -93,6 +98,7 @@ class LikeliestLengths(Unprobed, LengthMethod):
     It costs one pass over the prompt and no canvas slots. The row's scores are the negative log-probabilities.
     """
 
+    method: Literal["length_head"] = "length_head"
     uses_length_head: ClassVar[bool] = True
     beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
 
@@ -113,6 +119,7 @@ class Neighbours(OnGrid):
     Lengths below the shortest canvas are left out. Lengths beyond the context are left out when the row is made.
     """
 
+    method: Literal["neighbours"] = "neighbours"
     radius: PositiveInt = Field(2, description="slots on either side")
     rescoring: Literal["final", "reveal"] = Field(
         "final",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from pydantic import Field, PositiveInt
 
@@ -29,6 +30,8 @@ class LengthRegularisedStyle(OnGrid):
     The row's scores are -s.
     """
 
+    method: Literal["lr_style"] = "lr_style"
+
     def choose(self, sentence: Sentence, probes: Mapping[int, Reading]) -> Choice:
         logs = {length: math.log(length) for length in sorted(probes)}
         means = {length: math.fsum(probes[length].logprobs) / length for length in logs}
@@ -51,6 +54,7 @@ class SmartCropStyle(OnGrid):
     slots; at least one slot of content is kept, as in the candidate lengths.
     """
 
+    method: Literal["smartcrop_style"] = "smartcrop_style"
     stretch: CanvasRatio = Field(1.5, description="the canvas has this times the largest ratio")
     quantile: Share = Field(0.9, description="of the sentence's p(EOS); the first slot that reaches it ends the canvas")
 
@@ -83,6 +87,7 @@ class PartialUnmask(LengthMethod):
     revealed slot counts with the token that it was revealed as. It costs ``steps`` + 1 calls.
     """
 
+    method: Literal["partial_unmask"] = "partial_unmask"
     ratio: CanvasRatio = Field(1.5, description="of the long canvas, which has a slot for the EOS too")
     steps: PositiveInt = Field(4, description="that reveal slots before the last pass")
 
@@ -117,6 +122,7 @@ class CalibratedConfidence(Fitted):
     length wins a tie. The row's scores are -Φ.
     """
 
+    method: Literal["cal"] = "cal"
     ratios: PerDirection[CanvasRatio] = Field(description="where the climb starts, by direction, or one for all")
     patience: PositiveInt = Field(2, description="a side stops after so many slots in a row without improvement")
     reach: PositiveInt = Field(32, description="most slots on a side")
@@ -167,6 +173,7 @@ class Daedal(LengthMethod):
     file has the negative confidences.
     """
 
+    method: Literal["daedal"] = "daedal"
     ONE_OF = ("ratios", "start")
     ratios: PerDirection[CanvasRatio | None] = Field(None, description="where it starts, by direction; or give `start`")
     start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")

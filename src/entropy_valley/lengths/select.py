@@ -17,7 +17,7 @@ from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_met
 from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
-from entropy_valley.settings import Name, Section
+from entropy_valley.settings import Name, Printed, Section
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.job import ModelJob
@@ -93,6 +93,8 @@ DECILES = 10
 class Reassigned(Section):
     """A control: another method's canvas ratios, given to other sentences. It probes nothing."""
 
+    method: Literal["reassigned"] = "reassigned"
+    label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
     of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
     seed: PositiveInt = Field(description="of the permutation")
     within: Literal["all", "deciles"] = Field(

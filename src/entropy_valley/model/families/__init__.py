@@ -25,7 +25,9 @@ def find_family(name: str, file: Path | None = None) -> Family:
     if file and ":" in name and name.partition(":")[0] not in sys.modules:
         remedy = "If you trust it, name it yourself: by --family, or in the config; or import its module first."
         raise InputError(file, f"its family is code of someone's own, {brief(name)}", remedy)
+    if name in FAMILIES:
+        return FAMILIES[name]
     family = plugins.find("family", FAMILIES, name)
     if not isinstance(family, Family):
-        raise InputError(f"family {name!r}", "is no Family", "Name an instance of backbone.families.Family.")
+        raise InputError(f"family {name!r}", "is not a Family", f"Name an instance of {Family.__module__}.Family.")
     return family if family.name == name else dataclasses.replace(family, name=name)
