@@ -166,7 +166,9 @@ def _folder(path: str) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
+# In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
+_WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", json_schema_extra=_WRITTEN)]
 Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
 Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"

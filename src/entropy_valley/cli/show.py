@@ -10,7 +10,8 @@ from entropy_valley.tables import terminal
 
 
 def add(commands: Any) -> None:
-    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml")
+    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml: every key")
+    parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
     parser.set_defaults(command=lambda arguments: print(json_schema(tables.known()), end=""))
 
     parser = commands.add_parser("show", help="print a table")
