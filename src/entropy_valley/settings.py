@@ -103,11 +103,10 @@ Printed = Annotated[T, _PRINTED]
 def values_of(value: Any, printed: bool = True) -> Any:
     """The values of a section, or of what holds sections, without those of keys that only say how a job runs; without
     ``printed`` also without names in print."""
-    left_out = {_EXECUTION} if printed else {_EXECUTION, _PRINTED}
     if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        kept = (key for key, _ in value if key not in fields or not left_out & set(map(str, fields[key].metadata)))
-        return {key: values_of(getattr(value, key), printed) for key in kept}
+        marks = {key: field.metadata for key, field in type(value).model_fields.items()}
+        left_out = {key for key, own in marks.items() if _EXECUTION in own or (_PRINTED in own and not printed)}
+        return {key: values_of(one, printed) for key, one in value if key not in left_out}
     if isinstance(value, dict):
         return {key: values_of(one, printed) for key, one in value.items()}
     return [values_of(one, printed) for one in value] if isinstance(value, list | tuple) else value

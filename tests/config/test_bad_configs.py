@@ -71,6 +71,17 @@ def another(**keys):
     return {"length_methods": {"mine": keys}}
 
 
+def study(pool=None, **keys):
+    own = {"tables": {"studies": ["mine"]}, "studies": {"mine": keys}}
+    return own | ({"directions": {"en-zh": {"pools": {"small": pool}}}} if pool is not None else {})
+
+
+GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
+POOLED = {"directions": ["en-zh"], "pools": ["small"], "methods": ["ev"]}
+FLOORS = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b"}
+NARROW = {"narrow": {"method": "ev", "ratios": {"en-zh": [0.8]}}}
+
+
 FORM = [  # keys and values
     ({"extends": 5}, "extends = 5: must be"),
     ({"trainig": {}}, "trainig: unknown key. Did you mean training?"),
@@ -102,6 +113,13 @@ FORM = [  # keys and values
     (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is no other backbone"),
     (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
+    ({"directions": {"en-zh": {"training": {"processes": 2}}}}, "en-zh.training.processes = 2: unknown key"),
+    ({"directions": {"en-zh": {"corpus": {"seed": 2}}}}, "en-zh.corpus.seed = 2: unknown key"),
+    ({"directions": {"en-zh": {"training": {"epochs": 1, "max_steps": 2}}}}, "give either `epochs` or `max_steps`"),
+    (study(0, **POOLED), "en-zh.pools.small = 0: must be greater than 0"),
+    (study(methods=["ev"], columns=[]), "at least 1 item"),
+    (study(methods=["ev", "ev"]), "repeats ev"),
+    (study(methods=[]), "studies.mine: give `methods` or `others`"),
     ({"reveal_orders": {"mine": {"order": "random", "sed": 1}}}, "reveal_orders.mine.sed = 1: unknown key. Did you "),
     ({"reveal_orders": {"mine": {"order": "sig_first", "backward": True}}}, "reveal_orders.mine: `backward` turns a"),
     *(
@@ -118,6 +136,15 @@ NAMES = [  # of what other keys define, or do not
     ({"matrix": {"backbones": ["lada-8b"]}}, "matrix.backbones = ['lada-8b']: 'lada-8b' is not defined; did you mean "),
     ({"matrix": {"methods": ["oracle", "ratio", "evv"]}}, "'evv' is not defined; did you mean ev? "),
     ({"matrix": {"methods": ["oracle", "ev"]}}, "the tables compare oracle, ratio and ev; add ratio"),
+    (study(methods=["nobody"]), "studies.mine.methods = ['nobody']: 'nobody' is not defined; `length_methods` has "),
+    (study(methods=["ev"], against="nobody"), "studies.mine.against = 'nobody': 'nobody' is not defined"),
+    (study(methods=["ev"], testset={"en-zh": "wmt99"}), "testset.en-zh = 'wmt99': 'wmt99' is not defined; did you "),
+    (study(methods=["ev"], orders=["sig"]), "studies.mine.orders = ['sig']: 'sig' is not defined"),
+    (study(methods=["ev"], backbones=["bert"]), "'bert' is not defined; `backbones` has "),
+    (study(others=[{"method": "nobody"}]), "studies.mine.others.0.method = 'nobody': 'nobody' is not defined"),
+    (study(9, **POOLED | {"directions": ["en-fr"], "beyond_matrix": True}), "'en-fr' is not defined; did you mean "),
+    (variant(adapter_of="nobody"), "backbones.mine.adapter_of = 'nobody': 'nobody' is not defined"),
+    ({"human_evaluation": {"first": {"method": "evv"}}}, "human_evaluation.first.method = 'evv': 'evv' is not defined"),
     ({"matrix": {"orders": ["med", "hybrid"]}}, "hybrid needs p; name a block of `reveal_orders`"),
     ({"matrix": {"orders": ["mde"]}}, "'mde' is not defined; did you mean med? "),
     ({"matrix": {"seeds_of": {"llama": [1]}}}, "matrix.seeds_of.llama = [1]: 'llama' is not defined"),
@@ -136,6 +163,41 @@ NAMES = [  # of what other keys define, or do not
     ),
 ]
 UNFIT = [  # configs that cannot run
+    (study(**POOLED), "studies.mine: pool 'small' is not defined; `directions.en-zh.pools` has none"),
+    (study(200_001, **POOLED), "pool 'small' of en-zh has 200001 pairs, but `corpus.train` is 200000; raise that"),
+    (
+        study(9, **POOLED | {"layout": "orders", "methods": ["oracle"]}),
+        "a table of layout orders tells no pools apart; remove `pools`",
+    ),
+    (study(9, **POOLED, figure=True), "a figure of layout systems tells no pools apart; remove `pools`"),
+    (study(methods=["ev"], columns=["speed"]), "speed: no such column; there are order, steps"),
+    (study(methods=["ev"], layout="rows"), "layout; there are systems, transfer, orders, categories"),
+    (study(layout="orders", methods=["ev"]), "needs the method oracle and the order med; add both"),
+    (study(layout="categories", methods=["oracle"], orders=["med"]), "compares med with one other order"),
+    (study(layout="transfer", methods=["ev"]), "compares ev with ratio; add ratio"),
+    (study(layout="budgets", methods=["oracle", "ratio"]), "needs the method ev at every T; add it"),
+    (study(layout="budgets", methods=["ev"], orders=["med", "random"]), "one reveal order, not of med, random"),
+    (study(layout="checks", methods=["ev_sum"]), "is of the method ev; add it"),
+    (study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True), "is of one backbone; name one"),
+    (study(methods=["ev"], backbones=["llama3-8b"]), "is autoregressive; studies compare masked backbones"),
+    (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),
+    (
+        {**study(methods=["narrow"]), "length_methods": NARROW},
+        "studies.mine: method 'narrow' has no ratios for zh-en; add that key",
+    ),
+    (
+        {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}},
+        "studies.main: main is the name of another table or figure",
+    ),
+    (variant(**FLOORS | {"adapter_of": "dream-instruct-zero-shot"}), "has no adapters of its own"),
+    (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has another checkpoint"),
+    (variant(**FLOORS, training={"keep_every": 500}), "is trained otherwise"),
+    (variant(**FLOORS, attention="prefix"), "is trained with attention bidirectional; remove this key, or `attention`"),
+    ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
+    (
+        {"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}},
+        "has no train and no dev file of en-de",
+    ),
     ({"matrix": {"backbones": ["llada-8b", "llama3-8b"]}}, "name it under `autoregressive.backbones`"),
     ({"autoregressive": {"backbones": ["dream-7b"]}}, "'dream-7b' is of family dream, not an autoregressive one"),
     ({"backbones": {"llada-8b": {"chat": True}}}, "backbones.llada-8b.chat = True: the family llada has no chat"),
@@ -301,6 +363,41 @@ def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
     dealt = {"method": "reassigned", "of": of, "seed": 1}
     with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
         load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})
+
+
+def test_an_order_by_a_gold_alignment_needs_one(load):
+    over = study(layout="orders", directions=["en-zh"], methods=["oracle"], orders=["med", "oracle_anchor"])
+    with pytest.raises(InputError, match=r"sources.wmt22.anchors is missing: the reveal order 'oracle_anchor' needs"):
+        load(over)
+    assert load({**over, "sources": {"wmt22": {"anchors": "mine.jsonl"}}}).sources["wmt22"].has_anchors
+
+
+def test_the_authors_categories_need_an_english_side(load):
+    files = {"name": "files", "source": "a.de", "target": "a.fr"}
+    over = {
+        "matrix": {"directions": ["de-fr"]},
+        "tables": {"studies": []},
+        "instruct": {"backbones": []},
+        "sources": {"mine": files, "hard": files | {"challenge": 5}},
+        "directions": {"de-fr": {"prompt": "French: {src}", "train": "mine", "tests": ["hard"]}},
+        "length_methods": {"ratio": {"ratios": {"de-fr": 1.0}}, "ev": {"ratios": {"de-fr": [1.0]}}},
+    }
+    with pytest.raises(InputError, match=r"sources.hard.challenge = 5: the rules are for English"):
+        load(over)
+    assert load(over | {"corpus": {"challenge": "stratified"}}).sources["hard"].challenge == 5
+
+
+def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
+    over = {
+        "adapters": "released",
+        "released": {"llada-8b": {"en-zh": {1: {"folder": "given"}}}},
+        "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+        "autoregressive": {"backbones": []},
+        "instruct": {"backbones": []},
+        "backbones": {"mine": FLOORS},
+    }
+    compared = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
+    assert load({**over, **study(**compared)})
 
 
 def test_names_of_files_are_read_as_utf8(monkeypatch):
