@@ -13,6 +13,7 @@ from entropy_valley.data import sources
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.files import canonical
+from entropy_valley.tables.full_significance import Significance
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))
@@ -380,3 +381,8 @@ def test_methods_that_are_fitted_see_the_pool_alone():
 def test_a_variant_decodes_with_anothers_adapter(load):
     own = load({"backbones": {"mine": FLOORS}})
     assert paths.adapter_run(own, Run("en-zh", "mine", 1)) == RUN == paths.adapter_run(own, RUN)
+
+
+def test_a_caption_says_what_became_of_zeros(load):
+    captions = [Significance().described(load({"analysis": {"wilcoxon_zeros": one}})) for one in ("pratt", "wilcox")]
+    assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
