@@ -24,13 +24,7 @@ from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.settings import Refers
 
-METRIC_FILES = (
-    "comet",
-    "id",
-    "digests",
-    "sentences",
-    "signatures",
-)  # keys of the scores' files, names of their folders
+METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
 RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 
 Further = Callable[[Experiment], list[Problem]]
