@@ -110,7 +110,7 @@ FORM = [  # keys and values
         {"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}},
         "scoring.metrics.mine.metric = 'blue': did you mean bleu? ",
     ),
-    (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is no other backbone"),
+    (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is not another backbone"),
     (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
     ({"directions": {"en-zh": {"training": {"processes": 2}}}}, "en-zh.training.processes = 2: unknown key"),
@@ -277,7 +277,7 @@ def test_what_a_file_cannot_extend(tmp_path):
         (tmp_path / f"{name}.yaml").write_text(f"extends: {other}.yaml\n")
     with pytest.raises(InputError, match=r"a\.yaml: extends itself: .*a\.yaml → .*b\.yaml → .*c\.yaml → .*a\.yaml\."):
         merge([tmp_path / "a.yaml"])
-    with pytest.raises(InputError, match=r"lost\.yaml: extends .*none\.yaml, which is no file"):
+    with pytest.raises(InputError, match=r"lost\.yaml: extends .*none\.yaml, which is not a file"):
         merge([tmp_path / "lost.yaml"])
 
 

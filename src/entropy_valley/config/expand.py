@@ -70,7 +70,7 @@ def _with_variants(merged: Mapping[str, Any]) -> Expanded:
             expanded.config["backbones"][name] = section
         elif not isinstance(backbones.get(base), Mapping) or base == name:
             others = [one for one in backbones if one != name]
-            problem = unknown(base, "is no other backbone", others, "`backbones` has")
+            problem = unknown(base, "is not another backbone", others, "`backbones` has")
             expanded.problems.append((("backbones", name, "variant_of"), problem))
         elif get(backbones[base], "variant_of"):
             problem = "is a variant itself; name the backbone that has the checkpoint"

@@ -136,7 +136,8 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
             for name in extends(content):
                 other = near(Path(path).parent / name)
                 if not Path(other).is_file():
-                    raise InputError(path, f"extends {other}, which is no file", "The path is from the file's folder.")
+                    problem = f"extends {other}, which is not a file"
+                    raise InputError(path, problem, "The path is from the file's folder.")
                 read(other, (*above, path))
             contents[path] = content
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -40,7 +40,7 @@ from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention
 from entropy_valley.scoring.bleu import Bleu, Chrf
 from entropy_valley.scoring.comet import Comet, MainComet
-from entropy_valley.scoring.metrics import METRICS, Metric, Scorer, describe, make_metric
+from entropy_valley.scoring.metrics import METRICS, Metric, describe, make_metric
 from entropy_valley.settings import (
     AnyNames,
     Commit,
@@ -79,6 +79,7 @@ class UserClass(BaseModel):
     KIND: ClassVar[str]  # what such a class is, in errors
     KEY: ClassVar[str]  # the key that names the class
     OURS: ClassVar[Mapping[str, type]]  # the classes of this package that the key may name instead
+    MAKE: ClassVar[Callable[[str, Mapping[str, Any]], object] | None] = None  # makes it, where that needs no direction
 
     @field_validator("method", "order", "metric", check_fields=False)
     @classmethod
@@ -92,9 +93,12 @@ class UserClass(BaseModel):
     @model_validator(mode="after")
     def _settings_fit(self, info: ValidationInfo) -> Self:
         """Where the class has fields, as ours do, the settings are checked as those of ours."""
-        kind = plugins.find(self.KIND, self.OURS, getattr(self, self.KEY))
+        name = getattr(self, self.KEY)
+        kind = plugins.find(self.KIND, self.OURS, name)
         if isinstance(kind, type) and issubclass(kind, Section):
             kind.model_validate(self.model_extra, context=info.context)
+        if self.MAKE and (problem := refusal(self.MAKE, name, self.model_extra)):
+            raise ValueError(problem)
         return self
 
 
@@ -129,14 +133,8 @@ LengthMethods = create_model(
 class UserOrder(UserClass):
     """A reveal order or a variable-length decoder of the user's own. The other keys are its settings."""
 
-    KIND, KEY, OURS = "reveal order", "order", KNOWN
+    KIND, KEY, OURS, MAKE = "reveal order", "order", KNOWN, staticmethod(make_denoiser)
     order: str = Field(**USERS)
-
-    @model_validator(mode="after")
-    def _can_be_made(self) -> Self:
-        if problem := refusal(make_denoiser, self.order, self.model_extra):
-            raise ValueError(problem)
-        return self
 
 
 METRIC_LABEL = Field(description="as tables print it")
@@ -166,15 +164,9 @@ class FurtherChrf(Chrf):
 class UserMetric(UserClass):
     """A metric of the user's own. The other keys are its settings."""
 
-    KIND, KEY, OURS = "metric", "metric", METRICS
+    KIND, KEY, OURS, MAKE = "metric", "metric", METRICS, staticmethod(make_metric)
     metric: str = Field(**USERS)
     label: Printed[str] = METRIC_LABEL
-
-    @model_validator(mode="after")
-    def _can_be_made(self) -> Self:
-        if problem := refusal(make_metric, self.metric, self.model_extra):
-            raise ValueError(problem)
-        return self
 
 
 FURTHER = {"comet": FurtherComet, "bleu": FurtherBleu, "chrf": FurtherChrf}
@@ -205,11 +197,15 @@ class Scoring(Section):
 
 def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     """All metrics of the config: the main one (that of ``scoring.comet``), BLEU, chrF, and the further ones."""
+    further = {
+        name: make_metric(one.metric, one.model_extra) if isinstance(one, UserMetric) else one
+        for name, one in scoring.metrics.items()
+    }
     return (
         describe(scoring.comet.key, scoring.comet.label, scoring.comet),
         describe("bleu", "sacreBLEU", scoring.bleu),
         describe("chrf", "chrF", scoring.chrf),
-        *(describe(name, one.label, _scorer(one)) for name, one in scoring.metrics.items()),
+        *(describe(name, scoring.metrics[name].label, one) for name, one in further.items()),
     )
 
 
@@ -228,10 +224,6 @@ def scoring_params(scoring: Scoring, bleu: Bleu | None = None) -> dict[str, Any]
 def checkpoints(scoring: Scoring) -> dict[str, Comet]:
     """The metrics that have a COMET checkpoint, by the name of its folder; the main one's is ``comet``."""
     return {"comet": scoring.comet} | {name: one for name, one in scoring.metrics.items() if isinstance(one, Comet)}
-
-
-def _scorer(section: Any) -> Scorer:
-    return make_metric(section.metric, section.model_extra or {}) if isinstance(section, UserMetric) else section
 
 
 # --- Backbones, directions, and which of them the matrix, the tables and the studies have.

@@ -40,7 +40,8 @@ class Pretraining(Section):
     @model_validator(mode="after")
     def _whole_heads(self) -> Self:
         if self.width % (2 * self.heads):
-            raise ValueError(f"`width` {self.width} / `heads` {self.heads} is no even number, as rotary positions need")
+            width = f"`width` {self.width} / `heads` {self.heads}"
+            raise ValueError(f"{width} is not an even number, as rotary positions need")
         if self.heads % self.kv_heads:
             raise ValueError(f"`kv_heads` {self.kv_heads} does not divide `heads` {self.heads}")
         return self

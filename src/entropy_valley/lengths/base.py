@@ -1,7 +1,8 @@
 """What a length method is: it proposes canvas lengths to probe, and chooses one from what the model says of them.
 
 To add one, read this page and :mod:`.ev`. A method is a class with ``propose`` and ``choose`` whose fields are its
-settings, its name as the default of ``method``, and a line in :mod:`entropy_valley.lengths`. :func:`choosing` at the end of the page calls it.
+settings, with its name as the default of ``method``, and a line in :mod:`entropy_valley.lengths`. :func:`choosing` at
+the end of the page calls it.
 """
 
 from __future__ import annotations
