@@ -18,14 +18,17 @@ from pydantic import ValidationError
 
 from entropy_valley.config.checks import Further, find_problems, nothing_further
 from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
+from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Experiment
-from entropy_valley.errors import InputError, brief, question
+from entropy_valley.demo import shipped
+from entropy_valley.errors import InputError, brief, question, unknown
 from entropy_valley.settings import IN_CONFIG
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXTENDS}: config/demo.yaml`. "
 INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
+RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 MISSING = object()
 DEEPEST = 50  # lists and blocks inside one another
 _CORRECT = "Correct this line."
@@ -242,3 +245,42 @@ def _file(path: KeyPath, files: Mapping[str, Any]) -> str:
 
     deepest = max(map(depth, files.values()), default=0)
     return next((f"{name}: " for name, content in reversed(files.items()) if depth(content) == deepest), "")
+
+
+# --- Models with all that belongs to them, for the library: those of the paper's authors, and LLaDA-tiny.
+
+
+def released(direction: str) -> dict[str, Any]:
+    """What belongs together for a direction, such as ``en-zh``, as arguments of ``Translator.load``.
+
+    ``backbone`` and ``adapter`` are repositories of the hub, ``prompt`` is that of the adapter's training, and
+    ``ratios`` are those that EV tries in the paper. Raises InputError for a direction without a released adapter.
+    """
+    experiment = load_files([*base_files(INSTALLED), INSTALLED / RELEASED])
+    backbone = experiment.tables.backbone
+    adapters = experiment.released[backbone]
+    if direction not in adapters:
+        problem = unknown(direction, f"no released adapter for {direction!r}", adapters)
+        raise InputError("direction", problem, "Give one of these.")
+    (adapter,) = adapters[direction].values()
+    return {
+        "backbone": experiment.backbones[backbone].hub.repository,
+        "adapter": adapter.repository + (f"@{adapter.revision}" if adapter.revision else ""),
+        "prompt": experiment.directions[direction].prompt,
+        "ratios": method_settings(experiment, "ev", direction)["ratios"],
+    }
+
+
+def tiny(direction: str) -> dict[str, Any]:
+    """LLaDA-tiny, the demo's model, which comes with this package: arguments of ``Translator.load`` for a direction.
+
+    It knows the words of the demo's made-up sentences. Raises InputError for a direction other than ``en-zh``,
+    ``zh-en`` and ``en-de``.
+    """
+    adapter = shipped.adapter(direction)
+    experiment = load_files([*base_files(INSTALLED), INSTALLED / DEMO])
+    return {
+        "backbone": shipped.CHECKPOINT,
+        "adapter": adapter,
+        "ratios": method_settings(experiment, "ev", direction)["ratios"],
+    }
