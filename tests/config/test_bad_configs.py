@@ -288,40 +288,39 @@ def test_a_backbone_of_a_file_that_is_not_loaded_is_an_error_that_names_the_key(
             load(over)
 
 
-def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
-    path = tmp_path / "twice.yaml"
-    path.write_text("device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n")
+UNREADABLE = {  # files of YAML, and what is wrong with them
+    "a repeated key": (
+        "device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n",
+        ":5: key 'train' is there already, in line 3. Keep one",
+    ),
+    **{
+        written: (f"matrix:\n  steps: [0, 32, {written}]\n", f":2: YAML reads {written} as {read}. Write it in decimal")
+        for written, read in {"032": 26, "1:04": 64, "1:30.5": 90.5, "-017": -15, "0x20": 32, "0b11": 3}.items()
+    },
+    "digits": (f"matrix:\n  steps: {'1' * 5000}\n", f":2: {'1' * 40}… cannot be read (Exceeds the limit "),
+    "a date": ("matrix:\n  steps: 2001-99-99\n", ":2: 2001-99-99 cannot be read (month must be"),
+    "open lists": ("[" * 5000, ":1: lists or blocks are nested more than 50 deep"),
+    "many lists": ("[" * 100_000 + "]" * 100_000, ":1: lists or blocks are nested more than 50 deep"),
+    "missing": (None, ": file not found"),
+    "broken": ("a: [1\n", ": not YAML"),
+    "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),
+    "a list": ("- a\n", ": holds no mapping"),
+    "comments": ("# nothing\n", ": holds no mapping"),
+    "encoded": ("a: 1\n".encode("utf-16"), ": not YAML"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named_with_the_line(load, tmp_path, kind):
+    """Also where it is read after others."""
+    content, problem = UNREADABLE[kind]
+    path = tmp_path / "mistaken.yaml"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     for read in (lambda: load_files([path]), lambda: load({}, str(path))):
-        with pytest.raises(InputError, match=r"twice\.yaml:5: key 'train' is there already, in line 3\. Keep one"):
+        with pytest.raises(InputError) as caught:
             read()
-
-
-@pytest.mark.parametrize(
-    ("written", "read"), [("032", 26), ("1:04", 64), ("1:30.5", 90.5), ("-017", -15), ("0x20", 32), ("0b11", 3)]
-)
-def test_a_number_that_yaml_does_not_read_as_decimal_is_refused(tmp_path, written, read):
-    path = tmp_path / "numbers.yaml"
-    path.write_text(f"matrix:\n  steps: [0, 32, {written}]\n")
-    with pytest.raises(InputError, match=rf"numbers\.yaml:2: YAML reads {written} as {read}\. Write it in decimal"):
-        load_files([path])
-
-
-@pytest.mark.parametrize(
-    ("written", "problem"),
-    [
-        ("1" * 5000, r"1{40}… cannot be read \(Exceeds the limit .*value has 5000 digits"),
-        ("2001-99-99", r"2001-99-99 cannot be read \(month must be"),
-        ("[" * 5000, "lists or blocks are nested more than 50 deep"),
-        ("[" * 5000 + "]" * 5000, "lists or blocks are nested more than 50 deep"),
-        ("[" * 100_000 + "]" * 100_000, "lists or blocks are nested more than 50 deep"),
-    ],
-    ids=["digits", "date", "open lists", "lists", "many lists"],
-)
-def test_a_value_that_cannot_be_read_is_named_with_its_line(tmp_path, written, problem):
-    path = tmp_path / "values.yaml"
-    path.write_text(f"matrix:\n  steps: {written}\n")
-    with pytest.raises(InputError, match=rf"values\.yaml:2: {problem}.*\. Correct this line\.$"):
-        load_files([path])
+        assert str(caught.value).startswith(f"{path}{problem}")
 
 
 @pytest.mark.parametrize("folder", ["a.yaml", "a.yaml/results"])
@@ -334,24 +333,6 @@ def test_results_are_no_file(load, tmp_path, folder):
 def test_a_ratio_of_slots_to_tokens_has_a_bound(load):
     with pytest.raises(InputError, match=r"length_methods\.ev\.ratios\.0 = 1e\+308: must be less than or equal to 100"):
         load({"length_methods": {"ev": {"ratios": [1e308]}}})
-
-
-def test_files_that_are_no_config(tmp_path):
-    contents = {
-        "missing": (None, "file not found"),
-        "broken": ("a: [1\n", "not YAML"),
-        "code": ("a: !!python/object/apply:os.system [touch X]\n", "not YAML"),
-        "listed": ("- a\n", "holds no mapping"),
-        "comments": ("# nothing\n", "holds no mapping"),
-        "encoded": ("a: 1\n".encode("utf-16"), "not YAML"),
-    }
-    for name, (content, problem) in contents.items():
-        path = tmp_path / name
-        if content:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        with pytest.raises(InputError, match=problem) as caught:
-            load_files([path])
-        assert caught.value.place == str(path)
 
 
 @pytest.mark.parametrize(

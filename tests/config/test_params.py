@@ -13,6 +13,7 @@ from entropy_valley.data import sources
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.demo.source import SOURCES
 from entropy_valley.files import canonical
+from entropy_valley.settings import numbers_of, values_of
 from entropy_valley.tables.full_significance import Significance
 
 ROOT = Path(__file__).parents[2]
@@ -86,11 +87,14 @@ EXECUTION = {
     "training": {"processes": 4, "micro_tokens": "auto", "checkpoint_every": 7, "wandb": "mine"},
     "decoding": {"shards": 3},
     "latency": {"minutes": 5},
+}
+LABELS = {
     "scoring": {"comet": {"label": "another name"}},
     "length_methods": {"ev": {"label": "another name"}},
+    "backbones": {"llada-8b": {"label": "another name"}},
 }
 CASES = {
-    "how jobs run, and names in print": (EXECUTION, {}),
+    "how jobs run, and names in print": (EXECUTION | LABELS, {}),
     "adapters beside the weights": (
         {"decoding": {"merge_adapter": False}},
         everywhere("translation latency diagnostics generation", merge_adapter=False),
@@ -158,6 +162,11 @@ def test_a_key_reaches_the_params_of_its_own_jobs_alone(load, name):
     assert changes(load(over)) == expected
 
 
+def test_values_without_how_jobs_run_and_numbers_without_names_in_print(load):
+    assert values_of(load(EXECUTION)) == values_of(PAPER) != values_of(load(LABELS))
+    assert numbers_of(load(EXECUTION | LABELS)) == numbers_of(PAPER)
+
+
 VARIANTS = {  # of a backbone by its own keys, and what they are of the whole config's keys
     "matrices": ({"training": {"targets": "by_name"}}, {"training": {"lora": {"targets": "by_name"}}}),
     "loss": (
@@ -169,6 +178,7 @@ VARIANTS = {  # of a backbone by its own keys, and what they are of the whole co
         },
     ),
     "padding": ({"training": {"padding_read": True}}, {"training": {"loss": {"padding_read": True}}}),
+    "EOS": ({"eos_padding": 64}, {"training": {"loss": {"eos_padding": 64}}}),
     "optimiser": ({"training": {"keep_every": 500, "betas": [0.9, 0.999]}},) * 2,
     "decoding": (
         {
@@ -225,20 +235,6 @@ def test_an_autoregressive_training_knows_nothing_of_masks(load):
     autoregressive = Run("en-zh", "llama3-8b", 1)
     assert params.training(other, autoregressive) == params.training(PAPER, autoregressive)
     assert params.training(other, RUN) != params.training(PAPER, RUN)
-
-
-def test_training_knows_nothing_of_decoding():
-    text = params.training(PAPER, RUN)
-    assert not any(word in text for word in ("ratio", 'steps":32', "schedule", "order", "comet"))
-
-
-def test_eos_padding_of_a_variant_is_in_its_adapters_params_alone():
-    plain, padded = (
-        leaves(json.loads(params.training(PAPER, Run("en-zh", name, 1)))) for name in ("llada-8b", "llada-8b-padded")
-    )
-    assert {key for key in plain if plain[key] != padded[key]} == {"backbone", "training.loss.eos_padding"}
-    spec = translation(PAPER, "daedal_own", run=Run("en-zh", "llada-8b-padded", 1), order="daedal_own")
-    assert padded["training.loss.eos_padding"] == 64 and "eos_padding" not in canonical(spec)
 
 
 # --- What a set has of its methods and orders.
