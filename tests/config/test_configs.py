@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from entropy_valley import plugins, tables
 from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge, read_files
+from entropy_valley.config.load import load_merged, merge, read_files
 from entropy_valley.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
@@ -294,6 +294,15 @@ def test_further_metrics_come_last():
 
 
 # --- How files are laid over each other.
+
+
+def test_values_of_the_command_line_are_read_as_yaml():
+    """Snakemake leaves `yes` of its --config, and what stands inside a block, as text."""
+    given = {"confirm": "yes", "corpus": {"test_limit": "8"}, "matrix": {"seeds": ["1"]}, "valley": {"seeds": "null"}}
+    experiment = load_merged(overlay(merge(base_files(ROOT)), given), base_files(ROOT))
+    assert (experiment.confirm, experiment.corpus.test_limit, experiment.matrix.seeds) == (True, 8, [1])
+    assert experiment.valley.seeds is None
+
 
 values = st.recursive(
     st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2),
