@@ -103,8 +103,8 @@ FORM = [  # keys and values
     ({"training": {"processes": 3.0}}, "training.processes = 3.0: must be a valid integer"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
     ({"decoding": {"prompt_cache": {"refresh": 0}}}, "refresh = 0: must be greater than 0, or must be 'never'"),
-    ({"sources": {"mine": {"files": "a"}}}, "sources.mine: needs the key 'name'"),
-    ({"sources": {"mine": {"name": "jsonl"}}}, "'name' is none of"),
+    ({"sources": {"mine": {"files": "a"}}}, "sources.mine.name is missing: it is required"),
+    ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
     ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or llama3? Name "),
     (
         {"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}},

@@ -37,8 +37,8 @@ MESSAGES = {
     "missing": "it is required",
     "model_type": "must be a block of keys",
     "dict_type": "must be a block of keys",
-    "union_tag_not_found": "needs the key {discriminator}",
-    "union_tag_invalid": "{discriminator} is none of {expected_tags}",
+    "union_tag_not_found": "it is required",
+    "union_tag_invalid": "must be one of {expected_tags}",
 }
 
 
@@ -223,11 +223,13 @@ def _problems(error: ValidationError, config: Any) -> list[Problem]:
         message = re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
         if item["type"] in MESSAGES:
             message = MESSAGES[item["type"]].format_map(context)
+        if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
+            location = (*location, context["discriminator"].strip("'"))
         if item["type"] == "string_pattern_mismatch" and location[-1] == "[key]":
             message = "its name must be in lower case, with hyphens, like en-zh or my-llada"
         choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
         hint = question(context.get("tag", item["input"]), choices).rstrip()
-        messages.setdefault(_key_path(location, config, item["type"] == "missing"), []).append(
+        messages.setdefault(_key_path(location, config, item["type"] in ("missing", "union_tag_not_found")), []).append(
             f"{message}. {hint}" if hint else message
         )
     return [(path, ", or ".join(dict.fromkeys(some))) for path, some in messages.items()]
