@@ -16,5 +16,5 @@ def test_rule_translate_goes_through_few_files(tmp_path):
 
 
 def test_a_config_goes_through_few_files():
-    files, _ = of_config()
-    assert len(files) <= 15, files
+    files, jumps = of_config()
+    assert len(files) <= 15 and jumps <= 300, (files, jumps)

@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from entropy_valley.config.released import released, tiny
+    from entropy_valley.config.load import released, tiny
     from entropy_valley.errors import InputError, SentenceError
     from entropy_valley.lengths import LENGTH_METHODS, LengthMethod, make_method
     from entropy_valley.translation.translator import Translation, Translator
@@ -35,8 +35,8 @@ _MODULES = {
     "Translation": "translation.translator",
     "Translator": "translation.translator",
     "make_method": "lengths",
-    "released": "config.released",
-    "tiny": "config.released",
+    "released": "config.load",
+    "tiny": "config.load",
 }
 __all__ = [
     "LENGTH_METHODS",

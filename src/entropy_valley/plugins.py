@@ -76,7 +76,8 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
 
 def _refused(item: Mapping[str, Any]) -> str:
     """What pydantic says of a setting, with its name and its value."""
-    message, name = item["msg"].replace("Input should", "must", 1), ".".join(map(str, item["loc"]))
+    message = item["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+    name = ".".join(map(str, item["loc"]))
     value = "" if item["type"] == "missing" else f" = {errors.brief(item['input'], 60)}"
     return f"{name}{value}: {message}" if name else message
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     ModelWrapValidatorHandler,
     PositiveInt,
+    Strict,
+    Tag,
     ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -41,20 +49,22 @@ PROJECT = (
 
 
 class Section(BaseModel):
-    """A block of the config: no unknown keys, no changes after loading.
+    """A block of the config: no unknown keys, no changes after loading, no value of another type than the key's.
 
-    ``ONE_OF`` names keys of which exactly one is given, ``AT_MOST_ONE`` keys of which no two are.
+    ``ONE_OF`` names keys of which exactly one is given, ``AT_MOST_ONE`` keys of which no two are, ``AT_LEAST_ONE`` keys
+    of which some are.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     ONE_OF: ClassVar[tuple[str, ...]] = ()
     AT_MOST_ONE: ClassVar[tuple[str, ...]] = ()
+    AT_LEAST_ONE: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="wrap")
     @classmethod
     def _check(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """What pydantic does not check: `true` is no number, and of some keys only one is given. The error of an
-        unknown key names the key that may be meant."""
+        """What pydantic does not check: how many of some keys are given. The error of an unknown key names the key that
+        may be meant."""
         try:
             section = validate(value)
         except ValidationError as error:
@@ -65,36 +75,60 @@ class Section(BaseModel):
             for item in unknown:
                 hint = question(item["loc"][0], cls.model_fields).rstrip() or "Remove it or correct its spelling"
                 item.update(type="unknown_key", msg=f"unknown key. {hint}")
-        else:
-            given = value.items() if isinstance(value, Mapping) else ()
-            items = [
-                {"type": "bool_as_number", "msg": "must be a number, not true or false", "loc": (key,), "input": one}
-                for key, one in given
-                if _is_bool_as_number(one, getattr(section, key))
-            ]
-            if not items:
-                for names, fewest in ((cls.ONE_OF, 1), (cls.AT_MOST_ONE, 0)):
-                    count = sum(bool(getattr(section, name)) for name in names)
-                    if names and not fewest <= count <= 1:
-                        raise ValueError(f"give either {' or '.join(f'`{name}`' for name in names)}")
-                return section
-        lines = [{**item, "type": PydanticCustomError(item["type"], item["msg"], item.get("ctx"))} for item in items]
-        raise ValidationError.from_exception_data(cls.__name__, lines)
+            raise _error(items) from None
+        for names, fewest, most in ((cls.ONE_OF, 1, 1), (cls.AT_MOST_ONE, 0, 1), (cls.AT_LEAST_ONE, 1, math.inf)):
+            count = sum(bool(getattr(section, name)) for name in names)
+            if names and not fewest <= count <= most:
+                raise ValueError(f"give {'either ' * (most == 1)}{' or '.join(f'`{name}`' for name in names)}")
+        return section
 
 
-def _is_bool_as_number(given: Any, value: Any) -> bool:
-    """Whether pydantic has read true or false as 1 or 0, here or in a list or mapping."""
-    if isinstance(given, list) and isinstance(value, list | tuple):
-        return any(map(_is_bool_as_number, given, value))
-    if isinstance(given, Mapping) and isinstance(value, Mapping):
-        return any(_is_bool_as_number(one, value.get(key)) for key, one in given.items())
-    return isinstance(given, bool) and isinstance(value, int | float) and value is not given
+def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
+    """An error of pydantic from what ``errors()`` of another one gave."""
+    lines = [{**one, "type": PydanticCustomError(one["type"], one["msg"], one.get("ctx"))} for one in items]
+    return ValidationError.from_exception_data("config", lines)
 
 
-# Marks a setting that the config may give by direction; its class sees that of one direction.
-BY_DIRECTION = object()
+# --- What a key is for.
+
 T = TypeVar("T")
-PerDirection = Annotated[T, BY_DIRECTION]
+_RUNTIME, _PRINTED = "execution", "printed"
+
+# How a job runs, and where files are: neither a number nor a table depends on it.
+Runtime = Annotated[T, _RUNTIME]
+# A name in print: tables depend on it, numbers do not.
+Printed = Annotated[T, _PRINTED]
+
+
+def values_of(value: Any, printed: bool = True) -> Any:
+    """The values of a section, or of what holds sections, without those of keys that only say how a job runs; without
+    ``printed`` also without names in print."""
+    if isinstance(value, BaseModel):
+        marks = {key: field.metadata for key, field in type(value).model_fields.items()}
+        left_out = {key for key, own in marks.items() if _RUNTIME in own or (_PRINTED in own and not printed)}
+        return {key: values_of(one, printed) for key, one in value if key not in left_out}
+    if isinstance(value, dict):
+        return {key: values_of(one, printed) for key, one in value.items()}
+    return [values_of(one, printed) for one in value] if isinstance(value, list | tuple) else value
+
+
+def numbers_of(section: BaseModel) -> dict[str, Any]:
+    """The values of a section that numbers depend on."""
+    return values_of(section, printed=False)
+
+
+@dataclass(frozen=True)
+class Refers:
+    """Marks a key whose value names what another key defines: ``Annotated[Names, Refers("backbones")]``.
+
+    ``to`` is that key. ``also``: further names that have a meaning here. ``keys``: the names are the keys of a block.
+    ``only_with``: another key of the section; where that is empty or false, nothing is looked up.
+    """
+
+    to: str
+    also: tuple[str, ...] = ()
+    keys: bool = False
+    only_with: str = ""
 
 
 def unique(values: list[Any]) -> list[Any]:
@@ -131,7 +165,9 @@ def _folder(path: str) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$")]
+# In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
+_WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", json_schema_extra=_WRITTEN)]
 Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
 Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
@@ -142,12 +178,50 @@ Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(uniq
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Limits = Annotated[tuple[PositiveInt, PositiveInt], AfterValidator(_ascending)]
+Limits = Annotated[tuple[PositiveInt, PositiveInt], Strict(False), AfterValidator(_ascending)]
 CanvasRatio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]  # slots for each token of the source
-Ratios = Annotated[list[CanvasRatio], Field(min_length=1), AfterValidator(unique)]
+Ratios = Annotated[list[CanvasRatio], Strict(False), Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]
 AnyNames = Annotated[list[Name], AfterValidator(unique)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+# --- Values of several kinds. A discriminator picks the kind, so that a bad value is one problem and not several.
+
+IN_CONFIG = {"by_direction": True}  # the context in which the config is checked
+
+
+def _by_direction(value: Any) -> str:
+    return "by direction" if isinstance(value, Mapping) else "one"
+
+
+def _one_or_by_direction(value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    if isinstance(value, Mapping) and not info.context:
+        raise ValueError("has values by direction; give that of one direction")
+    try:
+        return check(value)
+    except ValidationError as error:  # the place of each problem begins with the kind of value, which is no key
+        raise _error({**item, "loc": item["loc"][1:]} for item in error.errors()) from None
+
+
+# A setting that the config may give by direction; its class sees that of one direction.
+PerDirection = Annotated[
+    Union[Annotated[dict[Direction, T], Tag("by direction")], Annotated[T, Tag("one")]],  # noqa: UP007 - of a type variable
+    Discriminator(_by_direction),
+    WrapValidator(_one_or_by_direction),
+]
+
+
+def one_of(key: str, ours: Mapping[str, type[BaseModel]], users: type[BaseModel]) -> Any:
+    """The type of a block that sets up one of ``ours``, which their ``key`` tells apart, or else a class of the
+    user's."""
+
+    def kind(value: Any) -> str:
+        name = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+        return "ours" if isinstance(name, str) and name in ours else "users"
+
+    own = Annotated[Union[tuple(ours.values())], Field(discriminator=key), Tag("ours")]  # noqa: UP007 - a tuple of classes
+    return Annotated[own | Annotated[users, Tag("users")], Discriminator(kind)]
 
 
 # --- Files of others, such as those of a checkpoint: a schema says what is read of a JSON object.

@@ -71,6 +71,17 @@ def another(**keys):
     return {"length_methods": {"mine": keys}}
 
 
+def study(pool=None, **keys):
+    own = {"tables": {"studies": ["mine"]}, "studies": {"mine": keys}}
+    return own | ({"directions": {"en-zh": {"pools": {"small": pool}}}} if pool is not None else {})
+
+
+GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
+POOLED = {"directions": ["en-zh"], "pools": ["small"], "methods": ["ev"]}
+FLOORS = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b"}
+NARROW = {"narrow": {"method": "ev", "ratios": {"en-zh": [0.8]}}}
+
+
 FORM = [  # keys and values
     ({"extends": 5}, "extends = 5: must be"),
     ({"trainig": {}}, "trainig: unknown key. Did you mean training?"),
@@ -86,20 +97,29 @@ FORM = [  # keys and values
     ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]: repeats 1; name each once"),
     ({"matrix": {"seeds_of": {"LLaDA": [1]}}}, "matrix.seeds_of.LLaDA = [1]: its name must be in lower case"),
     ({"training": "short"}, "training = 'short': must be a block of keys"),
-    ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a number, not true or false"),
-    ({"corpus": {"filters": {"en": {"words": [True, 9]}}}}, "words = [True, 9]: must be a number"),
+    ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a valid number"),
+    ({"corpus": {"filters": {"en": {"words": [True, 9]}}}}, "words.0 = True: must be a valid integer"),
+    ({"matrix": {"seeds": ["3"]}}, "matrix.seeds.0 = '3': must be a valid integer"),
+    ({"training": {"processes": 3.0}}, "training.processes = 3.0: must be a valid integer"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
     ({"decoding": {"prompt_cache": {"refresh": 0}}}, "refresh = 0: must be greater than 0, or must be 'never'"),
-    ({"sources": {"mine": {"files": "a"}}}, "sources.mine: needs the key 'name'"),
-    ({"sources": {"mine": {"name": "jsonl"}}}, "'name' is none of"),
+    ({"sources": {"mine": {"files": "a"}}}, "sources.mine.name is missing: it is required"),
+    ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
     ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or llama3? Name "),
     (
         {"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}},
         "scoring.metrics.mine.metric = 'blue': did you mean bleu? ",
     ),
-    (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is no other backbone"),
+    (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is not another backbone"),
     (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
+    ({"directions": {"en-zh": {"training": {"processes": 2}}}}, "en-zh.training.processes = 2: unknown key"),
+    ({"directions": {"en-zh": {"corpus": {"seed": 2}}}}, "en-zh.corpus.seed = 2: unknown key"),
+    ({"directions": {"en-zh": {"training": {"epochs": 1, "max_steps": 2}}}}, "give either `epochs` or `max_steps`"),
+    (study(0, **POOLED), "en-zh.pools.small = 0: must be greater than 0"),
+    (study(methods=["ev"], columns=[]), "at least 1 item"),
+    (study(methods=["ev", "ev"]), "repeats ev"),
+    (study(methods=[]), "studies.mine: give `methods` or `others`"),
     ({"reveal_orders": {"mine": {"order": "random", "sed": 1}}}, "reveal_orders.mine.sed = 1: unknown key. Did you "),
     ({"reveal_orders": {"mine": {"order": "sig_first", "backward": True}}}, "reveal_orders.mine: `backward` turns a"),
     *(
@@ -116,8 +136,17 @@ NAMES = [  # of what other keys define, or do not
     ({"matrix": {"backbones": ["lada-8b"]}}, "matrix.backbones = ['lada-8b']: 'lada-8b' is not defined; did you mean "),
     ({"matrix": {"methods": ["oracle", "ratio", "evv"]}}, "'evv' is not defined; did you mean ev? "),
     ({"matrix": {"methods": ["oracle", "ev"]}}, "the tables compare oracle, ratio and ev; add ratio"),
+    (study(methods=["nobody"]), "studies.mine.methods = ['nobody']: 'nobody' is not defined; `length_methods` has "),
+    (study(methods=["ev"], against="nobody"), "studies.mine.against = 'nobody': 'nobody' is not defined"),
+    (study(methods=["ev"], testset={"en-zh": "wmt99"}), "testset.en-zh = 'wmt99': 'wmt99' is not defined; did you "),
+    (study(methods=["ev"], orders=["sig"]), "studies.mine.orders = ['sig']: 'sig' is not defined"),
+    (study(methods=["ev"], backbones=["bert"]), "'bert' is not defined; `backbones` has "),
+    (study(others=[{"method": "nobody"}]), "studies.mine.others.0.method = 'nobody': 'nobody' is not defined"),
+    (study(9, **POOLED | {"directions": ["en-fr"], "beyond_matrix": True}), "'en-fr' is not defined; did you mean "),
+    (variant(adapter_of="nobody"), "backbones.mine.adapter_of = 'nobody': 'nobody' is not defined"),
+    ({"human_evaluation": {"first": {"method": "evv"}}}, "human_evaluation.first.method = 'evv': 'evv' is not defined"),
     ({"matrix": {"orders": ["med", "hybrid"]}}, "hybrid needs p; name a block of `reveal_orders`"),
-    ({"matrix": {"orders": ["mde"]}}, "'mde' is no reveal order; did you mean med? "),
+    ({"matrix": {"orders": ["mde"]}}, "'mde' is not defined; did you mean med? "),
     ({"matrix": {"seeds_of": {"llama": [1]}}}, "matrix.seeds_of.llama = [1]: 'llama' is not defined"),
     ({"valley": {"seeds": [9]}}, "valley.seeds = [9]: 9 is not defined; `matrix.seeds` has 1, 2, 3"),
     ({"tables": {"steps": 16}}, "tables.steps = 16: 16 is not defined; `matrix.steps` has 32"),
@@ -134,8 +163,43 @@ NAMES = [  # of what other keys define, or do not
     ),
 ]
 UNFIT = [  # configs that cannot run
+    (study(**POOLED), "studies.mine: pool 'small' is not defined; `directions.en-zh.pools` has none"),
+    (study(200_001, **POOLED), "pool 'small' of en-zh has 200001 pairs, but `corpus.train` is 200000; raise that"),
+    (
+        study(9, **POOLED | {"layout": "orders", "methods": ["oracle"]}),
+        "a table of layout orders tells no pools apart; remove `pools`",
+    ),
+    (study(9, **POOLED, figure=True), "a figure of layout systems tells no pools apart; remove `pools`"),
+    (study(methods=["ev"], columns=["speed"]), "speed: no such column; there are order, steps"),
+    (study(methods=["ev"], layout="rows"), "layout; there are systems, transfer, orders, categories"),
+    (study(layout="orders", methods=["ev"]), "needs the method oracle and the order med; add both"),
+    (study(layout="categories", methods=["oracle"], orders=["med"]), "compares med with one other order"),
+    (study(layout="transfer", methods=["ev"]), "compares ev with ratio; add ratio"),
+    (study(layout="budgets", methods=["oracle", "ratio"]), "needs the method ev at every T; add it"),
+    (study(layout="budgets", methods=["ev"], orders=["med", "random"]), "one reveal order, not of med, random"),
+    (study(layout="checks", methods=["ev_sum"]), "is of the method ev; add it"),
+    (study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True), "is of one backbone; name one"),
+    (study(methods=["ev"], backbones=["llama3-8b"]), "is autoregressive; studies compare masked backbones"),
+    (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),
+    (
+        {**study(methods=["narrow"]), "length_methods": NARROW},
+        "studies.mine: method 'narrow' has no ratios for zh-en; add that key",
+    ),
+    (
+        {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}},
+        "studies.main: main is the name of another table or figure",
+    ),
+    (variant(**FLOORS | {"adapter_of": "dream-instruct-zero-shot"}), "has no adapters of its own"),
+    (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has another checkpoint"),
+    (variant(**FLOORS, training={"keep_every": 500}), "is trained otherwise"),
+    (variant(**FLOORS, attention="prefix"), "is trained with attention bidirectional; remove this key, or `attention`"),
+    ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
+    (
+        {"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}},
+        "has no train and no dev file of en-de",
+    ),
     ({"matrix": {"backbones": ["llada-8b", "llama3-8b"]}}, "name it under `autoregressive.backbones`"),
-    ({"autoregressive": {"backbones": ["dream-7b"]}}, "'dream-7b' is of family dream, no autoregressive one"),
+    ({"autoregressive": {"backbones": ["dream-7b"]}}, "'dream-7b' is of family dream, not an autoregressive one"),
     ({"backbones": {"llada-8b": {"chat": True}}}, "backbones.llada-8b.chat = True: the family llada has no chat"),
     ({"backbones": {"dream-7b": {"hub": {"repository": "GSAI-ML/LLaDA-8B-Base"}}}}, "is of family llada, not dream"),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False: an autoregressive family"),
@@ -213,7 +277,7 @@ def test_what_a_file_cannot_extend(tmp_path):
         (tmp_path / f"{name}.yaml").write_text(f"extends: {other}.yaml\n")
     with pytest.raises(InputError, match=r"a\.yaml: extends itself: .*a\.yaml → .*b\.yaml → .*c\.yaml → .*a\.yaml\."):
         merge([tmp_path / "a.yaml"])
-    with pytest.raises(InputError, match=r"lost\.yaml: extends .*none\.yaml, which is no file"):
+    with pytest.raises(InputError, match=r"lost\.yaml: extends .*none\.yaml, which is not a file"):
         merge([tmp_path / "lost.yaml"])
 
 
@@ -224,40 +288,39 @@ def test_a_backbone_of_a_file_that_is_not_loaded_is_an_error_that_names_the_key(
             load(over)
 
 
-def test_a_repeated_key_is_named_with_its_line(load, tmp_path):
-    path = tmp_path / "twice.yaml"
-    path.write_text("device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n")
+UNREADABLE = {  # files of YAML, and what is wrong with them
+    "a repeated key": (
+        "device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n",
+        ":5: key 'train' is there already, in line 3. Keep one",
+    ),
+    **{
+        written: (f"matrix:\n  steps: [0, 32, {written}]\n", f":2: YAML reads {written} as {read}. Write it in decimal")
+        for written, read in {"032": 26, "1:04": 64, "1:30.5": 90.5, "-017": -15, "0x20": 32, "0b11": 3}.items()
+    },
+    "digits": (f"matrix:\n  steps: {'1' * 5000}\n", f":2: {'1' * 40}… cannot be read (Exceeds the limit "),
+    "a date": ("matrix:\n  steps: 2001-99-99\n", ":2: 2001-99-99 cannot be read (month must be"),
+    "open lists": ("[" * 5000, ":1: lists or blocks are nested more than 50 deep"),
+    "many lists": ("[" * 100_000 + "]" * 100_000, ":1: lists or blocks are nested more than 50 deep"),
+    "missing": (None, ": file not found"),
+    "broken": ("a: [1\n", ": not YAML"),
+    "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),
+    "a list": ("- a\n", ": holds no mapping"),
+    "comments": ("# nothing\n", ": holds no mapping"),
+    "encoded": ("a: 1\n".encode("utf-16"), ": not YAML"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named_with_the_line(load, tmp_path, kind):
+    """Also where it is read after others."""
+    content, problem = UNREADABLE[kind]
+    path = tmp_path / "mistaken.yaml"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     for read in (lambda: load_files([path]), lambda: load({}, str(path))):
-        with pytest.raises(InputError, match=r"twice\.yaml:5: key 'train' is there already, in line 3\. Keep one"):
+        with pytest.raises(InputError) as caught:
             read()
-
-
-@pytest.mark.parametrize(
-    ("written", "read"), [("032", 26), ("1:04", 64), ("1:30.5", 90.5), ("-017", -15), ("0x20", 32), ("0b11", 3)]
-)
-def test_a_number_that_yaml_does_not_read_as_decimal_is_refused(tmp_path, written, read):
-    path = tmp_path / "numbers.yaml"
-    path.write_text(f"matrix:\n  steps: [0, 32, {written}]\n")
-    with pytest.raises(InputError, match=rf"numbers\.yaml:2: YAML reads {written} as {read}\. Write it in decimal"):
-        load_files([path])
-
-
-@pytest.mark.parametrize(
-    ("written", "problem"),
-    [
-        ("1" * 5000, r"1{40}… cannot be read \(Exceeds the limit .*value has 5000 digits"),
-        ("2001-99-99", r"2001-99-99 cannot be read \(month must be"),
-        ("[" * 5000, "lists or blocks are nested more than 50 deep"),
-        ("[" * 5000 + "]" * 5000, "lists or blocks are nested more than 50 deep"),
-        ("[" * 100_000 + "]" * 100_000, "lists or blocks are nested more than 50 deep"),
-    ],
-    ids=["digits", "date", "open lists", "lists", "many lists"],
-)
-def test_a_value_that_cannot_be_read_is_named_with_its_line(tmp_path, written, problem):
-    path = tmp_path / "values.yaml"
-    path.write_text(f"matrix:\n  steps: {written}\n")
-    with pytest.raises(InputError, match=rf"values\.yaml:2: {problem}.*\. Correct this line\.$"):
-        load_files([path])
+        assert str(caught.value).startswith(f"{path}{problem}")
 
 
 @pytest.mark.parametrize("folder", ["a.yaml", "a.yaml/results"])
@@ -272,24 +335,6 @@ def test_a_ratio_of_slots_to_tokens_has_a_bound(load):
         load({"length_methods": {"ev": {"ratios": [1e308]}}})
 
 
-def test_files_that_are_no_config(tmp_path):
-    contents = {
-        "missing": (None, "file not found"),
-        "broken": ("a: [1\n", "not YAML"),
-        "code": ("a: !!python/object/apply:os.system [touch X]\n", "not YAML"),
-        "listed": ("- a\n", "holds no mapping"),
-        "comments": ("# nothing\n", "holds no mapping"),
-        "encoded": ("a: 1\n".encode("utf-16"), "not YAML"),
-    }
-    for name, (content, problem) in contents.items():
-        path = tmp_path / name
-        if content:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        with pytest.raises(InputError, match=problem) as caught:
-            load_files([path])
-        assert caught.value.place == str(path)
-
-
 @pytest.mark.parametrize(
     ("of", "methods"),
     [("daedal_own", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
@@ -299,6 +344,41 @@ def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
     dealt = {"method": "reassigned", "of": of, "seed": 1}
     with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
         load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})
+
+
+def test_an_order_by_a_gold_alignment_needs_one(load):
+    over = study(layout="orders", directions=["en-zh"], methods=["oracle"], orders=["med", "oracle_anchor"])
+    with pytest.raises(InputError, match=r"sources.wmt22.anchors is missing: the reveal order 'oracle_anchor' needs"):
+        load(over)
+    assert load({**over, "sources": {"wmt22": {"anchors": "mine.jsonl"}}}).sources["wmt22"].has_anchors
+
+
+def test_the_authors_categories_need_an_english_side(load):
+    files = {"name": "files", "source": "a.de", "target": "a.fr"}
+    over = {
+        "matrix": {"directions": ["de-fr"]},
+        "tables": {"studies": []},
+        "instruct": {"backbones": []},
+        "sources": {"mine": files, "hard": files | {"challenge": 5}},
+        "directions": {"de-fr": {"prompt": "French: {src}", "train": "mine", "tests": ["hard"]}},
+        "length_methods": {"ratio": {"ratios": {"de-fr": 1.0}}, "ev": {"ratios": {"de-fr": [1.0]}}},
+    }
+    with pytest.raises(InputError, match=r"sources.hard.challenge = 5: the rules are for English"):
+        load(over)
+    assert load(over | {"corpus": {"challenge": "stratified"}}).sources["hard"].challenge == 5
+
+
+def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
+    over = {
+        "adapters": "released",
+        "released": {"llada-8b": {"en-zh": {1: {"folder": "given"}}}},
+        "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+        "autoregressive": {"backbones": []},
+        "instruct": {"backbones": []},
+        "backbones": {"mine": FLOORS},
+    }
+    compared = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
+    assert load({**over, **study(**compared)})
 
 
 def test_names_of_files_are_read_as_utf8(monkeypatch):

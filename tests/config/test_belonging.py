@@ -8,7 +8,9 @@ from pathlib import Path
 
 import fake_chain
 import pytest
+from job_lists import jobs_of
 
+from entropy_valley import tables
 from entropy_valley.errors import InputError
 from entropy_valley.results import read_record, record_path
 from entropy_valley.runs.audit import STALE, Audit, versions
@@ -28,11 +30,11 @@ CONFIG = {
 
 
 @pytest.fixture
-def inventory(tmp_path, load, monkeypatch):
+def jobs(tmp_path, monkeypatch):
     """The jobs of a small config, all of them done; one of its test sets is a user's own file."""
     monkeypatch.chdir(tmp_path)
     MINE.write_text("A cat.\t一只猫。\n", encoding="utf-8")
-    return fake_chain.write(load(CONFIG, "config/demo.yaml"))
+    return fake_chain.write(jobs_of(CONFIG, "config/demo.yaml"))
 
 
 def copy(old, new):
@@ -44,27 +46,26 @@ def copy(old, new):
         shutil.copy2(record_path(old), record_path(new))
 
 
-def again(inventory, path):
+def again(jobs, path):
     """Make a result again, with another content."""
-    fake_chain.make(inventory.at(str(path)), content="other")
+    fake_chain.make(jobs.by_output[str(path)], content="other")
 
 
-def ancestry(inventory, table="tables/coverage"):
+def ancestry(jobs, table="tables/coverage", root=ROOT):
     """What a table is made of; an InputError where it is refused."""
-    return Results(inventory.experiment, ROOT, inventory.reports[table].inputs()).ancestry
+    inputs = tables.configured(jobs.experiment)[table].inputs()
+    return Results(jobs.experiment, root, [str(root / Path(path).relative_to(ROOT)) for path in inputs]).ancestry
 
 
-def stale(inventory):
+def stale(jobs):
     """The rules of the jobs that are not as their records say, and why."""
-    audit = Audit(inventory)
-    return {
-        (job.rule, reason.text) for job in inventory.all() for reason in audit.job(job).reasons if reason.state == STALE
-    }
+    audit = Audit(jobs)
+    return {(job.rule, reason.text) for job in jobs.all for reason in audit.job(job).reasons if reason.state == STALE}
 
 
-def test_results_that_belong_together(inventory):
-    assert stale(inventory) == set()
-    made_by = ancestry(inventory)
+def test_results_that_belong_together(jobs):
+    assert stale(jobs) == set()
+    made_by = ancestry(jobs)
     assert {"score", "translate", "tokens", "train", "testset", "corpus"} <= made_by.codes.keys()
     assert list(notes.made_by(made_by)) == []
 
@@ -78,20 +79,20 @@ MANIPULATIONS = {
         ROOT / "zh-en/llada-tiny/tokens/mine.jsonl", ROOT / "en-zh/llada-tiny/tokens/mine.jsonl"
     ),
     "one cell's rows over another's": lambda _: (SEED1 / "matrix/translations.jsonl").write_text("ev's\n"),
-    "older scores": lambda inventory: again(inventory, SEED1 / "matrix/translations.jsonl"),
-    "older translations": lambda inventory: again(inventory, SEED1 / "adapter/adapter.json"),
-    "older adapters": lambda inventory: again(inventory, ROOT / "corpus/en-zh/train.jsonl"),
-    "an older test set": lambda inventory: again(inventory, ROOT / "corpus/en-zh/test/mine.jsonl"),
+    "older scores": lambda jobs: again(jobs, SEED1 / "matrix/translations.jsonl"),
+    "older translations": lambda jobs: again(jobs, SEED1 / "adapter/adapter.json"),
+    "older adapters": lambda jobs: again(jobs, ROOT / "corpus/en-zh/train.jsonl"),
+    "an older test set": lambda jobs: again(jobs, ROOT / "corpus/en-zh/test/mine.jsonl"),
     "an edited corpus": lambda _: MINE.write_text("A dog.\t一只狗。\n", encoding="utf-8"),
 }
 
 
 @pytest.mark.parametrize("kind", MANIPULATIONS)
-def test_what_a_table_refuses_is_stale_in_the_audit(inventory, kind):
-    MANIPULATIONS[kind](inventory)
+def test_what_a_table_refuses_is_stale_in_the_audit(jobs, kind):
+    MANIPULATIONS[kind](jobs)
     with pytest.raises(InputError) as error:
-        ancestry(inventory)
-    assert error.value.problem in {text for _, text in stale(inventory)}
+        ancestry(jobs)
+    assert error.value.problem in {text for _, text in stale(jobs)}
 
 
 EDITS = {  # a table, and a file that it reads
@@ -109,37 +110,36 @@ EDITS = {  # a table, and a file that it reads
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_an_edit_that_keeps_the_size_is_refused_and_stale(inventory, what):
+def test_an_edit_that_keeps_the_size_is_refused_and_stale(jobs, what):
     table, path = EDITS[what]
-    ancestry(inventory, table)
+    ancestry(jobs, table)
     content = path.read_text()
     place = content.index("results")  # a text of each of these files
     path.write_text(f"{content[:place]}resulst{content[place + 7 :]}")
     with pytest.raises(InputError, match=rf"{path.name}.* was edited: its digest is .* was written\. ") as error:
-        ancestry(inventory, table)
-    assert any(error.value.problem in text and path.name in text for _, text in stale(inventory))
+        ancestry(jobs, table)
+    assert any(error.value.problem in text and path.name in text for _, text in stale(jobs))
 
 
-def test_a_copy_is_told_with_the_place_it_is_from(inventory):
-    MANIPULATIONS["scores of another seed"](inventory)
-    assert ("score", f"is a copy of {SEED2}/matrix/scores.jsonl") in stale(inventory)
+def test_a_copy_is_told_with_the_place_it_is_from(jobs):
+    MANIPULATIONS["scores of another seed"](jobs)
+    assert ("score", f"is a copy of {SEED2}/matrix/scores.jsonl") in stale(jobs)
 
 
-def test_a_folder_of_results_may_be_moved(inventory):
+def test_a_folder_of_results_may_be_moved(jobs):
     ROOT.rename("results/moved")
-    inputs = [path.replace("demo", "moved", 1) for path in inventory.reports["tables/main"].inputs()]
-    assert Results(inventory.experiment, "results/moved", inputs).ancestry.bare == []
+    assert ancestry(jobs, "tables/main", Path("results/moved")).bare == []
 
 
-def test_the_code_that_made_results(inventory):
+def test_the_code_that_made_results(jobs):
     """A set whose job ran with edited code, and an adapter without a record, are told below the table."""
     header = SEED1 / "matrix/translations.json"
     record = read_record(header)
     replace(record, facts=record.facts | {"codes": ["e" * 32]}).write(header)
     (SEED2 / "adapter/adapter.made.json").unlink()
-    code, bare = (note.text for note in notes.made_by(ancestry(inventory)))
+    code, bare = (note.text for note in notes.made_by(ancestry(jobs)))
     assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code
-    assert bare.endswith("1 (en-zh/llada-tiny/seed2/adapter/adapter.json).")
-    assert ("train", "it has no record of its params") in stale(inventory)
-    audit = Audit(inventory)
-    assert [note.text for note in notes.made_by(versions(map(audit.job, inventory.all())))] == [code]
+    assert "2 (en-zh/llada-tiny/seed2/adapter/adapter.json, " in bare
+    assert ("train", "it has no record of its params") in stale(jobs)
+    audit = Audit(jobs)
+    assert [note.text for note in notes.made_by(versions(map(audit.job, jobs.all)))] == [code]

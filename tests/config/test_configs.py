@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import plugins, tables
-from entropy_valley.config import base_files, load_files, methods, params
+from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge, read_files
-from entropy_valley.config.schema import LengthMethods, json_schema
+from entropy_valley.config.load import load_merged, merge, read_files
+from entropy_valley.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
+from entropy_valley.scoring import from_params
+from entropy_valley.scoring.metrics import Metric
 
 ROOT = Path(__file__).parents[2]
-SIZES = ("limit", "challenge")
+FILES = [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]
 OVERLAYS = [
     [],
     ["demo"],
@@ -79,10 +83,41 @@ def test_every_documented_config_loads(load, tmp_path, monkeypatch, example):
     load(yaml.safe_load(example))
 
 
-def test_the_schema_describes_the_top_level_keys():
-    schema = json.loads(json_schema(tables.known()))
-    assert not schema["additionalProperties"]
-    assert {"matrix", "training", "length_methods"} <= schema["properties"].keys()
+SCHEMA = ROOT / "config/schema.json"
+
+
+def test_the_committed_schema_is_that_of_the_models():
+    text = json_schema(tables.known())
+    assert SCHEMA.read_text(encoding="utf-8") == text, "run: entropy-valley schema --json > config/schema.json"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_file_names_the_schema_and_fits_it(path):
+    """Editors read it in the first line."""
+    text = path.read_text(encoding="utf-8")
+    named = re.match(r"# yaml-language-server: \$schema=(.*)\n", text)
+    assert (path.parent / named[1]).resolve() == SCHEMA
+    jsonschema.validate(yaml.safe_load(text), json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "over", [{"trainig": 1}, {"length_methods": {"mine": {"method": "evv"}}}, {"matrix": {"seeds": ["1"]}}]
+)
+def test_what_does_not_fit_the_schema(over):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(over, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_the_schema_describes_every_key():
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    kinds = {"Experiment": schema, **schema["$defs"]}
+    keys = [(kind, key, said) for kind, one in kinds.items() for key, said in one.get("properties", {}).items()]
+    assert not [(kind, key) for kind, key, said in keys if not _is_described(said)]
+
+
+def _is_described(said):
+    """By itself, or, for a block of its own, by that block's description; what tells blocks apart says what it is."""
+    return {"description", "const"} & said.keys() or any("$ref" in one for one in [said, *said.get("anyOf", [])])
 
 
 def test_a_variant_takes_over_what_it_does_not_say(load):
@@ -92,43 +127,123 @@ def test_a_variant_takes_over_what_it_does_not_say(load):
     assert (mine.label, mine.shifted, base.shifted) == ("Mine", True, None)
 
 
-def test_the_schema_describes_every_key():
-    schema = json.loads(json_schema(tables.known()))
-    kinds = {"Experiment": schema, **schema["$defs"]}
-    keys = [(kind, key, said) for kind, one in kinds.items() for key, said in one.get("properties", {}).items()]
-    assert not [(kind, key) for kind, key, said in keys if not _is_described(said)]
+# --- A user's own classes.
+
+CODE = """
+from pydantic import Field
+from entropy_valley.lengths.base import Choice, OnGrid
+from entropy_valley.settings import Section
+
+class Method:
+    sees_reference = False
+    def __init__(self, share): pass
+    def propose(self, sentence, probes): pass
+    def choose(self, sentence, probes): pass
+
+class Grid(OnGrid):
+    share: float = Field(0.5, le=1)
+    def choose(self, sentence, probes): return Choice(1)
+
+class Order:
+    def __init__(self, reach): pass
+    def scores(self, slots): pass
+
+class Neither:
+    decimals, signature = 1, "mine"
+
+class Endless:
+    signature = "mine"
+    def system_score(self, *_): return 1
+
+class Unsigned:
+    decimals = 1
+    def system_score(self, *_): return 1
+
+class Broken:
+    def __init__(self, size=1): raise ValueError("a reason")
+"""
+MATRIX = {"methods": ["oracle", "ratio", "ev", "mine"], "orders": ["med", "my_order"]}
 
 
-def _is_described(said):
-    """By itself, or, for a block of its own, by that block's description."""
-    return "description" in said or any("$ref" in one for one in [said, *said.get("anyOf", [])])
-
-
-METHODS = ["oracle", "ratio", "ev", "mine"]
-
-
-def test_a_selector_of_the_users_own_is_let_in(load, tmp_path, monkeypatch):
-    (tmp_path / "own_methods.py").write_text(
-        "class Mine:\n    sees_reference = False\n    def __init__(self, share): pass\n"
-        "    def propose(self, sentence, probes): pass\n    def choose(self, sentence, probes): pass\n"
-    )
+@pytest.fixture
+def own(load, tmp_path, monkeypatch):
+    """The config with blocks of the user's own classes, which the matrix names; all have blocks that are right."""
+    (tmp_path / "own.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    mine = {"method": "own_methods:Mine", "share": 0.5}
-    assert load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}}).matrix.methods == METHODS
+    monkeypatch.delitem(sys.modules, "own", raising=False)
+
+    def loaded(method=None, order=None, metric=None):
+        return load(
+            {
+                "matrix": MATRIX,
+                "length_methods": {"mine": {"method": "own:Method", "share": 0.5} | (method or {})},
+                "reveal_orders": {"my_order": {"order": "own:Order", "reach": 2} | (order or {})},
+                "scoring": {"metrics": {"mine": {"label": "Mine", **metric}} if metric else {}},
+            }
+        )
+
+    return loaded
 
 
-@pytest.mark.parametrize("mine", [{"method": "nowhere:Mine"}, {"method": "json:JSONDecoder", "share": 0.5}])
-def test_a_selector_that_cannot_be_made_is_named_before_anything_runs(load, mine):
-    with pytest.raises(InputError, match=r"length_methods\.mine"):
-        load({"matrix": {"methods": METHODS}, "length_methods": {"mine": mine}})
+def test_classes_of_the_users_own_are_let_in_and_their_settings_reach_the_job(own):
+    experiment = own()
+    method = {"method": plugins.with_code("own:Method"), "share": 0.5}
+    assert methods.method_settings(experiment, "mine", "en-zh") == method
+    order = {"order": plugins.with_code("own:Order"), "order_settings": {"reach": 2}}
+    assert methods.order_settings(experiment, "my_order") == order
+    assert methods.order_settings(experiment, "med") == {"order": "med", "order_settings": {}}
+    assert methods.order_settings(experiment, "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
 
 
-def test_a_selector_of_ours_under_another_name(load):
+def test_fields_of_a_users_class_may_be_given_by_direction(own):
+    ratios = {"en-zh": [0.5, 1.0], "zh-en": [1.0], "en-de": [2.0]}
+    experiment = own(method={"method": "own:Grid", "ratios": ratios, "label": "Mine"})
+    settings = methods.method_settings(experiment, "mine", "en-zh")
+    assert settings == {"method": plugins.with_code("own:Grid"), "ratios": [0.5, 1.0], "share": 0.5}
+    assert make_method("mine", settings).propose(Sentence(10), {}) == {6, 11}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "says"),
+    [
+        (
+            {"method": {"method": "nowhere:Mine"}},
+            "length_methods.mine.method = 'nowhere:Mine': No module named 'nowhere'",
+        ),
+        ({"method": {"method": "json:JSONDecoder"}}, "length_methods.mine: TypeError: "),
+        ({"method": {"method": "own:Grid"}}, "length_methods.mine.ratios is missing: it is required"),
+        (
+            {"method": {"method": "own:Grid", "ratios": {"en-zh": [0]}}},
+            "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0",
+        ),
+        (
+            {"method": {"method": "own:Grid", "ratios": [1.0], "shre": 2}},
+            "length_methods.mine.shre = 2: unknown key. Did",
+        ),
+        ({"order": {"order": "nowhere:Mine"}}, "reveal_orders.my_order.order = 'nowhere:Mine': No module named"),
+        ({"order": {"order": "json:JSONDecoder"}}, "reveal_orders.my_order: TypeError: "),
+        ({"metric": {"metric": "own:Neither"}}, "scoring.metrics.mine: has neither segment_scores nor system_score"),
+        ({"metric": {"metric": "own:Endless"}}, "scoring.metrics.mine: has no decimals"),
+        ({"metric": {"metric": "own:Unsigned"}}, "scoring.metrics.mine: has no `signature`"),
+        ({"metric": {"metric": "own:Broken"}}, "scoring.metrics.mine: ValueError: a reason"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_class_that_does_not_fit_is_named_before_anything_runs(own, blocks, says):
+    with pytest.raises(InputError) as caught:
+        own(**blocks)
+    assert says in str(caught.value)
+
+
+# --- Ours, under other names.
+
+
+def test_a_length_method_of_ours_under_another_name(load):
     over = {
         "matrix": {"methods": ["oracle", "ratio", "ev", "ev_2", "ratio_0.9"], "directions": ["en-zh"]},
         "length_methods": {
             "ev_2": {"method": "ev", "ratios": {"en-zh": [0.5, 1.5]}},
-            "ratio_0.9": {"method": "ratio", "ratios": {"en-zh": 0.9}},
+            "ratio_0.9": {"method": "ratio", "ratios": 0.9},  # one for all directions
         },
     }
     experiment = load(over)
@@ -141,39 +256,53 @@ def test_a_selector_of_ours_under_another_name(load):
     assert ratio.choose(Sentence(10), {}).length == 9
 
 
-def test_one_ratio_for_all_directions(load):
-    over = {
-        "matrix": {"methods": ["oracle", "ratio", "ev", "ratio_0.70"]},
-        "length_methods": {"ratio_0.70": {"method": "ratio", "ratios": 0.70}},
-    }
-    experiment = load(over)
-    for direction in experiment.matrix.directions:
-        settings = methods.method_settings(experiment, "ratio_0.70", direction)
-        assert settings == {"method": "ratio", "ratios": 0.7, "reserve_eos_slot": False}
-        assert make_method("ratio_0.70", settings).choose(Sentence(10), {}).length == 7
-
-
-def test_every_selector_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
+def test_every_length_method_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
     blocks = load({}).length_methods
     assert LengthMethods.model_fields.keys() == LENGTH_METHODS.keys()
-    assert all(getattr(blocks, name) is not None for name in LENGTH_METHODS)
+    assert all(getattr(blocks, name).method == name for name in LENGTH_METHODS)
 
 
-def test_a_reveal_order_and_its_settings_reach_the_job(load, tmp_path, monkeypatch):
-    code = "class Mine:\n    def __init__(self, reach): pass\n    def scores(self, slots): pass\n"
-    (tmp_path / "own_orders.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    own = {"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": {"order": "own_orders:Mine", "reach": 2}}}
-    mine = {"order": plugins.with_code("own_orders:Mine"), "order_settings": {"reach": 2}}
-    assert methods.order_settings(load(own), "mine") == mine
-    assert methods.order_settings(load(own), "med") == {"order": "med", "order_settings": {}}
-    assert methods.order_settings(load(own), "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
+# --- Metrics.
+
+RELEASED = {"label": "COMET-22", "checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1}
+TOY = {"label": "toy COMET", "training": {"seed": 1, "steps": 2}, "batch_size": 1}
+KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
 
 
-@pytest.mark.parametrize("mine", [{"order": "nowhere:Mine"}, {"order": "json:JSONDecoder", "share": 0.5}])
-def test_an_order_that_cannot_be_made_is_named_before_anything_runs(load, mine):
-    with pytest.raises(InputError, match=r"reveal_orders\.mine"):
-        load({"matrix": {"orders": ["med", "mine"]}, "reveal_orders": {"mine": mine}})
+@pytest.mark.parametrize(
+    ("comet", "name"), [(RELEASED, "comet22"), (TOY, "toy_comet"), ({**RELEASED, "name": "comet20"}, "comet20")]
+)
+def test_the_main_metric_comes_first_and_a_job_scores_by_all(comet, name):
+    scoring = Scoring(comet=comet)
+    names = [metric.name for metric in metrics_of(scoring)]
+    assert names == [name, "bleu", "chrf"] == list(from_params(scoring_params(scoring)))
+
+
+def test_further_metrics_come_last():
+    words = {"metric": "chrf", "label": "chrF++", "word_order": 2}
+    further = {"kiwi": KIWI, "chrf_words": words, "spbleu": {"metric": "bleu", "label": "spBLEU"}}
+    scoring = Scoring(comet=RELEASED, metrics=further)
+    assert metrics_of(scoring)[3:] == (
+        Metric("kiwi", "CometKiwi", decimals=4, reference_free=True),
+        Metric("chrf_words", "chrF++", decimals=2),
+        Metric("spbleu", "spBLEU", decimals=2, segments=False, by_direction=True),
+    )
+    params = scoring_params(scoring)
+    comet = {"checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1, "reference_free": False, "revision": None}
+    assert params["comet"] == {**comet, "name": None}
+    assert params["metrics"]["kiwi"]["reference_free"] and "label" not in params["metrics"]["kiwi"]
+    assert list(from_params(params)) == ["comet22", "bleu", "chrf", *further]
+
+
+# --- How files are laid over each other.
+
+
+def test_values_of_the_command_line_are_read_as_yaml():
+    """Snakemake leaves `yes` of its --config, and what stands inside a block, as text."""
+    given = {"confirm": "yes", "corpus": {"test_limit": "8"}, "matrix": {"seeds": ["1"]}, "valley": {"seeds": "null"}}
+    experiment = load_merged(overlay(merge(base_files(ROOT)), given), base_files(ROOT))
+    assert (experiment.confirm, experiment.corpus.test_limit, experiment.matrix.seeds) == (True, 8, [1])
+    assert experiment.valley.seeds is None
 
 
 values = st.recursive(
@@ -195,24 +324,3 @@ def test_what_is_laid_over_wins_and_laying_it_twice_changes_nothing(base, over):
 
 def test_mappings_are_merged_and_lists_replaced():
     assert overlay({"a": {"b": [1, 2], "c": 3}}, {"a": {"b": [4]}}) == {"a": {"b": [4], "c": 3}}
-
-
-def test_a_challenge_subset_is_drawn_from_what_its_source_has_and_no_larger_than_any_test_set(load):
-    over = {"sources": {"hard": {"name": "wmt22", "challenge": 400}, "harder": {"name": "wmt22", "challenge": 5}}}
-    sizes = [
-        {
-            key: value
-            for key, value in json.loads(params.testset(load(over | more), "en-zh", name)).items()
-            if key in SIZES
-        }
-        for more in ({}, {"corpus": {"test_limit": 12}})
-        for name in ("hard", "harder", "wmt22")
-    ]
-    assert sizes == [
-        {"limit": None, "challenge": 400},
-        {"limit": None, "challenge": 5},
-        {"limit": None},
-        {"limit": None, "challenge": 12},
-        {"limit": None, "challenge": 5},
-        {"limit": 12},
-    ]

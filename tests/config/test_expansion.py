@@ -96,5 +96,5 @@ def test_a_bad_ratio_is_reported_where_it_stands_and_once(load):
 
 
 def test_the_file_of_the_studies_is_named(load):
-    with pytest.raises(InputError, match=r"config/studies\.yaml: studies\.ratio_sweep: method 'ratio_0\.70' is not"):
+    with pytest.raises(InputError, match=r"config/studies\.yaml: studies\.ratio_sweep\.methods.*'ratio_0\.70' is not"):
         load({"length_methods": {EACH: {"each": {"ratios": [0.6]}}}, "tables": {"studies": ["ratio_sweep"]}})

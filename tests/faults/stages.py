@@ -32,7 +32,13 @@ class Stage:
     def job(self, old: bool = False) -> dict[str, Any]:
         """What :func:`run_rule.snakemake_object` takes."""
         spec = self.spec | self.other if old else self.spec
-        return {"rule": self.script, "spec": spec, "input": self.input, "output": self.output, "execution": self.execution}
+        return {
+            "rule": self.script,
+            "spec": spec,
+            "input": self.input,
+            "output": self.output,
+            "execution": self.execution,
+        }
 
 
 GRAMMAR = {"revision": 1, "direction": "en-de", "seed": 1, "source": {"name": "embedded"}}

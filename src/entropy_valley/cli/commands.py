@@ -28,7 +28,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--profile", metavar="NAME", help=profile)
     parser.set_defaults(command=_check)
 
-    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml")
+    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml: every key")
+    parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
     parser.set_defaults(command=lambda arguments: print(json_schema(tables.known()), end=""))
 
     parser = commands.add_parser("show", help="print a table")

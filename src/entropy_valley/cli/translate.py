@@ -20,10 +20,9 @@ from tqdm import tqdm
 from entropy_valley import files
 from entropy_valley.cli import configs
 from entropy_valley.config import Experiment, params, paths
-from entropy_valley.config.load import INSTALLED
+from entropy_valley.config.load import DEMO, INSTALLED, RELEASED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
-from entropy_valley.config.released import DEMO, RELEASED
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown

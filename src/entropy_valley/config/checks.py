@@ -1,15 +1,18 @@
 """What is wrong with a config whose blocks are all right: names that nothing defines, and what cannot run.
 
-Without these checks jobs would fail after hours of training.
+A key says at its field which other key defines its names. Without these checks jobs would fail after hours of training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+from pydantic import BaseModel
 
 from entropy_valley.config import matrix
 from entropy_valley.config.expand import KeyPath, Problem
-from entropy_valley.config.matrix import COMPARED, DEV, SETS, Cell, all_cells, methods, runs, study_cells
+from entropy_valley.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs, study_cells
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.paths import adapter_run
 from entropy_valley.config.schema import Experiment, Study
@@ -19,14 +22,9 @@ from entropy_valley.errors import refusal, unknown
 from entropy_valley.lengths import make_method
 from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.prompt import PREFIX
+from entropy_valley.settings import Refers
 
-METRIC_FILES = (
-    "comet",
-    "id",
-    "digests",
-    "sentences",
-    "signatures",
-)  # keys of the scores' files, names of their folders
+METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
 RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 
 Further = Callable[[Experiment], list[Problem]]
@@ -36,105 +34,112 @@ def nothing_further(experiment: Experiment) -> list[Problem]:
     return []
 
 
-def wrong(experiment: Experiment, further: Further = nothing_further) -> list[Problem]:
+def find_problems(experiment: Experiment, further: Further = nothing_further) -> list[Problem]:
     """What is wrong: the path of each key, and what would be right; with what ``further`` finds.
 
     The later checks need what the earlier ones have found right.
     """
     return (
-        [*_names(experiment)]
+        [*_undefined(experiment), *_taken(experiment), *_compared(experiment)]
         or [*_families(experiment), *_studies(experiment), *further(experiment)]
         or [*_methods(experiment), *_sources(experiment), *_adapters(experiment), *_unpaired(experiment)]
     )
 
 
-def _names(experiment: Experiment) -> Iterator[Problem]:
-    """Names that nothing defines, and names that something else has."""
-    for path, names, holder, defined in _uses(experiment):
-        for name in names:
-            if name not in defined:
-                yield path, unknown(name, f"{name!r} is not defined", defined, f"`{holder}` has")
+# --- Names: those that nothing defines, and those that something else has.
+
+
+def _undefined(experiment: Experiment) -> Iterator[Problem]:
+    """Names that nothing defines, of every key that is marked by :class:`Refers`."""
+    matrix, orders = experiment.matrix, experiment.reveal_orders
+    seeds = {seed for given in (matrix.seeds, *matrix.seeds_of.values()) for seed in given}
+    definitions: dict[str, Collection[str | int]] = {
+        "backbones": experiment.backbones,
+        "directions": experiment.directions,
+        "sources": experiment.sources,
+        "studies": experiment.studies,
+        "length_methods": [name for name, block in experiment.length_methods if block is not None],
+        "reveal_orders": {**KNOWN, **orders},
+        "scoring": _metrics(experiment),
+        "matrix.backbones": matrix.backbones,
+        "matrix.orders": matrix.orders,
+        "matrix.steps": matrix.steps,
+        "matrix.seeds": sorted(seeds),
+    }
+    for path, mark, name in _references(experiment):
+        if path[0] == "studies" and path[1] not in experiment.tables.studies:
+            continue
+        if name not in definitions[mark.to] and name not in mark.also:
+            yield path, unknown(name, f"{name!r} is not defined", definitions[mark.to], f"`{mark.to}` has")
+        elif mark.to == "reveal_orders" and name not in orders:
+            needed = [key for key, field in KNOWN[name].model_fields.items() if field.is_required()]
+            if needed:
+                yield path, f"{name} needs {', '.join(needed)}; name a block of `reveal_orders` that has its settings"
+
+
+def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refers, str | int]]:
+    """Every name in a section, or in what holds sections, that another key defines: its key, the mark, the name."""
+    if isinstance(value, BaseModel):
+        for key, below in value:
+            field = type(value).model_fields.get(key)
+            for mark in field.metadata if field else ():
+                if not isinstance(mark, Refers) or (mark.only_with and getattr(value, mark.only_with) in ([], False)):
+                    continue
+                yield from ((at, mark, name) for at, name in _names(below, (*path, key), mark.keys))
+            yield from _references(below, (*path, key))
+    elif isinstance(value, list | dict):
+        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _references(below, (*path, key))
+
+
+def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str | int]]:
+    """The names that a key has: one, a list of them, either by direction, or the keys of its block."""
+    if keys:
+        yield from (((*path, name), name) for name in value)
+    elif isinstance(value, dict):
+        yield from ((at, name) for key, below in value.items() for at, name in _names(below, (*path, key), keys))
+    elif value is not None:
+        yield from ((path, name) for name in (value if isinstance(value, list) else [value]))
+
+
+def _metrics(experiment: Experiment) -> list[str]:
+    return [experiment.scoring.comet.key, "bleu", "chrf", *experiment.scoring.metrics]
+
+
+def _taken(experiment: Experiment) -> Iterator[Problem]:
+    """Names that something else has."""
     if DEV in experiment.sources:
         yield ("sources", DEV), "is the name of the development pairs; give the source another one"
     for name in experiment.studies:
         if name in (*SETS, *RUN_FOLDERS):
             yield ("studies", name), "is the name of a folder of every run; give the study another one"
-    for name in experiment.reveal_orders:
-        if name in KNOWN and experiment.reveal_orders[name].order != name:
+    for name, block in experiment.reveal_orders.items():
+        if name in KNOWN and block.order != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
     for name in experiment.scoring.metrics:
         if name in (experiment.scoring.comet.key, "bleu", "chrf", *METRIC_FILES):
             yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
-    yield from ((("matrix", "orders"), problem) for problem in _orders(experiment, experiment.matrix.orders))
-    if missing := [name for name in COMPARED if name not in experiment.matrix.methods]:
+
+
+def _compared(experiment: Experiment) -> Iterator[Problem]:
+    """Methods that the tables compare and the matrix does not have, and directions without ratios."""
+    matrix = experiment.matrix
+    if missing := [name for name in COMPARED if name not in matrix.methods]:
         yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
-    for method in experiment.matrix.methods:
+    for method in matrix.methods:
         ratios = getattr(getattr(experiment.length_methods, method, None), "ratios", None)
-        for direction in experiment.matrix.directions if isinstance(ratios, dict) else []:
+        for direction in matrix.directions if isinstance(ratios, dict) else []:
             if direction not in ratios:
                 yield ("matrix", "directions"), f"`length_methods.{method}.ratios` has no {direction}; add it there"
 
 
-def _uses(experiment: Experiment) -> Iterator[tuple[KeyPath, Iterable[str | int], str, Iterable[str | int]]]:
-    """Every key that names others: its path, the names, and the key that holds what they may be, with these."""
-    matrix, instruct, human = experiment.matrix, experiment.instruct, experiment.human_evaluation
-    backbones, directions, sources = experiment.backbones, experiment.directions, experiment.sources
-    defined = [name for name, block in experiment.length_methods if block is not None]
-    for key, names in {
-        "matrix": matrix.backbones,
-        "autoregressive": experiment.autoregressive.backbones,
-        "instruct": instruct.backbones,
-        "valley": experiment.valley.backbones or [],
-        "pages": experiment.pages.backbones or [],
-    }.items():
-        yield (key, "backbones"), names, "backbones", backbones
-    yield from ((("matrix", "seeds_of", name), [name], "backbones", backbones) for name in matrix.seeds_of)
-    if experiment.valley.backbones != []:
-        seeds = {seed for given in (matrix.seeds, *matrix.seeds_of.values()) for seed in given}
-        yield ("valley", "seeds"), experiment.valley.seeds or [], "matrix.seeds", sorted(seeds)
-    yield ("matrix", "directions"), matrix.directions, "directions", directions
-    yield ("matrix", "methods"), matrix.methods, "length_methods", defined
-    yield ("pages", "methods"), experiment.pages.methods or [], "length_methods", defined
-    for name, section in directions.items():
-        yield ("directions", name, "train"), [section.train], "sources", sources
-        yield ("directions", name, "tests"), section.tests, "sources", sources
-    for name, section in backbones.items():
-        prompt_of = [section.decoding_prompt_of] if section.decoding_prompt_of else []
-        yield ("backbones", name, "decoding_prompt_of"), prompt_of, "directions", directions
-    if instruct.backbones:
-        yield ("instruct", "direction"), [instruct.direction], "directions", directions
-        yield ("instruct", "testset"), [instruct.testset], "sources", sources
-    for key, shown in (("first", human.first), ("second", human.second)):
-        yield ("human_evaluation", key, "method"), [shown.method], "length_methods", defined
-        yield ("human_evaluation", key, "backbone"), [shown.backbone] if shown.backbone else [], "backbones", backbones
-    yield ("human_evaluation", "testset"), [human.testset] if human.testset else [], "sources", sources
-    tables = experiment.tables
-    yield ("tables", "backbone"), [tables.backbone], "matrix.backbones", matrix.backbones
-    yield ("tables", "order"), [tables.order], "matrix.orders", matrix.orders
-    yield ("tables", "steps"), [tables.steps], "matrix.steps", matrix.steps
-    yield ("tables", "studies"), tables.studies, "studies", experiment.studies
-    for name in tables.studies:
-        study = experiment.studies.get(name)
-        if study and study.beyond_matrix:
-            yield ("studies", name, "directions"), study.directions or [], "directions", directions
-    metrics = [experiment.scoring.comet.key, "bleu", "chrf", *experiment.scoring.metrics]
-    yield ("tables", "metrics"), tables.metrics or [], "scoring", metrics
-
-
-def _orders(experiment: Experiment, names: Iterable[str]) -> Iterator[str]:
-    """Why names are no reveal orders."""
-    for name in names:
-        if name not in KNOWN and name not in experiment.reveal_orders:
-            yield unknown(name, f"{name!r} is no reveal order", [*KNOWN, *experiment.reveal_orders], most=40)
-        elif name not in experiment.reveal_orders:
-            needed = [key for key, field in KNOWN[name].model_fields.items() if field.is_required()]
-            if needed:
-                yield f"{name} needs {', '.join(needed)}; name a block of `reveal_orders` that has its settings"
+# --- What cannot run.
 
 
 def _families(experiment: Experiment) -> Iterator[Problem]:
+    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
     for name, section in experiment.backbones.items():
-        family = find_family(section.family)
+        family = families[section.family]
         if section.hub and (owner := _owner(section.hub.repository)) not in (None, family.name):
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
         if section.chat and family.chat is None:
@@ -149,15 +154,15 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
         if family.causal:
             yield from _causal(experiment, name)
         elif name in experiment.autoregressive.backbones:
-            yield ("autoregressive", "backbones"), f"{name!r} is of family {family.name}, no autoregressive one"
+            yield ("autoregressive", "backbones"), f"{name!r} is of family {family.name}, not an autoregressive one"
 
 
 def _not_shared(experiment: Experiment, name: str) -> str | None:
     """Why a backbone cannot have the adapters of the one that it names."""
-    section, other = experiment.backbones[name], experiment.backbones.get(experiment.backbones[name].adapter_of)
-    if other is None or other.adapter_of or other.zero_shot or section.zero_shot:
+    section, other = experiment.backbones[name], experiment.backbones[experiment.backbones[name].adapter_of]
+    if other.adapter_of or other.zero_shot or section.zero_shot:
         return "has no adapters of its own; name a backbone that is trained"
-    if (section.hub, section.own_folder, section.pretraining) != (other.hub, other.own_folder, other.pretraining):
+    if any(getattr(section, key) != getattr(other, key) for key in ("hub", "folder", "pretrained", "pretraining")):
         return "has another checkpoint; name a variant of the same one"
     if section.attention != other.attention:
         return f"is trained with attention {other.attention}; remove this key, or `attention`"
@@ -195,7 +200,7 @@ def _methods(experiment: Experiment) -> Iterator[Problem]:
         block = getattr(experiment.length_methods, method)
         if method in dealt and (block.of in dealt or block.of not in decoded):
             yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
-        elif ":" in (block.method or ""):
+        elif ":" in block.method:
             yield from ((("length_methods", method), problem) for problem in _refused(experiment, method, directions))
 
 
@@ -236,57 +241,24 @@ def _unpaired(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _studies(experiment: Experiment) -> Iterator[Problem]:
-    """Names in the studies of ``tables.studies`` that nothing defines. A study's report knows what else it needs."""
+    """What the studies of ``tables.studies`` cannot compare. A study's report knows what else it needs."""
     for name in experiment.tables.studies:
-        yield from ((("studies", name), problem) for problem in dict.fromkeys(undefined(experiment, name)))
-
-
-def _sources(experiment: Experiment) -> Iterator[Problem]:
-    """Sources that do not have what they are named for."""
-    for direction in matrix.directions(experiment):
-        name = experiment.directions[direction].train
-        if problem := experiment.sources[name].refused(direction, "train", "dev"):
-            yield ("sources", name), problem
-    for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in all_cells(experiment)):
-        if name != DEV:
-            yield from _testset(experiment, direction, name)
-    for name, order in dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order):
-        if needs_anchors(experiment, order) and not (
-            name in experiment.sources and experiment.sources[name].has_anchors
-        ):
-            yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
-
-
-def _testset(experiment: Experiment, direction: str, name: str) -> Iterator[Problem]:
-    source = experiment.sources[name]
-    if problem := source.refused(direction, "test"):
-        yield ("sources", name), problem
-    if source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
-        yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
+        yield from ((("studies", name), problem) for problem in undefined(experiment, name))
 
 
 def undefined(experiment: Experiment, name: str) -> list[str]:
-    """What a study names and nothing defines."""
+    """What a study names that is not there for it: a masked backbone, a pool of a direction, ratios of a method."""
     study = experiment.studies[name]
-    problems = [*_backbones(experiment, study), *_pools(experiment, study)]
-    if not hasattr(experiment.length_methods, study.against):
-        problems.append(f"against: {_no_method(experiment, study.against)}")
-    if problems:  # then it has no cells that could be looked at
-        return problems
-    return [problem for cell in study_cells(experiment, name) for problem in _undefined(experiment, cell)]
-
-
-def _no_method(experiment: Experiment, name: str) -> str:
-    defined = [one for one, block in experiment.length_methods if block]
-    return unknown(name, f"method {name!r} is not defined", defined, "`length_methods` has")
-
-
-def _backbones(experiment: Experiment, study: Study) -> Iterator[str]:
-    for name in study.backbones if isinstance(study.backbones, list) else []:
-        if name not in experiment.backbones:
-            yield unknown(name, f"{name!r} is not defined", experiment.backbones, "`backbones` has")
-        elif find_family(experiment.backbones[name].family).causal:
-            yield f"{name!r} is autoregressive; studies compare masked backbones"
+    listed = study.backbones if isinstance(study.backbones, list) else []
+    causal = [one for one in listed if find_family(experiment.backbones[one].family).causal]
+    problems = [f"{one!r} is autoregressive; studies compare masked backbones" for one in causal]
+    problems += _pools(experiment, study)
+    for cell in study_cells(experiment, name) if not problems else []:
+        ratios = getattr(getattr(experiment.length_methods, cell.method), "ratios", None)
+        if isinstance(ratios, dict) and (direction := cell.run.direction) not in ratios:
+            method = f"method {cell.method!r} has no ratios for {direction}"
+            problems.append(f"{method}; add that key, or list its directions")
+    return list(dict.fromkeys(problems))
 
 
 def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
@@ -300,13 +272,25 @@ def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
                 yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {most}; raise that"
 
 
-def _undefined(experiment: Experiment, cell: Cell) -> Iterator[str]:
-    """What a study's cell names and nothing defines."""
-    block = getattr(experiment.length_methods, cell.method, None)
-    if block is None:
-        yield _no_method(experiment, cell.method)
-    elif isinstance(ratios := getattr(block, "ratios", None), dict) and cell.run.direction not in ratios:
-        yield f"method {cell.method!r} has no ratios for {cell.run.direction}; add that key, or list its directions"
-    if cell.testset not in (*experiment.sources, DEV):
-        yield unknown(cell.testset, f"test set {cell.testset!r} is not defined", experiment.sources, "`sources` has")
-    yield from _orders(experiment, [cell.order])
+def _sources(experiment: Experiment) -> Iterator[Problem]:
+    """Sources that do not have what they are named for."""
+    for direction in matrix.directions(experiment):
+        name = experiment.directions[direction].train
+        if problem := experiment.sources[name].refused(direction, "train", "dev"):
+            yield ("sources", name), problem
+    for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in all_cells(experiment)):
+        if name != DEV:
+            yield from _testset(experiment, direction, name)
+    decoded = dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order)
+    anchored = {order for order in {order for _, order in decoded} if needs_anchors(experiment, order)}
+    for name, order in decoded:
+        if order in anchored and not (name in experiment.sources and experiment.sources[name].has_anchors):
+            yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
+
+
+def _testset(experiment: Experiment, direction: str, name: str) -> Iterator[Problem]:
+    source = experiment.sources[name]
+    if problem := source.refused(direction, "test"):
+        yield ("sources", name), problem
+    if source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
+        yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"

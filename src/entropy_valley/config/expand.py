@@ -11,6 +11,13 @@ from entropy_valley.errors import unknown
 KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 METHODS = "length_methods"
+SHORT_FORMS = {  # keys of a length method's block that stand for others, for the JSON schema
+    "each": {
+        "description": "one key and the list of its values, {seed: [1, 2]}: a method of each value, named by it",
+        "type": "object",
+    },
+    "same_ratios_as": {"description": "a method whose `ratios` it takes over", "type": "string"},
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ def _with_variants(merged: Mapping[str, Any]) -> Expanded:
             expanded.config["backbones"][name] = section
         elif not isinstance(backbones.get(base), Mapping) or base == name:
             others = [one for one in backbones if one != name]
-            problem = unknown(base, "is no other backbone", others, "`backbones` has")
+            problem = unknown(base, "is not another backbone", others, "`backbones` has")
             expanded.problems.append((("backbones", name, "variant_of"), problem))
         elif get(backbones[base], "variant_of"):
             problem = "is a variant itself; name the backbone that has the checkpoint"

@@ -16,15 +16,19 @@ from typing import Any, TextIO
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.config.checks import Further, nothing_further, wrong
+from entropy_valley.config.checks import Further, find_problems, nothing_further
 from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
+from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Experiment
-from entropy_valley.errors import InputError, brief, question
+from entropy_valley.demo import shipped
+from entropy_valley.errors import InputError, brief, question, unknown
+from entropy_valley.settings import IN_CONFIG
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXTENDS}: config/demo.yaml`. "
 INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
+RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 MISSING = object()
 DEEPEST = 50  # lists and blocks inside one another
 _CORRECT = "Correct this line."
@@ -33,8 +37,8 @@ MESSAGES = {
     "missing": "it is required",
     "model_type": "must be a block of keys",
     "dict_type": "must be a block of keys",
-    "union_tag_not_found": "needs the key {discriminator}",
-    "union_tag_invalid": "{discriminator} is none of {expected_tags}",
+    "union_tag_not_found": "it is required",
+    "union_tag_invalid": "must be one of {expected_tags}",
 }
 
 
@@ -135,7 +139,8 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
             for name in extends(content):
                 other = near(Path(path).parent / name)
                 if not Path(other).is_file():
-                    raise InputError(path, f"extends {other}, which is no file", "The path is from the file's folder.")
+                    problem = f"extends {other}, which is not a file"
+                    raise InputError(path, problem, "The path is from the file's folder.")
                 read(other, (*above, path))
             contents[path] = content
 
@@ -168,14 +173,15 @@ def load_merged(
         remedy = "Unset PYTHONUTF8, or set it to 1."
         raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
+    merged = _read(merged, functools.reduce(overlay, files.values(), {})) if files else merged
     expanded, experiment = expand(merged), None
     problems = list(expanded.problems)
     try:
-        experiment = Experiment.model_validate(expanded.config)
+        experiment = Experiment.model_validate(expanded.config, context=IN_CONFIG)
     except ValidationError as error:
         problems += _problems(error, expanded.config)
     if experiment is not None and not problems:
-        problems = wrong(experiment, further)
+        problems = find_problems(experiment, further)
     if experiment is None or problems:
         lines = []
         for path, message in problems:
@@ -190,6 +196,25 @@ def load_merged(
     return experiment
 
 
+def _read(value: Any, in_files: Any) -> Any:
+    """A merged config with numbers, true, false and null of the command line as YAML reads them.
+
+    Of ``--config``, Snakemake leaves ``yes``, and all that stands inside a block, as text.
+    """
+    if isinstance(value, Mapping):
+        files = in_files if isinstance(in_files, Mapping) else {}
+        return {key: _read(one, files.get(key)) for key, one in value.items()}
+    if value == in_files or not isinstance(value, str | list):
+        return value
+    if isinstance(value, list):
+        return [_read(one, None) for one in value]
+    try:
+        read = yaml.load(value, _Loader)
+    except (yaml.YAMLError, InputError):
+        return value
+    return read if read is None or isinstance(read, bool | int | float) else value
+
+
 def _problems(error: ValidationError, config: Any) -> list[Problem]:
     """Pydantic's errors, those of one key together: a value of several kinds has one for each kind."""
     messages: dict[KeyPath, list[str]] = {}
@@ -198,11 +223,13 @@ def _problems(error: ValidationError, config: Any) -> list[Problem]:
         message = re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
         if item["type"] in MESSAGES:
             message = MESSAGES[item["type"]].format_map(context)
+        if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
+            location = (*location, context["discriminator"].strip("'"))
         if item["type"] == "string_pattern_mismatch" and location[-1] == "[key]":
             message = "its name must be in lower case, with hyphens, like en-zh or my-llada"
         choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
         hint = question(context.get("tag", item["input"]), choices).rstrip()
-        messages.setdefault(_key_path(location, config, item["type"] == "missing"), []).append(
+        messages.setdefault(_key_path(location, config, item["type"] in ("missing", "union_tag_not_found")), []).append(
             f"{message}. {hint}" if hint else message
         )
     return [(path, ", or ".join(dict.fromkeys(some))) for path, some in messages.items()]
@@ -229,7 +256,7 @@ def _value(path: KeyPath, node: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return " is missing" if value is MISSING else "" if isinstance(value, Mapping) else f" = {value!r}"
+    return " is missing" if value is MISSING else "" if isinstance(value, Mapping) else f" = {brief(repr(value), 100)}"
 
 
 def _file(path: KeyPath, files: Mapping[str, Any]) -> str:
@@ -240,3 +267,42 @@ def _file(path: KeyPath, files: Mapping[str, Any]) -> str:
 
     deepest = max(map(depth, files.values()), default=0)
     return next((f"{name}: " for name, content in reversed(files.items()) if depth(content) == deepest), "")
+
+
+# --- Models with all that belongs to them, for the library: those of the paper's authors, and LLaDA-tiny.
+
+
+def released(direction: str) -> dict[str, Any]:
+    """What belongs together for a direction, such as ``en-zh``, as arguments of ``Translator.load``.
+
+    ``backbone`` and ``adapter`` are repositories of the hub, ``prompt`` is that of the adapter's training, and
+    ``ratios`` are those that EV tries in the paper. Raises InputError for a direction without a released adapter.
+    """
+    experiment = load_files([*base_files(INSTALLED), INSTALLED / RELEASED])
+    backbone = experiment.tables.backbone
+    adapters = experiment.released[backbone]
+    if direction not in adapters:
+        problem = unknown(direction, f"no released adapter for {direction!r}", adapters)
+        raise InputError("direction", problem, "Give one of these.")
+    (adapter,) = adapters[direction].values()
+    return {
+        "backbone": experiment.backbones[backbone].hub.repository,
+        "adapter": adapter.repository + (f"@{adapter.revision}" if adapter.revision else ""),
+        "prompt": experiment.directions[direction].prompt,
+        "ratios": method_settings(experiment, "ev", direction)["ratios"],
+    }
+
+
+def tiny(direction: str) -> dict[str, Any]:
+    """LLaDA-tiny, the demo's model, which comes with this package: arguments of ``Translator.load`` for a direction.
+
+    It knows the words of the demo's made-up sentences. Raises InputError for a direction other than ``en-zh``,
+    ``zh-en`` and ``en-de``.
+    """
+    adapter = shipped.adapter(direction)
+    experiment = load_files([*base_files(INSTALLED), INSTALLED / DEMO])
+    return {
+        "backbone": shipped.CHECKPOINT,
+        "adapter": adapter,
+        "ratios": method_settings(experiment, "ev", direction)["ratios"],
+    }

@@ -217,13 +217,17 @@ def _study_cells(experiment: Experiment, name: str) -> list[Cell]:
     settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
     others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
     systems = {
-        direction: [(method, *setting) for setting in settings for method in study.methods_of(direction)] + others
+        direction: [
+            *((method, *setting) for setting, method in itertools.product(settings, study.methods_of(direction))),
+            *others,
+        ]
         for direction in study_directions(experiment, study)
     }
+    testsets = {name: study.testsets_of(name, experiment.directions[name].tests) for name in systems}
     return [
         Cell(run, testset, *system)
         for run in study_runs(experiment, study)
-        for testset in study.testsets_of(run.direction, experiment.directions[run.direction].tests)
+        for testset in testsets[run.direction]
         for system in dict.fromkeys(systems[run.direction])
     ]
 

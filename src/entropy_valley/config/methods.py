@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import plugins
-from entropy_valley.config.schema import Experiment
+from entropy_valley.config.schema import BLOCKS, Experiment
 from entropy_valley.decoding.orders import KNOWN, SourceGuided, looks_at_anchors
-from entropy_valley.lengths import find_method
+from entropy_valley.lengths.baselines import Reassigned
+from entropy_valley.settings import numbers_of
 
 
 def base_method(experiment: Experiment, method: str) -> str:
-    """The length method that a block sets up: the block's ``method``, or its name."""
-    return getattr(experiment.length_methods, method).method or method
+    """The length method that a block sets up."""
+    return getattr(experiment.length_methods, method).method
 
 
 def method_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
@@ -22,33 +23,32 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
         for key, value in dump(block).items()
-        if key != "label"
+        if key != "method"
     }
-    if "method" in settings:
-        settings["method"] = plugins.with_code(settings["method"])
-    binary = not experiment.decoding.exact_products and "exact" in type(block).model_fields
-    return {"exact": False, **settings} if binary else settings
+    if block.method != method:  # else the block's name says it
+        settings["method"] = plugins.with_code(block.method)
+    if not experiment.decoding.exact_products and "exact" in getattr(_class(experiment, method), "model_fields", ()):
+        settings.setdefault("exact", False)
+    return settings
 
 
 def needs_statistics(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length statistics of their run."""
-    return _attribute(experiment, method, "uses_statistics", False)
+    return getattr(_class(experiment, method), "uses_statistics", False)
 
 
 def needs_length_head(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length head of their run."""
-    return _attribute(experiment, method, "uses_length_head", False)
+    return getattr(_class(experiment, method), "uses_length_head", False)
 
 
 def sees_reference(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases are as long as references."""
-    return _attribute(experiment, method, "sees_reference", False)
+    return getattr(_class(experiment, method), "sees_reference", False)
 
 
-def _attribute(experiment: Experiment, method: str, attribute: str, default: bool) -> bool:
-    """An attribute of a method's class. A reassigned method has no class, and needs nothing."""
-    name = base_method(experiment, method)
-    return name != "reassigned" and getattr(find_method(name, {}), attribute, default)
+def _class(experiment: Experiment, method: str) -> type:
+    return plugins.find("length method", BLOCKS, base_method(experiment, method))
 
 
 def is_ratio_without_slot(experiment: Experiment, method: str) -> bool:
@@ -59,14 +59,17 @@ def is_ratio_without_slot(experiment: Experiment, method: str) -> bool:
 
 def reassigned_methods(experiment: Experiment) -> list[str]:
     """The methods that reassign the canvas ratios of another method."""
-    return [name for name, block in experiment.length_methods if getattr(block, "method", None) == "reassigned"]
+    return [name for name, block in experiment.length_methods if isinstance(block, Reassigned)]
 
 
 def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
-    """The reveal order that a name of the config stands for, with its code if it is a user's, and its settings."""
+    """The reveal order that a name of the config stands for, with its code if it is a user's, and its settings as the
+    config has them, without defaults: the store identifies results by these."""
     block = experiment.reveal_orders.get(name)
-    settings = {"order": name} if block is None else dump(block)
-    return {"order": plugins.with_code(settings.pop("order")), "order_settings": settings}
+    if block is None:
+        return {"order": name, "order_settings": {}}
+    settings = block.model_dump(mode="json", exclude={"order"}, exclude_unset=True, exclude_none=True)
+    return {"order": plugins.with_code(block.order), "order_settings": settings}
 
 
 def source_guided(experiment: Experiment, name: str) -> bool:
@@ -80,9 +83,10 @@ def needs_anchors(experiment: Experiment, name: str) -> bool:
 
 
 def _order_class(experiment: Experiment, name: str) -> type:
-    return plugins.find("reveal order", KNOWN, order_settings(experiment, name)["order"])
+    block = experiment.reveal_orders.get(name)
+    return plugins.find("reveal order", KNOWN, block.order if block else name)
 
 
 def dump(section: Any) -> dict[str, Any]:
-    """A section of the config as plain values, without those that are null."""
-    return section.model_dump(mode="json", exclude_none=True)
+    """The values of a section that numbers depend on, without those that are null."""
+    return {key: value for key, value in numbers_of(section).items() if value is not None}

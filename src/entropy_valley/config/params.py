@@ -38,6 +38,7 @@ from entropy_valley.demo import shipped
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
+from entropy_valley.settings import numbers_of
 from entropy_valley.training.settings import Lora, Loss
 
 SHORT = 16  # hex digits of a digest in `made_from`
@@ -263,16 +264,15 @@ def training(experiment: Experiment, run: Run) -> str:
     return _slice(**settings)
 
 
-# Elsewhere in the params; and what only says how a training runs. More processes, and passes of another size, draw
-# other dropout masks: the adapter is then another one, but no better, so a finished one stays.
-_ELSEWHERE = {"precision"}
-_EXECUTION = {"processes", "micro_tokens", "checkpoint_every", "activation_checkpointing", "wandb"}
-
-
 def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """What the params of a run's training hold of `training`, with what its direction and then its backbone change."""
+    """What the params of a run's training hold of `training`, with what its direction and then its backbone change.
+
+    More processes, and passes of another size, draw other dropout masks: the adapter is then another one, but no
+    better, so a finished one stays.
+    """
     section = experiment.backbones[run.backbone]
-    settings = experiment.training_of(run.direction).model_dump(mode="json")
+    settings = numbers_of(experiment.training_of(run.direction))
+    del settings["precision"]  # elsewhere in the params
     if run.pool:
         pairs = experiment.directions[run.direction].pools[run.pool]
         settings["limit"] = min(pairs, settings["limit"] or pairs)
@@ -287,7 +287,7 @@ def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
         settings["loss"] = {
             key: settings["loss"][key] for key in ("normaliser", "micro_batch") if key in settings["loss"]
         }
-    return {key: value for key, value in (settings | changes).items() if key not in _ELSEWHERE | _EXECUTION}
+    return settings | changes
 
 
 def adapter(experiment: Experiment, run: Run) -> str:
@@ -300,7 +300,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
         direction=run.direction,
         seed=run.seed,
         revision=revisions.ADOPTION,
-        source=given.model_dump(mode="json", include={"repository", "revision", "subfolder"}),
+        source=numbers_of(given),
         attention=section.attention,
         made_from={"backbone": digest(backbone(experiment, run.backbone, run.seed))},
     )
@@ -473,7 +473,7 @@ def latency(experiment: Experiment, cell: Cell) -> str:
         **_order(own, cell.order),
         steps=cell.steps,
         seed=experiment.corpus.seed,
-        **experiment.latency.model_dump(exclude={"minutes"}, exclude_none=True),
+        **dump(experiment.latency),
         **({"fits": fits} if fits else {}),
         made_from=_of_model(experiment, run, [cell.testset], bool(fits)),
     )

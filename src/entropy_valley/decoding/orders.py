@@ -124,6 +124,8 @@ def sourceless_steps(order: Order, passes: int, steps: int) -> int:
 class MinimumEntropy(Section):
     """The slots whose distribution has the lowest entropy come first."""
 
+    order: Literal["med"] = "med"
+
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.values.entropy
 
@@ -131,12 +133,16 @@ class MinimumEntropy(Section):
 class SigFirst(SourceGuided):
     """The slots of the largest SIG come first."""
 
+    order: Literal["sig_first"] = "sig_first"
+
     def scores(self, slots: Slots) -> torch.Tensor:
         return -slots.sig
 
 
 class ReverseSig(SourceGuided):
     """The slots of the smallest SIG come first."""
+
+    order: Literal["reverse_sig"] = "reverse_sig"
 
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.sig
@@ -150,6 +156,7 @@ class Hybrid(SourceGuided):
     decimal that the config has; in the paper it is 0.25, 0.50 and 0.75.
     """
 
+    order: Literal["hybrid"] = "hybrid"
     p: Share = Field(description="the share of the steps by entropy")
 
     @property
@@ -186,6 +193,8 @@ class EntropyWeightedSig(SourceGuided):
     ``stepwise_kl`` it is the largest SIG · e^-H: e^H, the perplexity, is the number of tokens that a slot still wavers
     between, and a certain slot keeps its whole SIG.
     """
+
+    order: Literal["entropy_weighted_sig"] = "entropy_weighted_sig"
 
     @property
     def in_time(self) -> bool:
@@ -233,6 +242,8 @@ def moments(slots: Slots) -> torch.Tensor:
 class LeftToRight(Section):
     """The first masked slots come first. The model's predictions play no part."""
 
+    order: Literal["left_to_right"] = "left_to_right"
+
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.position.double()
 
@@ -244,6 +255,7 @@ class OracleAnchor(Section):
     reference's length its slots are those of the reference.
     """
 
+    order: Literal["oracle_anchor"] = "oracle_anchor"
     anchored: ClassVar[bool] = True
 
     def scores(self, slots: Slots) -> torch.Tensor:
@@ -258,6 +270,7 @@ class Random(Section):
     the same order.
     """
 
+    order: Literal["random"] = "random"
     seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
@@ -284,15 +297,18 @@ def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
     return np.array(priorities(seed, prompt, length))
 
 
-ORDERS: dict[str, type] = {
-    "med": MinimumEntropy,
-    "sig_first": SigFirst,
-    "reverse_sig": ReverseSig,
-    "hybrid": Hybrid,
-    "entropy_weighted_sig": EntropyWeightedSig,
-    "left_to_right": LeftToRight,
-    "oracle_anchor": OracleAnchor,
-    "random": Random,
+ORDERS: dict[str, type[Section]] = {
+    kind.model_fields["order"].default: kind
+    for kind in (
+        MinimumEntropy,
+        SigFirst,
+        ReverseSig,
+        Hybrid,
+        EntropyWeightedSig,
+        LeftToRight,
+        OracleAnchor,
+        Random,
+    )
 }
 
 
@@ -333,7 +349,7 @@ def reveals_masks(spec: Mapping[str, Any]) -> bool:
     return spec.get("mask_token", "never") != "never"
 
 
-KNOWN: dict[str, type] = ORDERS | VARIABLE_LENGTH  # the config names either where it asks for an order
+KNOWN: dict[str, type[Section]] = ORDERS | VARIABLE_LENGTH  # the config names either where it asks for an order
 
 
 @dataclass(frozen=True)

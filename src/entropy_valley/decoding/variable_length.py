@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -128,6 +128,7 @@ class DaedalDecoder(ByBlock):
     to the largest length, an insertion has only as many masks as fit.
     """
 
+    order: Literal["daedal"] = "daedal"
     eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
     eos_threshold: Share = Field(0.9, description="below this EOS confidence masks are inserted")
     insertion_threshold: Share = Field(0.1, description="only a slot whose guess is below it becomes several masks")
@@ -165,6 +166,7 @@ class RhoEosDecoder(ByBlock):
     K. Gaps are exact fractions here.
     """
 
+    order: Literal["rho_eos"] = "rho_eos"
     low: Share = Field(0.4, description="below this share of EOS guesses masks are added")
     high: Share = Field(0.6, description="above it masks are dropped")
     adjustments: NonNegativeInt = Field(64, description="passes that may change the length")
@@ -192,7 +194,9 @@ def _droppable(slots: Slots) -> int:
     return max(0, min(behind, len(slots) - SHORTEST))
 
 
-VARIABLE_LENGTH: dict[str, type] = {"daedal": DaedalDecoder, "rho_eos": RhoEosDecoder}
+VARIABLE_LENGTH: dict[str, type[Section]] = {
+    kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder)
+}
 
 
 def make_variable_length(name: str, settings: Mapping[str, Any] | None = None) -> VariableLengthDecoder:

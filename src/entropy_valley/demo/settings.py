@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from entropy_valley.settings import Directions, Section, Share
+from entropy_valley.settings import Directions, Refers, Section, Share
 from entropy_valley.training.settings import EosPadding
 
 
@@ -33,12 +33,15 @@ class Pretraining(Section):
     kv_heads: PositiveInt = Field(description="key and value heads")
     ffn: PositiveInt = Field(description="width of the feed-forward layers")
     context: PositiveInt = Field(description="largest number of tokens of prompt and canvas together")
-    directions: Directions | None = Field(None, description="corpora it reads; null: all of the matrix")
+    directions: Annotated[Directions | None, Refers("directions")] = Field(
+        None, description="corpora it reads; null: all of the matrix"
+    )
 
     @model_validator(mode="after")
     def _whole_heads(self) -> Self:
         if self.width % (2 * self.heads):
-            raise ValueError(f"`width` {self.width} / `heads` {self.heads} is no even number, as rotary positions need")
+            width = f"`width` {self.width} / `heads` {self.heads}"
+            raise ValueError(f"{width} is not an even number, as rotary positions need")
         if self.heads % self.kv_heads:
             raise ValueError(f"`kv_heads` {self.kv_heads} does not divide `heads` {self.heads}")
         return self

@@ -26,23 +26,26 @@ from entropy_valley.lengths.ev import (
 )
 
 LENGTH_METHODS |= {
-    "oracle": Oracle,
-    "ratio": Ratio,
-    "ev": EntropyValley,
-    "adaptive_ev": AdaptiveEntropyValley,
-    "smartcrop_style": SmartCropStyle,
-    "lr_style": LengthRegularisedStyle,
-    "cal": CalibratedConfidence,
-    "ev_calibrated": CalibratedEntropyValley,
-    "ev_prior": PriorEntropyValley,
-    "ev_line": LineEntropyValley,
-    "length_line": ExpectedLength,
-    "neighbours": Neighbours,
-    "ev_rerank": RerankedEntropyValley,
-    "length_head": LikeliestLengths,
-    "daedal": Daedal,
-    "eos_probe": EosProbe,
-    "partial_unmask": PartialUnmask,
+    kind.model_fields["method"].default: kind
+    for kind in (
+        Oracle,
+        Ratio,
+        EntropyValley,
+        AdaptiveEntropyValley,
+        SmartCropStyle,
+        LengthRegularisedStyle,
+        CalibratedConfidence,
+        CalibratedEntropyValley,
+        PriorEntropyValley,
+        LineEntropyValley,
+        ExpectedLength,
+        Neighbours,
+        RerankedEntropyValley,
+        LikeliestLengths,
+        Daedal,
+        EosProbe,
+        PartialUnmask,
+    )
 }
 
 __all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]

@@ -1,7 +1,8 @@
 """What a length method is: it proposes canvas lengths to probe, and chooses one from what the model says of them.
 
 To add one, read this page and :mod:`.ev`. A method is a class with ``propose`` and ``choose`` whose fields are its
-settings, and a line in :mod:`entropy_valley.lengths`. :func:`choosing` at the end of the page calls it.
+settings, with its name as the default of ``method``, and a line in :mod:`entropy_valley.lengths`. :func:`choosing` at
+the end of the page calls it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from entropy_valley import plugins
 from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.errors import listed
 from entropy_valley.lengths.statistics import LengthStatistics
-from entropy_valley.settings import PerDirection, Ratios, Section
+from entropy_valley.settings import PerDirection, Printed, Ratios, Section
 
 if TYPE_CHECKING:
     from entropy_valley.model.prompt import Prompt
@@ -77,6 +78,7 @@ class LengthMethod(Section):
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[bool] = False  # it takes the keyword argument ``statistics``, see :class:`Fitted`
+    label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
 
     @abstractmethod
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
@@ -135,9 +137,15 @@ class Fitted(LengthMethod):
     uses_statistics: ClassVar[bool] = True
     _statistics: LengthStatistics | None = None
 
-    def __init__(self, statistics: LengthStatistics | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._statistics = statistics
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_statistics(cls, settings: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Takes the keyword argument ``statistics`` beside the settings."""
+        if not isinstance(settings, Mapping) or not isinstance(settings.get("statistics"), LengthStatistics | None):
+            return validate(settings)
+        method = validate({key: value for key, value in settings.items() if key != "statistics"})
+        method._statistics = settings.get("statistics")
+        return method
 
     @property
     def statistics(self) -> LengthStatistics | None:

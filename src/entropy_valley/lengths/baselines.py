@@ -30,12 +30,13 @@ from entropy_valley.lengths.base import (
     candidate_length,
 )
 from entropy_valley.lengths.ev import valley
-from entropy_valley.settings import CanvasRatio, Name, PerDirection, Section, Share
+from entropy_valley.settings import CanvasRatio, Name, PerDirection, Printed, Section, Share
 
 
 class Ratio(Unprobed, LengthMethod):
     """One corpus ratio per direction."""
 
+    method: Literal["ratio"] = "ratio"
     ratios: PerDirection[CanvasRatio] = Field(description="by direction, or one for all")
     reserve_eos_slot: bool = Field(
         False, description="one slot more than ratio · |x|, for the EOS, as EV and Oracle have it; false: as the paper"
@@ -55,6 +56,7 @@ class Oracle(Unprobed, LengthMethod):
 
     As many slots as the reference has tokens, and one for its EOS."""
 
+    method: Literal["oracle"] = "oracle"
     sees_reference: ClassVar[bool] = True
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
@@ -71,6 +73,8 @@ class EosProbe(OnGrid):
     a tie. The row's scores are -log p(EOS).
     """
 
+    method: Literal["eos_probe"] = "eos_probe"
+
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         return Choice.lowest({length: -round(reading.eos_logprobs[-1], 6) for length, reading in probes.items()})
 
@@ -84,6 +88,7 @@ class ExpectedLength(Unprobed, Fitted):
     The length nearest to the line of |y| + 1 on |x| over the training pairs, two slots at least. With a ``shift`` it is
     the mode of ``ev_line``'s prior, so many standard deviations above the line."""
 
+    method: Literal["length_line"] = "length_line"
     shift: float | None = Field(None, allow_inf_nan=False, description="in standard deviations; null: none")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
@@ -103,6 +108,7 @@ class LikeliestLengths(Unprobed, LengthMethod):
     It costs one pass over the prompt and no canvas slots. The row's scores are the negative log-probabilities.
     """
 
+    method: Literal["length_head"] = "length_head"
     uses_length_head: ClassVar[bool] = True
     beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
 
@@ -123,6 +129,7 @@ class Neighbours(OnGrid):
     Lengths below the shortest canvas are left out. Lengths beyond the context are left out when the row is made.
     """
 
+    method: Literal["neighbours"] = "neighbours"
     radius: PositiveInt = Field(2, description="slots on either side")
     rescoring: Literal["final", "reveal"] = Field(
         "final",
@@ -152,6 +159,8 @@ class LengthRegularisedStyle(OnGrid):
     The row's scores are -s.
     """
 
+    method: Literal["lr_style"] = "lr_style"
+
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         logs = {length: math.log(length) for length in sorted(probes)}
         means = {length: math.fsum(probes[length].logprobs) / length for length in logs}
@@ -174,6 +183,7 @@ class SmartCropStyle(OnGrid):
     slots; at least one slot of content is kept, as in the candidate lengths.
     """
 
+    method: Literal["smartcrop_style"] = "smartcrop_style"
     stretch: CanvasRatio = Field(1.5, description="the canvas has this times the largest ratio")
     quantile: Share = Field(0.9, description="of the sentence's p(EOS); the first slot that reaches it ends the canvas")
 
@@ -206,6 +216,7 @@ class PartialUnmask(LengthMethod):
     revealed slot counts with the token that it was revealed as. It costs ``steps`` + 1 calls.
     """
 
+    method: Literal["partial_unmask"] = "partial_unmask"
     ratio: CanvasRatio = Field(1.5, description="of the long canvas, which has a slot for the EOS too")
     steps: PositiveInt = Field(4, description="that reveal slots before the last pass")
 
@@ -240,6 +251,7 @@ class CalibratedConfidence(Fitted):
     length wins a tie. The row's scores are -Φ.
     """
 
+    method: Literal["cal"] = "cal"
     ratios: PerDirection[CanvasRatio] = Field(description="where the climb starts, by direction, or one for all")
     patience: PositiveInt = Field(2, description="a side stops after so many slots in a row without improvement")
     reach: PositiveInt = Field(32, description="most slots on a side")
@@ -290,6 +302,7 @@ class Daedal(LengthMethod):
     file has the negative confidences.
     """
 
+    method: Literal["daedal"] = "daedal"
     ONE_OF = ("ratios", "start")
     ratios: PerDirection[CanvasRatio | None] = Field(None, description="where it starts, by direction; or give `start`")
     start: PositiveInt | None = Field(None, description="slots that it starts with, whatever the source")
@@ -329,6 +342,8 @@ DECILES = 10
 class Reassigned(Section):
     """A control: another method's canvas ratios, given to other sentences. It probes nothing."""
 
+    method: Literal["reassigned"] = "reassigned"
+    label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
     of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
     seed: PositiveInt = Field(description="of the permutation")
     within: Literal["all", "deciles"] = Field(

@@ -65,6 +65,7 @@ class EntropyValley(OnGrid):
     alternatives".
     """
 
+    method: Literal["ev"] = "ev"
     score: Literal[*SCORES] = Field(
         "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
     )
@@ -83,6 +84,8 @@ class CalibratedEntropyValley(OnGrid, Fitted):
 
     Ē(L) is the mean entropy of all-mask canvases of training pairs at their true length L (no training).
     """
+
+    method: Literal["ev_calibrated"] = "ev_calibrated"
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         expected = {length: self.statistics.expected_entropy(length) for length in probes}
@@ -103,6 +106,7 @@ class PriorEntropyValley(Fitted):
     with \\|z\\| at most ``window``, or the one next to the mean where a source is so short that there is none.
     """
 
+    method: Literal["ev_prior"] = "ev_prior"
     weight: Weight = Field(0.1, description="λ of mean entropy + λ·z²/2")
     window: Rate = Field(3.0, le=100, description="candidates have |z| at most this")
 
@@ -133,6 +137,7 @@ class LineEntropyValley(Fitted):
     slot too few.
     """
 
+    method: Literal["ev_line"] = "ev_line"
     candidates: PositiveInt = Field(7, description="lengths that are probed")
     weight: Weight = Field(0.1, description="λ of mean entropy + λ·(z − shift)²/2")
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
@@ -161,6 +166,7 @@ class RerankedEntropyValley(OnGrid):
     Of equal entropies the shorter canvas comes first.
     """
 
+    method: Literal["ev_rerank"] = "ev_rerank"
     k: PositiveInt = Field(2, description="how many are decoded")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
@@ -179,6 +185,7 @@ class AdaptiveEntropyValley(OnGrid):
     ``extensions`` steps. A step of less than one slot counts too, although it probes nothing new. The score is EV's.
     """
 
+    method: Literal["adaptive_ev"] = "adaptive_ev"
     extensions: NonNegativeInt = Field(3, description="most ratio steps on a side")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:

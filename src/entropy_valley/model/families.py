@@ -363,6 +363,8 @@ def find_family(name: str, file: Path | None = None) -> Family:
     if file and ":" in name and name.partition(":")[0] not in sys.modules:
         remedy = "If you trust it, name it yourself: by --family, or in the config; or import its module first."
         raise InputError(file, f"its family is code of someone's own, {brief(name)}", remedy)
+    if name in FAMILIES:
+        return FAMILIES[name]
     family = plugins.find("family", FAMILIES, name)
     if not isinstance(family, Family):
         raise InputError(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field, PositiveInt
+
+from entropy_valley.settings import Section
 
 Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
@@ -31,6 +34,27 @@ class Statistics:
 
 TEXTS = Statistics()
 """The readings of the paper's text."""
+
+
+class Analysis(Section):
+    """Statistics."""
+
+    resamples: PositiveInt = Field(le=1_000_000, description="of the paired bootstrap")
+    seed: int = Field(description="of its draws")
+    generator: Generator = Field(
+        "pcg64", description="of its draws: NumPy's default, or that of `RandomState`, as in the authors' code"
+    )
+    wilcoxon_zeros: Zeros = Field(
+        "pratt", description="sentences on which two systems are equal: ranked, then dropped (Pratt), or left out"
+    )
+    cohen: Deviation = Field(
+        "sample", description="standard deviation in Cohen's d: of a sample, or of the population, as in their code"
+    )
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Its part of a report's params."""
+        return self.model_dump()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import InputError, question
 from entropy_valley.results import SHORT, Record, made
+from entropy_valley.settings import values_of
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
@@ -91,9 +92,6 @@ REPORTS: dict[str, type[Report]] = {
     "figures/budgets": BudgetsFigure,
 }
 
-# Sections and keys of the config that only say how jobs run and where files are: no table depends on them.
-EXECUTION = {"extends", "results", "models", "device", "confirm", "check", "max_runtime", "store"}
-
 
 def find(key: str) -> type[Report]:
     """The class of a key of :data:`REPORTS`."""
@@ -112,7 +110,7 @@ def spec(experiment: Experiment) -> str:
 
 
 def _spec(experiment: Experiment) -> str:
-    config = _with_code(experiment.model_dump(mode="json", exclude=EXECUTION, warnings=False))
+    config = _with_code(values_of(experiment))
     sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
     paper = files.file_digest(TRANSCRIPTION)[:SHORT]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt, Strict
 
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Section, Share
+from entropy_valley.settings import Runtime, Section, Share
 
 AUTO = "auto"
 SAVED = 16  # bytes of an adapter's parameter in a checkpoint: itself and its master copy, and the two moments of AdamW
@@ -16,6 +16,7 @@ Targets = Literal["blocks", "by_name"]
 Weight = Literal["1/t", "none"]
 Normaliser = Literal["token", "sequence", "masked", "micro_batch"]
 EosPadding = Annotated[int, Field(ge=0)] | Literal["batch"]
+Betas = Annotated[tuple[Share, Share], Strict(False)]  # YAML knows lists alone
 
 
 class Lora(Section):
@@ -64,7 +65,7 @@ class AdapterTraining(Section):
     """What the adapters of one backbone are trained with instead of `training`; null: as there."""
 
     bos: bool | None = Field(None, description="whether its training prompts start with the BOS token")
-    betas: tuple[Share, Share] | None = Field(None, description="of AdamW")
+    betas: Betas | None = Field(None, description="of AdamW")
     keep_every: PositiveInt | None = Field(None, description="`training.keep_every`")
     targets: Targets | None = Field(None, description="`training.lora.targets`")
     weight: Weight | None = Field(None, description="`training.loss.weight`")
@@ -74,6 +75,16 @@ class AdapterTraining(Section):
     padding_read: bool | None = Field(None, description="`training.loss.padding_read`")
 
 
+class DirectionTraining(Section):
+    """What the adapters of a direction are trained with instead of `training`; null: as there."""
+
+    AT_MOST_ONE = ("epochs", "max_steps")
+    epochs: PositiveInt | None = Field(None, description="passes over the training pairs, and no `max_steps`")
+    max_steps: PositiveInt | None = Field(None, description="optimiser steps, and no `epochs`")
+    learning_rate: float | None = Field(None, gt=0, description="of AdamW, at its highest")
+    warmup: Share | None = Field(None, description="share of the steps")
+
+
 class Training(Section):
     """LoRA-SFT."""
 
@@ -81,12 +92,12 @@ class Training(Section):
     epochs: PositiveInt | None = Field(None, description="passes over the training pairs; null if max_steps is given")
     max_steps: PositiveInt | None = Field(None, description="optimiser steps, instead of epochs")
     limit: PositiveInt | None = Field(None, description="use only the first so many training pairs")
-    processes: PositiveInt = Field(description="GPUs of one run, or CPU processes")
+    processes: Runtime[PositiveInt] = Field(description="GPUs of one run, or CPU processes")
     global_batch: PositiveInt = Field(description="sequences per optimiser step")
-    micro_tokens: PositiveInt | Auto = Field(
+    micro_tokens: Runtime[PositiveInt | Auto] = Field(
         description="most tokens of a device in one pass; a longer pair runs alone; auto: what its memory holds"
     )
-    activation_checkpointing: bool | Auto = Field(
+    activation_checkpointing: Runtime[bool | Auto] = Field(
         AUTO,
         description="compute each layer again in the backward pass: less memory, the same numbers; auto: where else "
         "too few tokens fit into a pass",
@@ -94,7 +105,7 @@ class Training(Section):
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
     weight_decay: float = Field(ge=0, description="of AdamW")
-    betas: tuple[Share, Share] = Field(description="of AdamW")
+    betas: Betas = Field(description="of AdamW")
     clip: PositiveFloat = Field(description="largest norm of the gradient")
     max_tokens: PositiveInt = Field(description="longest prompt + target; longer pairs are dropped and counted")
     too_long: Literal["drop", "cut"] = Field(
@@ -104,8 +115,10 @@ class Training(Section):
         1, description="keep the adapter of the last step that is a multiple of this; rates fall as if all steps ran"
     )
     precision: Literal["float32", "bfloat16"] = Field(description="of the frozen weights and the passes")
-    checkpoint_every: PositiveInt = Field(1000, description="steps between checkpoints that a killed run resumes from")
-    wandb: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None = Field(
+    checkpoint_every: Runtime[PositiveInt] = Field(
+        1000, description="steps between checkpoints that a killed run resumes from"
+    )
+    wandb: Runtime[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None] = Field(
         None, description="log to this project of Weights & Biases too; needs its package and an account"
     )
     lora: Lora

@@ -102,7 +102,7 @@ class Translator:
         its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``: whether it
         begins with the BOS token. What is not given is that of the adapter's training, if it was trained here;
         ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator.
-        :func:`~entropy_valley.config.released.released` has the arguments for the adapters of the paper's authors.
+        :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
         :func:`~entropy_valley.model.load.load_backbone` does.

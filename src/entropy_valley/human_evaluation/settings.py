@@ -1,0 +1,55 @@
+"""The settings of the human evaluation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
+
+from entropy_valley.decoding.settings import SystemSection
+from entropy_valley.settings import Direction, Name, Refers, Runtime, Section, unique
+
+Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # names files
+Annotators = Annotated[list[Annotator], Field(min_length=1), AfterValidator(unique)]
+
+
+class Shown(SystemSection):
+    """One of the two systems that annotators compare."""
+
+    backbone: Annotated[Name | None, Refers("backbones")] = Field(None, description="null: that of `tables`")
+    seed: PositiveInt | None = Field(None, description="the training run; null: the first of the backbone")
+
+
+class Buckets(Section):
+    """Sentences of a pack, by why they are in it. The scores are those of the main metric in the run that is shown."""
+
+    first_best: NonNegativeInt = Field(25, description="the first system leads most")
+    second_best: NonNegativeInt = Field(25, description="the second system leads most")
+    tied: NonNegativeInt = Field(25, description="the smallest differences that are not zero")
+    random: NonNegativeInt = Field(25, description="drawn of the others by a keyed hash")
+
+
+class HumanEvaluation(Section):
+    """Packs for annotators, and the tables of their filled forms. docs/human_evaluation.md."""
+
+    directions: Annotated[list[Direction], AfterValidator(unique)] = Field(
+        [], description="of these, those that the matrix has; none: no packs"
+    )
+    testset: Annotated[Name | None, Refers("sources")] = Field(None, description="null: the first of each direction")
+    first: Shown = Field(Shown(method="ev"), description="differences are of this system …")
+    second: Shown = Field(Shown(method="ratio"), description="… minus this one")
+    sentences: Buckets = Buckets()
+    seed: int = Field(1, description="of the random sentences, the order of rows, and the system in each slot")
+    annotators: Annotators = Field(["A", "B", "C"], description="each gets forms under this name")
+    forms: Runtime[str] = Field(
+        "human_evaluation", description="the folder of filled forms: a folder for each direction, in it A.xlsx or A.csv"
+    )
+    simulated: bool = Field(
+        False, description="instead of filled forms, those of simulated annotators: to try the whole way"
+    )
+
+    @model_validator(mode="after")
+    def _two_systems(self) -> HumanEvaluation:
+        if self.first == self.second:
+            raise ValueError("`second` is the first system; name another one")
+        return self

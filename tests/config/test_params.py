@@ -1,0 +1,385 @@
+"""The params of jobs: which keys of the config each depends on, and on which it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from entropy_valley.config import base_files, load_files, matrix, methods, params, paths
+from entropy_valley.config.matrix import Cell, CellSet, Run
+from entropy_valley.data import sources
+from entropy_valley.decoding.orders import Denoising
+from entropy_valley.demo.grammar import SOURCES
+from entropy_valley.files import canonical
+from entropy_valley.settings import numbers_of, values_of
+from entropy_valley.tables.paired_tests import Significance
+
+ROOT = Path(__file__).parents[2]
+PAPER = load_files(base_files(ROOT))
+DEMO = load_files([*base_files(ROOT), ROOT / "config" / "demo-full.yaml"])
+RUN = Run("en-zh", "llada-8b", 1)
+GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
+FLOORS = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b"}
+
+
+def translation(experiment, *names, run=RUN, order="med"):
+    """The params of a set of these methods' cells."""
+    cells = tuple(Cell(run, "wmt22", name, order, 32) for name in names)
+    return json.loads(params.translation(experiment, CellSet(run, "mine", cells)))
+
+
+def specs(experiment, run=RUN):
+    """The params of a job of each stage, without what they are made from."""
+    cells = CellSet(run, "mine", tuple(Cell(run, "wmt22", name, "med", 32) for name in ("ev", "ratio")))
+    autoregressive = Run(run.direction, "llama3-8b", 1)
+    texts = {
+        "corpus": params.corpus(experiment, run.direction),
+        "testset": params.testset(experiment, run.direction, "wmt22"),
+        "training": params.training(experiment, run),
+        "translation": params.translation(experiment, cells),
+        "generation": params.translation(
+            experiment, CellSet(autoregressive, "mine", (Cell(autoregressive, "wmt22", "beam4"),))
+        ),
+        "latency": params.latency(experiment, cells.cells[0]),
+        "diagnostics": params.diagnostics(experiment, run),
+        "scores": params.scores(experiment, cells),
+    }
+    return {stage: leaves({**json.loads(text), "made_from": None}) for stage, text in texts.items()}
+
+
+def leaves(spec, path=()):
+    """Values by the dotted path of their key."""
+    if not isinstance(spec, dict) or not spec:
+        return {".".join(path): spec}
+    return {name: value for key, below in spec.items() for name, value in leaves(below, (*path, key)).items()}
+
+
+def changes(experiment, run=RUN, of=PAPER):
+    """What another config, or another run, changes: by stage the values of keys that differ."""
+    before, after = specs(of), specs(experiment, run)
+    return {
+        stage: keys
+        for stage in before
+        if (keys := {key: value for key, value in after[stage].items() if before[stage].get(key, ...) != value})
+    }
+
+
+def everywhere(stages="translation latency diagnostics", **keys):
+    """The same values in several stages; diagnostics have them once more for each kind of passes."""
+    own = {stage: dict(keys) for stage in stages.split()}
+    if "diagnostics" in own:
+        own["diagnostics"] |= {f"{kind}.{key}": value for key, value in keys.items() for kind in ("valley", "sig")}
+    return own
+
+
+def trained(**keys):
+    return {"training": {f"training.{key.replace('__', '.')}": value for key, value in keys.items()}}
+
+
+EXECUTION = {
+    "results": "elsewhere",
+    "models": "elsewhere",
+    "device": "cpu",
+    "store": False,
+    "max_runtime": 120,
+    "training": {"processes": 4, "micro_tokens": "auto", "checkpoint_every": 7, "wandb": "mine"},
+    "decoding": {"shards": 3},
+    "latency": {"minutes": 5},
+}
+LABELS = {
+    "scoring": {"comet": {"label": "another name"}},
+    "length_methods": {"ev": {"label": "another name"}},
+    "backbones": {"llada-8b": {"label": "another name"}},
+}
+CASES = {
+    "how jobs run, and names in print": (EXECUTION | LABELS, {}),
+    "adapters beside the weights": (
+        {"decoding": {"merge_adapter": False}},
+        everywhere("translation latency diagnostics generation", merge_adapter=False),
+    ),
+    "the passes of the engine": (
+        {
+            "decoding": {
+                "head_precision": "backbone",
+                "batch_invariant": True,
+                "compile_layers": True,
+                "mask_token": "may_be_revealed",
+            }
+        },
+        everywhere(head_precision="backbone", batch_invariant=True, compile_layers=True, mask_token="may_be_revealed"),
+    ),
+    "another precision": (
+        {"decoding": {"precision": "float32"}},
+        everywhere(precision="float32", head_precision="backbone") | everywhere("generation", precision="float32"),
+    ),
+    "products in binary": (
+        {"decoding": {"exact_products": False}},
+        {
+            "translation": {"methods.ev.exact": False, "methods.ratio.exact": False},
+            "latency": {"settings.exact": False},
+        },
+    ),
+    "a prompt cache": (
+        {"decoding": {"prompt_cache": {"refresh": 2}}},
+        everywhere("translation latency", prompt_cache=2),
+    ),
+    "a learning rate": ({"training": {"learning_rate": 1.0}}, trained(learning_rate=1.0)),
+    "another loss": ({"training": {"loss": {"eps": 0.1}}}, trained(loss__eps=0.1)),
+    "how pairs are drawn": ({"corpus": {"sampling": {"en-zh": "shuffle"}}}, {"corpus": {"sampling": "shuffle"}}),
+    "which sentences": ({"corpus": {"subset": "keyed_hash"}}, {"diagnostics": {"valley.subset": "keyed_hash"}}),
+    "how many sentences": ({"corpus": {"test_limit": 7}}, {"testset": {"limit": 7, "subset": "first"}}),
+    "pairs of a direction": (
+        {"directions": {"en-zh": {"corpus": {"train": 1000, "dev": 10, "filters": {"en": {"words": [2, 9]}}}}}},
+        {"corpus": {"train": 1000, "dev": 10, "filters.en.words": [2, 9]}},
+    ),
+    "a direction's training": (
+        {"directions": {"en-zh": {"training": {"max_steps": 5, "warmup": 0}}}},
+        trained(max_steps=5, epochs=None, warmup=0),
+    ),
+    "a direction's length goes before another kind of length": (
+        {"training": {"epochs": None, "max_steps": 60}, "directions": {"en-zh": {"training": {"epochs": 1}}}},
+        trained(epochs=1),
+    ),
+    "another direction": (
+        {
+            "corpus": {"sampling": {"en-de": "shuffle_rows"}},
+            "directions": {"en-de": {"corpus": {"train": 1000, "test_limit": 7}, "training": {"max_steps": 5}}},
+        },
+        {},
+    ),
+    "a backbone's BLEU": (
+        {"backbones": {"llada-8b": {"bleu": {"tokenize": "zh"}}}, "scoring": {"bleu": {"tokenize": "char"}}},
+        {"scores": {"bleu.tokenize": "zh"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_key_reaches_the_params_of_its_own_jobs_alone(load, name):
+    over, expected = CASES[name]
+    assert changes(load(over)) == expected
+
+
+def test_values_without_how_jobs_run_and_numbers_without_names_in_print(load):
+    assert values_of(load(EXECUTION)) == values_of(PAPER) != values_of(load(LABELS))
+    assert numbers_of(load(EXECUTION | LABELS)) == numbers_of(PAPER)
+
+
+VARIANTS = {  # of a backbone by its own keys, and what they are of the whole config's keys
+    "matrices": ({"training": {"targets": "by_name"}}, {"training": {"lora": {"targets": "by_name"}}}),
+    "loss": (
+        {"training": {"weight": "none", "normaliser": "micro_batch", "antithetic": False, "at_least_one": False}},
+        {
+            "training": {
+                "loss": {"weight": "none", "normaliser": "micro_batch", "antithetic": False, "at_least_one": False}
+            }
+        },
+    ),
+    "padding": ({"training": {"padding_read": True}}, {"training": {"loss": {"padding_read": True}}}),
+    "EOS": ({"eos_padding": 64}, {"training": {"loss": {"eos_padding": 64}}}),
+    "optimiser": ({"training": {"keep_every": 500, "betas": [0.9, 0.999]}},) * 2,
+    "decoding": (
+        {
+            "adapter_of": "llada-8b",
+            "decoding": {"schedule": "floors", "mask_token": "may_be_revealed", "exact_products": False},
+        },
+        {"decoding": {"schedule": "floors", "mask_token": "may_be_revealed", "exact_products": False}},
+    ),
+    "cache": ({"decoding": {"prompt_cache": {"refresh": 4}}}, {"decoding": {"prompt_cache": {"refresh": 4}}}),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_backbone_has_readings_of_its_own(load, name):
+    """As under the same keys of the whole config; others are left as they are."""
+    own, whole = VARIANTS[name]
+    mine = load({"backbones": {"mine": {"variant_of": "llada-8b", "label": "Mine", **own}}})
+    of_backbone, of_all = specs(mine, Run("en-zh", "mine", 1)), specs(load(whole))
+    for stage in ("training", "translation", "latency"):
+        if not (stage == "training" and "adapter_of" in own):
+            assert {**of_backbone[stage], "backbone": "llada-8b"} == of_all[stage]
+    assert changes(mine) == {}
+
+
+def test_the_attention_is_a_param_of_all_that_runs_the_model(load):
+    """And of a given adapter, and of what is fitted; a prompt that sees no canvas needs no cache."""
+    variant = {"variant_of": "llada-8b", "label": "mine", "attention": "prefix"}
+    given = {name: {"en-zh": {1: {"folder": "given"}}} for name in ("mine", "llada-8b")}
+    over = {"backbones": {"mine": variant}, "released": given}
+    experiment, mine = load(over), Run("en-zh", "mine", 1)
+    found = changes(experiment, mine)
+    about = {"backbone": "mine", "attention": "prefix"}
+    assert found.pop("diagnostics").items() >= about.items()
+    assert found == dict.fromkeys(("training", "translation", "latency"), about)
+    fits = [translation(experiment, "length_head", run=run)["fits"]["length_head"] for run in (mine, RUN)]
+    adapters = [json.loads(params.adapter(experiment, run)) | {"made_from": None} for run in (mine, RUN)]
+    assert all(one == usual | about for one, usual in (fits, adapters))
+    cached = load({**over, "decoding": {"prompt_cache": {"refresh": 2}}})
+    assert [translation(cached, "ev", run=run)["prompt_cache"] for run in (mine, RUN)] == [1, 2]
+
+
+def test_a_chat_variant_differs_in_its_prompt_and_a_shifted_one_in_its_shift():
+    plain, chat, unshifted = (
+        translation(PAPER, "ev", run=Run("en-zh", f"dream-instruct-{name}", 1))
+        for name in ("plain", "chat", "chat-unshifted")
+    )
+    assert plain["prompt"] in chat["prompt"] and chat["prompt"].count("{src}") == 1
+    assert {key for key in chat if chat[key] != unshifted[key]} == {"backbone", "shifted", "made_from"}
+    assert {key for key in chat if chat[key] != plain[key]} == {"backbone", "prompt", "made_from"}
+
+
+def test_an_autoregressive_training_knows_nothing_of_masks(load):
+    other = load({"training": {"loss": {"weight": "none", "eps": 0.1, "eos_padding": 4}}})
+    autoregressive = Run("en-zh", "llama3-8b", 1)
+    assert params.training(other, autoregressive) == params.training(PAPER, autoregressive)
+    assert params.training(other, RUN) != params.training(PAPER, RUN)
+
+
+# --- What a set has of its methods and orders.
+
+
+def test_params_are_canonical_json():
+    """Snakemake compares the text: the same settings must always give the same one."""
+    for text in (
+        params.corpus(PAPER, "en-zh"),
+        params.training(PAPER, RUN),
+        params.latency(PAPER, matrix.cells(PAPER)[0]),
+    ):
+        assert canonical(json.loads(text)) == text
+
+
+def test_a_set_knows_its_own_methods_and_its_directions_ratios_only():
+    spec = translation(PAPER, "ev", "ratio", "ratio_eos", "oracle", "ev_sum", "ev_reassigned_deciles_3")
+    grid = [0.70, 0.75, 0.80, 0.85, 0.90]
+    assert spec["methods"] == {
+        "ev": {"ratios": grid, "score": "mean"},
+        "ratio": {"ratios": 0.8, "reserve_eos_slot": False},
+        "ratio_eos": {"method": "ratio", "ratios": 0.8, "reserve_eos_slot": True},
+        "oracle": {},
+        "ev_sum": {"method": "ev", "score": "sum", "ratios": grid},
+        "ev_reassigned_deciles_3": {"method": "reassigned", "of": "ev", "seed": 3, "within": "deciles"},
+    }
+    assert spec["orders"] == {"med": {"order": "med", "order_settings": {}}}
+    assert spec["cells"][0] == ["wmt22", "ev", "med", 32]
+    assert "ev" in translation(PAPER, "ev_reassigned_1")["methods"]
+    dealt = methods.reassigned_methods(PAPER)
+    assert len(dealt) == 10 and all(name.startswith("ev_reassigned_") for name in dealt)
+
+
+def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
+    spec = translation(PAPER, "daedal", "daedal_own", run=Run("en-de", "llada-8b", 1))
+    start = [spec["methods"][name] for name in ("daedal", "daedal_own")]
+    assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
+    assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
+    assert methods.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}
+
+
+def test_what_it_is_made_from_follows_from_the_params_of_all_before(load):
+    spec, fitted = translation(PAPER, "ev"), translation(PAPER, "ev_line")
+    assert spec["made_from"].keys() == {"adapter", "testset wmt22"}
+    assert fitted["made_from"].keys() == {"adapter", "testset wmt22", "corpus en-zh"}
+    assert spec["made_from"]["adapter"] == params.digest(params.training(PAPER, RUN))
+    other = translation(load({"corpus": {"seed": 5}}), "ev")
+    assert other["made_from"]["adapter"] != spec["made_from"]["adapter"]
+
+
+def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
+    spec = translation(PAPER, "ev_line")["fits"]["length_statistics"]
+    assert (spec["pairs"], spec["bias_pairs"]) == (1000, 200) and not spec.keys() & {"method", "seed"}
+    fitted = [name for name in PAPER.length_methods.model_dump() if methods.needs_statistics(PAPER, name)]
+    kinds = {methods.base_method(PAPER, name) for name in fitted}
+    assert kinds == {"cal", "ev_calibrated", "ev_prior", "ev_line", "length_line"}
+    assert "fits" not in translation(PAPER, "ev", "ratio", "oracle")
+    assert translation(PAPER, "length_head", "ev")["fits"].keys() == {"length_head"}
+
+
+def test_an_orders_settings_change_its_own_sets_alone(load):
+    other = load({"reveal_orders": {"hybrid_50": {"p": 0.6}}})
+    for order in ("med", *PAPER.reveal_orders):
+        same = translation(other, "ev", order=order) == translation(PAPER, "ev", order=order)
+        assert same == (order != "hybrid_50")
+
+
+@pytest.mark.parametrize("mask_token", ["never", "may_be_revealed"])
+def test_a_setting_that_the_params_always_name_is_read_by_its_value(load, mask_token):
+    spec = translation(load({"decoding": {"mask_token": mask_token}}), "ev")
+    cell = {"order": "med", "order_settings": {}, "steps": 32}
+    assert Denoising.of(spec | cell).mask_token is (mask_token == "may_be_revealed")
+
+
+def test_a_valley_has_its_directions_grid_and_no_methods_settings():
+    spec = json.loads(params.diagnostics(PAPER, RUN))["valley"]
+    assert (spec["ratios"][0], spec["ratios"][-1], len(spec["ratios"])) == (0.4, 1.5, 23)
+    assert (spec["offset"], spec["sentences"], spec["seed"]) == (6, 500, PAPER.corpus.seed)
+    assert not spec.keys() & {"method", "ratios_of", "backbones"}
+    other = json.loads(params.diagnostics(PAPER, Run("zh-en", "llada-8b", 1)))
+    assert other["valley"]["ratios"][-1] == 2.2
+
+
+def test_languages_whose_tokenizer_changed_are_scored_anew():
+    experiment = PAPER.model_copy(update={"directions": PAPER.directions | {"en-ja": PAPER.directions["en-zh"]}})
+    runs = (Run(direction, "llada-8b", 1) for direction in ("en-zh", "en-ja"))
+    sets = (CellSet(run, "mine", (Cell(run, "wmt22", "ratio", "med", 32),)) for run in runs)
+    assert [json.loads(params.scores(experiment, one))["revision"] for one in sets] == [1, 2]
+
+
+# --- Pairs and test sets.
+
+
+@pytest.mark.parametrize(
+    ("over", "name", "expected"),
+    [
+        ({}, "wmt22", {"limit": None}),
+        ({}, "wmt22-500", {"limit": 500, "subset": "first"}),
+        ({"corpus": {"test_limit": 12}}, "wmt22-500", {"limit": 12, "subset": "first"}),
+        ({"corpus": {"subset": "keyed_hash"}}, "wmt22-500", {"limit": 500, "subset": "keyed_hash"}),
+        ({}, "wmt22-challenge", {"limit": None, "challenge": 400, "challenge_reading": "first"}),
+        (
+            {"corpus": {"challenge": "stratified", "test_limit": 12}},
+            "wmt22-challenge",
+            {"limit": None, "challenge": 12, "challenge_reading": "stratified"},
+        ),
+        ({"sources": {"mine": {"name": "embedded", "limit": 20}}}, "mine", {"limit": 20}),  # it has no end to draw from
+    ],
+)
+def test_which_sentences_a_test_set_takes(load, over, name, expected):
+    """No more than any test set, and a challenge subset of all that its source has."""
+    spec = json.loads(params.testset(load(over), "en-zh", name))
+    assert {key: spec[key] for key in spec.keys() - {"direction", "revision", "seed", "source"}} == expected
+
+
+def test_nothing_is_drawn_or_filtered_of_given_files(load):
+    given = {"sources": {"mine": GIVEN}, "directions": {"zh-en": {"train": "mine"}}, "corpus": {"sampling": "shuffle"}}
+    spec = json.loads(params.corpus(load(given), "zh-en"))
+    assert spec["filters"] == {} and "sampling" not in spec
+    assert spec["source"] == {**GIVEN, "rows": {}, "keys": {}}
+
+
+def test_a_limit_is_no_part_of_what_is_trained_on(load):
+    narrow = load({"sources": {"wmt19-zh-en": {"limit": 9}}})
+    assert params.corpus(narrow, "en-zh") == params.corpus(PAPER, "en-zh")
+
+
+@pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
+def test_every_source_can_be_made(experiment):
+    for name in experiment.sources:
+        sources.make(json.loads(params.testset(experiment, "en-zh", name))["source"], SOURCES)
+
+
+def test_methods_that_are_fitted_see_the_pool_alone():
+    for run, limit in ((Run("de-fr", "llada-8b", 1, "50k"), 50_000), (RUN, None)):
+        fits = translation(PAPER, "ev_line", "length_head", run=run)["fits"]
+        assert [fits[name].get("limit") for name in ("length_statistics", "length_head")] == [limit, limit]
+
+
+def test_a_variant_decodes_with_anothers_adapter(load):
+    own = load({"backbones": {"mine": FLOORS}})
+    assert paths.adapter_run(own, Run("en-zh", "mine", 1)) == RUN == paths.adapter_run(own, RUN)
+
+
+def test_a_caption_says_what_became_of_zeros(load):
+    configs = [load({"analysis": {"wilcoxon_zeros": one}}) for one in ("pratt", "wilcox")]
+    captions = [Significance(one, "tables/full_significance", "full_significance").text for one in configs]
+    assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
