@@ -29,13 +29,14 @@ def checkpoints(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", params=sorted(name for name, family in FAMILIES.items() if not family.causal))
-def backbone(checkpoints, request):
+def diffusion(checkpoints, request):
+    """A backbone of each masked diffusion family."""
     return load_backbone(checkpoints / request.param, request.param)
 
 
 @pytest.fixture(scope="session", params=["diffullama", "dream", "llada"])
-def architecture(checkpoints, request):
-    """A backbone of each architecture and shift: for tests of many cases, to which chats make no difference."""
+def backbone(checkpoints, request):
+    """A backbone of each architecture and shift: chats make no difference to how a canvas is filled."""
     return load_backbone(checkpoints / request.param, request.param)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from bench import Bench
-from tiny_checkpoints import SOURCES, architecture, backbone, checkpoints, llada, llama3, one_thread  # noqa: F401 - fixtures
+from tiny_checkpoints import SOURCES, backbone, checkpoints, diffusion, llada, llama3, one_thread  # noqa: F401 - fixtures
 
 from entropy_valley import files
 from entropy_valley.translation.job import ModelJob

@@ -18,12 +18,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.store import Store
 from entropy_valley.translation.job import Inputs, Pipeline, Texts
 
-
-@pytest.fixture(scope="module")
-def backbone(architecture):
-    return architecture
-
-
 PAIRS = ((1, 2), (5, 5), (8, 3), (13, 5), (9, 16))  # canvas length, step budget
 ORDERS = [
     ("med", {}),

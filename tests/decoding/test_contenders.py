@@ -136,8 +136,8 @@ def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
         assert canvas["length"] in lengths and lengths[-1] < 128  # of the context, which holds the prompt too
 
 
-def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(backbone):
-    prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
+def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(llada):
+    prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
     for length_method in (Fixed(500), make_method("ev", {"ratios": [1.0, 90.0]})):
         with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
-            Translator(backbone, prompt, length_method, steps=4).translate(["Anna sees it"])
+            Translator(llada, prompt, length_method, steps=4).translate(["Anna sees it"])

@@ -22,17 +22,19 @@ from entropy_valley.translation.job import Texts
 STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
 
 
-def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, backbone):
-    bench = Bench(tmp_path, checkpoints, testset, backbone.family.name)
+def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, diffusion):
+    bench = Bench(tmp_path, checkpoints, testset, diffusion.family.name)
     hypotheses, _ = bench.decode("ev")
-    bos = [backbone.bos_id] if bench.spec["bos"] else []
+    bos = [diffusion.bos_id] if bench.spec["bos"] else []
     for pair, row in zip(files.read_jsonl(testset), hypotheses, strict=True):
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
-        prompt = bos + backbone.tokenizer(text, add_special_tokens=False)["input_ids"]
-        _, text = reference.decode(backbone, prompt, canvas["length"], 8)
-        tokens = Texts(None, turn_end_id(backbone.tokenizer, backbone.family)).tokens(Decoded(text, len(text), None, 1))
+        prompt = bos + diffusion.tokenizer(text, add_special_tokens=False)["input_ids"]
+        _, text = reference.decode(diffusion, prompt, canvas["length"], 8)
+        tokens = Texts(None, turn_end_id(diffusion.tokenizer, diffusion.family)).tokens(
+            Decoded(text, len(text), None, 1)
+        )
         assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)
-        assert row["hypothesis"] == backbone.tokenizer.decode(tokens, skip_special_tokens=True).strip()
+        assert row["hypothesis"] == diffusion.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
         assert len(canvas["candidates"]) == canvas["calls"] and sum(canvas["candidates"]) == canvas["slots"]
 

@@ -22,12 +22,6 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import Pool, hidden_states
 from entropy_valley.model.prompt import PREFIX
 
-
-@pytest.fixture(scope="module")
-def backbone(architecture):
-    return architecture
-
-
 PAIRS = tuple(itertools.product((1, 3, 8, 21), (2, 5, 24)))  # canvas length, step budget
 NEVER = sys.maxsize
 MED, HYBRID = ("med", {}), ("hybrid", {"p": 0.5, "sig": "stepwise_kl"})

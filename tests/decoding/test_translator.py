@@ -29,16 +29,16 @@ def test_it_gives_algorithm_1(backbone):
 
 
 @pytest.mark.parametrize("source", [None, 7, ["a"]])
-def test_what_is_no_text_is_named(backbone, source):
-    translator = Translator(backbone, Prompt("{src}", backbone.tokenizer), make_method("ev", {"ratios": RATIOS}))
+def test_what_is_no_text_is_named(llada, source):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
     with pytest.raises(InputError, match=r"sources: sentence 2 is .*, not a text\. Give a list of texts"):
         translator.translate([SOURCES[0], source])
 
 
-def test_no_steps_are_an_error(backbone):
+def test_no_steps_are_an_error(llada):
     method = make_method("ev", {"ratios": RATIOS})
     with pytest.raises(InputError, match="steps: 0, not a number of 1 or more"):
-        Translator(backbone, Prompt("{src}", backbone.tokenizer), method, steps=0).translate(SOURCES)
+        Translator(llada, Prompt("{src}", llada.tokenizer), method, steps=0).translate(SOURCES)
 
 
 @pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)

@@ -16,12 +16,6 @@ from entropy_valley.decoding.variable_length import Guess, Revealed, make_variab
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.translation.job import Inputs, Pipeline
 
-
-@pytest.fixture(scope="module")
-def backbone(architecture):
-    return architecture
-
-
 EOS = 1
 
 

@@ -359,13 +359,13 @@ def reassign(lengths: Sequence[int], sources: Sequence[int], seed: int, within: 
     ``within`` "all" permutes over the whole test set, "deciles" within each tenth of it by source length.
     """
     counts = [max(1, count) for count in sources]
-    generator, dealt = random.Random(seed), [0] * len(lengths)
+    generator, reassigned = random.Random(seed), [0] * len(lengths)
     for group in _groups(counts, within):
         givers = list(group)
         generator.shuffle(givers)
         for place, giver in zip(group, givers, strict=True):
-            dealt[place] = max(SHORTEST, round(Fraction(lengths[giver], counts[giver]) * counts[place]))
-    return dealt
+            reassigned[place] = max(SHORTEST, round(Fraction(lengths[giver], counts[giver]) * counts[place]))
+    return reassigned
 
 
 def _groups(sources: Sequence[int], within: str) -> list[list[int]]:

@@ -232,7 +232,7 @@ class Translations:
         return self._canvases
 
     def _choices(self) -> list[Choice]:
-        """Those of the cells, and those whose canvases some of them deal."""
+        """Those of the cells, and those whose canvases some of them reassign."""
         choices: dict[Choice, None] = {}
         for cell in self.cells:
             if origin := self._origin(cell.method):
@@ -241,7 +241,7 @@ class Translations:
         return list(choices)
 
     def _origin(self, method: str) -> str | None:
-        """The length method whose canvases this one deals to other sentences, if it does."""
+        """The length method whose canvases this one reassigns to other sentences, if it does."""
         settings = self.spec["methods"][method]
         return settings["of"] if settings.get("method", method) == "reassigned" else None
 
