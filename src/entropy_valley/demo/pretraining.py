@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -71,39 +71,30 @@ def pretrain(job: PretrainingJob) -> None:
     """
     if checkpoint.is_finished(job.out, {"spec": job.spec, "data": job.data}):
         return
-    begun, dev = _begin(job), _read(job.dev)
-    family, tokenizer, model = begun.family, begun.tokenizer, begun.model
+    dev = _read(job.dev)
+    family, tokenizer, model, batches, dropped = _begin(job)
     with float32_products("cpu"):
-        _optimise(model, job, begun.batches, family.shifted)
+        _optimise(model, job, batches, family.shifted)
         report = {
             direction: evaluate(model.eval(), family, tokenizer, part, job.settings)
             for direction, part in _tokenised(job, dev, tokenizer).items()
         }
     with files.atomic_folder(job.out) as folder:
         checkpoint.write_checkpoint(model, family, tokenizer, folder)
-        checkpoint.write_manifest(folder, family, dev=report, dropped=begun.dropped, spec=job.spec, data=job.data)
+        checkpoint.write_manifest(folder, family, dev=report, dropped=dropped, spec=job.spec, data=job.data)
 
 
 def first_losses(job: PretrainingJob, count: int) -> list[float]:
     """The training losses of the first steps; nothing is written."""
-    begun = _begin(job)
-    optimizer, schedule = _optimizer(begun.model.train(), job.settings)
+    family, _, model, batches, _ = _begin(job)
+    optimizer, schedule = _optimizer(model.train(), job.settings)
     with float32_products("cpu"):
-        batches = (begun.batches[step][0] for step in range(count))
-        return [_step(begun.model, optimizer, schedule, one, begun.family.shifted)["loss"] for one in batches]
+        first = (batches[step][0] for step in range(count))
+        return [_step(model, optimizer, schedule, batch, family.shifted)["loss"] for batch in first]
 
 
-class _Begun(NamedTuple):
-    """A pre-training before its first step; ``dropped``: pairs that are too long."""
-
-    family: Family
-    tokenizer: Any
-    model: Any
-    batches: Canvases | Continuations
-    dropped: int
-
-
-def _begin(job: PretrainingJob) -> _Begun:
+def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuations, int]:
+    """Family, tokenizer, model and batches before the first step, and the number of pairs that are too long."""
     family, settings, rows = find_family(job.spec["family"]), job.settings, _read(job.corpora)
     texts = (
         text
@@ -119,7 +110,7 @@ def _begin(job: PretrainingJob) -> _Begun:
     )
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
-    return _Begun(family, tokenizer, model, batches, pairs.dropped)
+    return family, tokenizer, model, batches, pairs.dropped
 
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
