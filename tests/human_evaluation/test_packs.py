@@ -35,9 +35,8 @@ def test_buckets_are_what_they_say():
 
 def test_a_bucket_without_enough_sentences_names_its_key():
     none = [dataclasses.replace(one, difference=abs(one.difference)) for one in sentences()]
-    with pytest.raises(
-        InputError, match=r"human_evaluation.sentences.second_best: 4 sentences are asked for, but .* has 0"
-    ):
+    problem = r"human_evaluation.sentences.second_best: 4 sentences are asked for, but .* has 0"
+    with pytest.raises(InputError, match=problem):
         choose(none, SIZES, seed=1)
 
 

@@ -267,10 +267,8 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     """
     if given.tiny:
         return shipped.CHECKPOINT, given.adapter or shipped.adapter(run.direction)
-    backbone, own = (
-        Path(paths.backbone_folder(experiment, run.backbone, run.seed)),
-        paths.adapter_folder(experiment, run),
-    )
+    backbone = Path(paths.backbone_folder(experiment, run.backbone, run.seed))
+    own = paths.adapter_folder(experiment, run)
     adapter = given.adapter or (own and Path(own))
     if experiment.adapters != "released":
         return backbone, adapter

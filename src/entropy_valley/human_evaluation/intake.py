@@ -52,14 +52,6 @@ class Rating:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is wrong in a cell: ``place`` is the file and, where there is one, the cell."""
-
-    place: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Sheet:
     """``rows[0]`` is the header; ``annotator`` is whom a spreadsheet says that it is for; None if it says nothing."""
 
@@ -98,20 +90,19 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
     for path in paths:
         name = annotator_of(path, pack)
         if name not in annotators:
-            problem = f"is named after no annotator; there are {', '.join(annotators)}"
-            problems.append(Problem(str(path), problem))
+            problems.append(f"{path}: is named after no annotator; there are {', '.join(annotators)}")
         elif first.setdefault(name, path) != path:
-            problems.append(Problem(str(path), f"is a second form of {name}, beside {first[name].name}; keep one"))
+            problems.append(f"{path}: is a second form of {name}, beside {first[name].name}; keep one")
     for path in paths:
+        form = Form(path, pack)
         try:
-            sheet = read_sheet(path, [row.source for row in pack.rows])
+            form.read(read_sheet(path, [row.source for row in pack.rows]))
         except InputError as error:
-            problems.append(Problem(error.place, f"{error.problem}. {error.remedy}"))
-            continue
-        ratings[annotator_of(path, pack)], wrong = check(path, sheet, pack)
-        problems += wrong
+            form.problems.append(f"{error.place}: {error.problem}. {error.remedy}")
+        ratings[form.annotator] = [form.ratings[row.id] for row in pack.rows if row.id in form.ratings]
+        problems += form.problems
     if problems:
-        listed = "".join(f"\n  {problem.place}: {problem.text}" for problem in problems[:MOST])
+        listed = "".join(f"\n  {problem}" for problem in problems[:MOST])
         listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
         what = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in filled forms"
         raise InputError(f"pack {pack.code}", f"{what}:{listed}\n", "Correct these cells, and run it again.")
@@ -123,81 +114,72 @@ def annotator_of(path: Path, pack: Pack) -> str:
     return path.stem.removeprefix(f"{pack.direction}.")
 
 
-def check(path: Path, sheet: Sheet, pack: Pack) -> tuple[list[Rating], list[Problem]]:
-    """The ratings of a form and its problems; cells are named as spreadsheet programs name them: ``A.csv:F12``."""
-    problems, annotator = [], annotator_of(path, pack)
-    if sheet.annotator not in (None, annotator):
-        problems.append(Problem(str(path), f"is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}"))
-    header = [_plain(name) for name in sheet.rows[0]]
-    missing = [name for name in COLUMNS if name not in header]
-    twice = [name for name in COLUMNS if header.count(name) > 1]
-    if missing or twice:
-        wrong = {"no column": missing, "more than one column": twice}
-        listing = "; ".join(f"has {what} {', '.join(names)}" for what, names in wrong.items() if names)
-        return [], [*problems, Problem(str(path), listing)]
-    reader = _Reader(path, pack, {name: header.index(name) for name in COLUMNS})
-    for number, row in enumerate(sheet.rows[1:], 2):
-        if any(cell.strip() for cell in row):
-            reader.read(number, [*row, *[""] * (len(header) - len(row))])
-    lost = [row.id for row in pack.rows if row.id not in reader.seen]
-    if lost:
-        reader.problems.append(Problem(str(path), f"has no row {', '.join(lost)}; leave rows empty to skip them"))
-    order = {row.id: place for place, row in enumerate(pack.rows)}
-    return sorted(reader.ratings, key=lambda rating: order[rating.id]), [*problems, *reader.problems]
+class Form:
+    """The ratings of a form by row, and its problems. Cells have the names of spreadsheet programs: ``A.csv:F12``."""
 
+    def __init__(self, path: Path, pack: Pack) -> None:
+        self.path, self.pack, self.annotator = path, pack, annotator_of(path, pack)
+        self.ratings: dict[str, Rating] = {}
+        self.problems: list[str] = []
+        self._shown = {row.id: forms.texts(row) for row in pack.rows}
+        self._seen: set[str] = set()
+        self._columns: dict[str, int] = {}  # the place of each
 
-class _Reader:
-    """Reads the rows of one form; ``columns`` has the place of each."""
+    def read(self, sheet: Sheet) -> None:
+        """Check each cell of a form, and note what is rated."""
+        if sheet.annotator not in (None, self.annotator):
+            self.problems.append(f"{self.path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
+        header = [_plain(name) for name in sheet.rows[0]]
+        wrong = {
+            "no column": [name for name in COLUMNS if name not in header],
+            "more than one column": [name for name in COLUMNS if header.count(name) > 1],
+        }
+        if any(wrong.values()):
+            listing = "; ".join(f"has {what} {', '.join(names)}" for what, names in wrong.items() if names)
+            self.problems.append(f"{self.path}: {listing}")
+            return
+        self._columns = {name: header.index(name) for name in COLUMNS}
+        for number, row in enumerate(sheet.rows[1:], 2):
+            if any(cell.strip() for cell in row):
+                self._read_row(number, [*row, *[""] * (len(header) - len(row))])
+        if lost := [row.id for row in self.pack.rows if row.id not in self._seen]:
+            self.problems.append(f"{self.path}: has no row {', '.join(lost)}; leave rows empty to skip them")
 
-    def __init__(self, path: Path, pack: Pack, columns: Mapping[str, int]) -> None:
-        self.path, self.pack, self.columns, self.annotator = path, pack, columns, annotator_of(path, pack)
-        self.shown = {row.id: forms.texts(row) for row in pack.rows}
-        self.seen: set[str] = set()
-        self.ratings: list[Rating] = []
-        self.problems: list[Problem] = []
-
-    def read(self, number: int, row: Sequence[str]) -> None:
-        cells = {name: row[place] for name, place in self.columns.items()}
+    def _read_row(self, number: int, row: Sequence[str]) -> None:
+        cells = {name: row[place] for name, place in self._columns.items()}
         name = _plain(cells["ID"])
         code = name.partition("-")[0]
-        if name in self.seen:
+        if name in self._seen:
             return self._problem("ID", number, f"{name} comes twice")
-        if name not in self.shown and code != self.pack.code:
+        if name not in self._shown and code != self.pack.code:
             return self._problem("ID", number, f"{brief(name)} is of pack {brief(code)}, not of {self.pack.code}")
-        if name not in self.shown:
+        if name not in self._shown:
             return self._problem("ID", number, f"no row is {brief(repr(name))}")
-        self.seen.add(name)
-        for column, text in zip(TEXTS[1:], self.shown[name][1:], strict=True):
+        self._seen.add(name)
+        for column, text in zip(TEXTS[1:], self._shown[name][1:], strict=True):
             if _same_text(cells[column]) != _same_text(text):
                 self._problem(column, number, "was changed; the rating may be of another text")
-        given = {column: _plain(cells[column]) for column in (*RATINGS, PREFERENCE)}
-        if any(given.values()):
-            self._rate(number, name, given, cells[NOTES].strip())
-
-    def _rate(self, number: int, name: str, given: Mapping[str, str], notes: str) -> None:
-        choices = {choice.casefold(): choice for choice in CHOICES}
-        wrong = [
-            (
-                column,
-                f"is {brief(repr(value))}; {', '.join(allowed)} are possible"
-                if value
-                else "is empty, and the row is rated",
-            )
-            for column, value in given.items()
-            for allowed in [CHOICES if column == PREFERENCE else GRADES]
-            if value.casefold() not in {one.casefold() for one in allowed}
-        ]
-        for column, text in wrong:
-            self._problem(column, number, text)
-        if not wrong:
+        given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
+        if any(given.values()) and self._all_possible(number, given, cells):
             adequacy_a, fluency_a, adequacy_b, fluency_b = (int(given[column]) for column in RATINGS)
             adequacy, fluency = {"a": adequacy_a, "b": adequacy_b}, {"a": fluency_a, "b": fluency_b}
-            preference = choices[given[PREFERENCE].casefold()].lower()
-            self.ratings.append(Rating(self.annotator, name, adequacy, fluency, preference, notes))
+            notes = cells[NOTES].strip()
+            self.ratings[name] = Rating(self.annotator, name, adequacy, fluency, given[PREFERENCE], notes)
+
+    def _all_possible(self, number: int, given: Mapping[str, str], cells: Mapping[str, str]) -> bool:
+        possible = True
+        for column, value in given.items():
+            allowed = CHOICES if column == PREFERENCE else GRADES
+            if value not in [one.casefold() for one in allowed]:
+                shown = brief(repr(_plain(cells[column])))
+                text = f"is {shown}; {', '.join(allowed)} are possible" if value else "is empty, and the row is rated"
+                self._problem(column, number, text)
+                possible = False
+        return possible
 
     def _problem(self, column: str, number: int, text: str) -> None:
-        letter = get_column_letter(self.columns[column] + 1)
-        self.problems.append(Problem(f"{self.path}:{letter}{number}", f"{column} {text}"))
+        letter = get_column_letter(self._columns[column] + 1)
+        self.problems.append(f"{self.path}:{letter}{number}: {column} {text}")
 
 
 def _plain(text: str) -> str:

@@ -186,10 +186,6 @@ class Comet(Section):
     def _on_the_hub_or_a_file(self) -> Self:
         if self.on_hub and not re.fullmatch(REPOSITORY, self.checkpoint):
             raise ValueError(f"`checkpoint` {self.checkpoint!r} is neither owner/name on the hub nor a .ckpt file")
-        return self
-
-    @model_validator(mode="after")
-    def _revision_of_a_repository(self) -> Self:
         if self.revision and not self.on_hub:
             raise ValueError("`revision` is the commit of a `checkpoint` on the hub")
         return self
@@ -241,9 +237,10 @@ class Comet(Section):
         scores: list[float] = []
         for batch in progress(batches, description="COMET", unit="batch"):
             key = _key(batch, self._key_signature)
-            scores += self._job.store.get(key) or self._keep(
-                key, [round(score, DECIMALS) for score in batch_scores(self._loaded(), batch)]
-            )
+            if not (stored := self._job.store.get(key)):
+                computed = batch_scores(self._loaded(), batch)
+                stored = self._keep(key, [round(score, DECIMALS) for score in computed])
+            scores += stored
         return scores
 
     @functools.cached_property

@@ -13,7 +13,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -72,26 +71,12 @@ def _check_table(folder: Folder, report: Report, file: str) -> None:
         content = files.regular(folder.root / file, files.MOST).read_text("utf-8")
         header, *lines = [*csv.reader(io.StringIO(content, newline=""))]
         stored = [dict(zip(header, line, strict=True)) for line in lines]
-    name, place = PurePosixPath(file).stem, PurePosixPath(file).with_suffix(".made.json").as_posix()
-    kind = next((kind for kind in KINDS if {*kind[0].split()} <= {*header}), None)
-    reason, rows = NOT_RESULTS.get(name), {}
-    if place not in folder.records:
-        reason = "a table without a record"
-    elif reason is None and kind is None:
-        reason = "a table that verify does not know"
-    elif reason is None and kind is not None:
-        keys = [key for key in kind[2].split() if key in header]
-        with files.readable(folder.root / place, "record of a table with all that it names", REMEDY):
-            try:
-                table, make = Table(folder, place), tables.faithfulness if name == "faithfulness_summary" else kind[1]
-                if make in (tables.cost, tables.corpus):
-                    make = partial(make, stored=stored)
-                rows = {_key(row, keys): row for row in make(table) if _belongs(file, table, row)}
-            except NotAtHandError as error:
-                reason = str(error)
-    if reason is not None:
-        report.unchecked[file][reason] += len(header) * len(stored)
-        return
+    with files.readable(folder.root / _record(file), "record of a table with all that it names", REMEDY):
+        try:
+            keys, rows = _recomputed(folder, file, header, stored)
+        except NotAtHandError as reason:
+            report.unchecked[file][str(reason)] += len(header) * len(stored)
+            return
     columns = {column for row in rows.values() for column in row}
     for line, row in enumerate(stored, 2):
         expected = rows.pop(key := _key(row, keys), None)
@@ -104,6 +89,29 @@ def _check_table(folder: Folder, report: Report, file: str) -> None:
             report.compare(file, file, f"row {line} ({' '.join(filter(None, key))}), {column}", row[column], value)
     for key in rows:
         report.compare(file, file, f"row of {' '.join(filter(None, key))}", None, "a row")
+
+
+def _recomputed(
+    folder: Folder, file: str, header: Sequence[str], stored: Sequence[Expected]
+) -> tuple[list[str], dict[tuple[str, ...], Expected]]:
+    """The columns that name a row, and all rows by their values in these."""
+    name = PurePosixPath(file).stem
+    if _record(file) not in folder.records:
+        raise NotAtHandError("a table without a record")
+    if name in NOT_RESULTS:
+        raise NotAtHandError(NOT_RESULTS[name])
+    kind = next((kind for kind in KINDS if {*kind[0].split()} <= {*header}), None)
+    if kind is None:
+        raise NotAtHandError("a table that verify does not know")
+    keys = [key for key in kind[2].split() if key in header]
+    make = tables.faithfulness if name == "faithfulness_summary" else kind[1]
+    more = (stored,) if make in (tables.cost, tables.corpus) else ()
+    table = Table(folder, _record(file))
+    return keys, {_key(row, keys): row for row in make(table, *more) if _belongs(file, table, row)}
+
+
+def _record(file: str) -> str:
+    return PurePosixPath(file).with_suffix(".made.json").as_posix()
 
 
 def _belongs(file: str, table: Table, row: Expected) -> bool:

@@ -109,16 +109,25 @@ def _check_sentence(
         report.compare(PART, file, f"{place} ({margin})", stored, value)
     settings = params["methods"].get(system.method, {})
     if settings.get("method", system.method) == "ev" and settings.get("score", "mean") == "mean":
-        canvas = row.values["canvas"]
-        for length, score in zip(canvas["candidates"], canvas["scores"], strict=True):
-            entropies, _ = reference.read(backbone, ids, [backbone.mask_id] * length)
-            value = sum(entropies[:-1]) / (length - 1)
-            if params["precision"] != "float32":
-                value = Unchecked(f"entropies in {params['precision']}, whose last digits depend on the machine")
-            elif abs(value - score) < NEAR:
-                value = score
-            place = f"line {row.line}, entropy of {length} slots"
-            report.compare("EV's entropies, read again", file, place, score, value)
+        _check_entropies(report, file, backbone, ids, row, params["precision"])
+
+
+def _check_entropies(
+    report: Report, file: str, backbone: Backbone, ids: Sequence[int], row: Row, precision: str
+) -> None:
+    """Read the candidates of EV again: the mean entropy of each all-mask canvas without its last slot, the EOS's."""
+    from entropy_valley.decoding import reference
+
+    canvas = row.values["canvas"]
+    for length, score in zip(canvas["candidates"], canvas["scores"], strict=True):
+        entropies, _ = reference.read(backbone, ids, [backbone.mask_id] * length)
+        value: Any = sum(entropies[:-1]) / (length - 1)
+        if precision != "float32":
+            value = Unchecked(f"entropies in {precision}, whose last digits depend on the machine")
+        elif abs(value - score) < NEAR:
+            value = score
+        place = f"line {row.line}, entropy of {length} slots"
+        report.compare("EV's entropies, read again", file, place, score, value)
 
 
 def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unchecked:

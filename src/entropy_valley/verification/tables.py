@@ -415,14 +415,14 @@ def dissociation(table: Table) -> Iterator[Expected]:
     yield from _lengths_and_scores(table)
     for run, cells in grouped(table.cells, *RUN):
         methods = by_method(cells)
-        oracle, columns = methods["oracle"], {}
-        for name in (*LENGTHS, *(name for name in FIXED if name in methods)):
-            errors = table.errors(methods[name], oracle)
-            score = table.sign(table.main) * table.aligned([methods[name]], oracle)
-            columns[name] = (score, [-errors[sentence] for sentence in table.sentences(oracle)])
+        oracle, sign = methods["oracle"], table.sign(table.main)
         for baseline in (name for name in FIXED if name in methods):
-            triple = [columns[name] for name in ("ev", baseline, "oracle")]
-            values = np.column_stack([score for score, _ in triple] + [length for _, length in triple]).astype(float)
+            triple = [methods[name] for name in ("ev", baseline, "oracle")]
+            scores, errors = [sign * table.aligned([cell], oracle) for cell in triple], []
+            for cell in triple:
+                distances = table.errors(cell, oracle)
+                errors.append([-distances[name] for name in table.sentences(oracle)])
+            values = np.column_stack([*scores, *errors]).astype(float)
             means = values.mean(axis=0)
             score, length = closure(*means[:3]), closure(*means[3:])
             low = high = score - length
