@@ -15,7 +15,6 @@ from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
-from entropy_valley.errors import InputError, question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
@@ -93,13 +92,6 @@ REPORTS: dict[str, type[Report]] = {
 
 # Sections and keys of the config that only say how jobs run and where files are: no table depends on them.
 EXECUTION = {"extends", "results", "models", "device", "confirm", "check", "max_runtime", "store"}
-
-
-def find(key: str) -> type[Report]:
-    """The class of a key of :data:`REPORTS`."""
-    if key not in REPORTS:
-        raise InputError(key, "is not a report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
-    return REPORTS[key]
 
 
 def spec(experiment: Experiment) -> str:
