@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_ratings
-import fake_results
+import finished
 from bench import Bench
 from run_rule import run_here
 from tiny_checkpoints import SOURCES
@@ -23,7 +23,6 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.lengths.training_pairs import Fits, length_statistics
 from entropy_valley.results import System
-from entropy_valley.tables import find
 
 # What depends on the machine, the installed packages or the last bit of a weight.
 MACHINES = ("digest", "digests", "versions", "signature", "signatures", "backbone_digest", "data", "path")
@@ -213,18 +212,10 @@ class Stages:
         return [read_file(path) for path in (pack, mapping, form, out)]
 
     def reporting(self) -> Any:
-        """Two tables, and the numbers of a figure, of made-up results."""
-        found = []
-        endings = "tex float.tex md html csv"
-        reports = {"tables/main": endings, "tables/full_significance": endings, "figures/hero": "pdf png csv"}
-        for key, written in reports.items():
-            folder = self.root / key
-            params = fake_results.write(folder, sentences=20)
-            outputs = {ending: folder / f"out.{ending}" for ending in written.split()}
-            how = {"report": key, "caption": find(key).caption, "root": str(folder), "here": str(folder)}
-            run_here("report", params, (), list(outputs.values()), how)
-            found += [read_file(path) for ending, path in outputs.items() if ending not in ("pdf", "png", "html")]
-        return found
+        """Two tables, and the numbers of a figure, of a finished run."""
+        run = finished.Run(self.root / "reporting")
+        made = [run.make(name) for name in ("tables/main", "tables/full_significance", "figures/hero")]
+        return [read_file(path) for of in made for ending, path in of.items() if ending not in ("pdf", "png", "html")]
 
 
 def without(value: Any, *keys: str) -> Any:

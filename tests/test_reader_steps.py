@@ -1,8 +1,8 @@
-"""A reader follows one sentence, and the loading of the config, through few files."""
+"""A reader follows one sentence, the loading of the config, and the main table, through few files."""
 
 from __future__ import annotations
 
-from reader_steps import of_config, of_translation
+from reader_steps import of_config, of_table, of_translation
 
 
 def test_a_sentence_goes_through_few_files(tmp_path):
@@ -13,3 +13,8 @@ def test_a_sentence_goes_through_few_files(tmp_path):
 def test_a_config_goes_through_few_files():
     files, _ = of_config()
     assert len(files) <= 15, files
+
+
+def test_a_table_goes_through_few_files(tmp_path):
+    files, jumps = of_table(tmp_path)
+    assert len(files) <= 12 and jumps <= 500, (files, jumps)

@@ -15,7 +15,6 @@ from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
-from entropy_valley.errors import InputError, question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
@@ -95,13 +94,6 @@ REPORTS: dict[str, type[Report]] = {
 EXECUTION = {"extends", "results", "models", "device", "confirm", "check", "max_runtime", "store"}
 
 
-def find(key: str) -> type[Report]:
-    """The class of a key of :data:`REPORTS`."""
-    if key not in REPORTS:
-        raise InputError(key, "is not a report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
-    return REPORTS[key]
-
-
 def spec(experiment: Experiment) -> str:
     """What tables, figures, pages and the document depend on beside the files that they read, as their rules' params.
 
@@ -138,7 +130,7 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
         record.facts.update(report.facts(results.root))
         if report.scored:
-            record.facts["length_methods"] = require_alike(results, report.cells)
+            require_alike(results, report.cells)
             require_means(results, report.cells, report.metric)
         report.make(results, **new)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -19,10 +19,9 @@ from entropy_valley.results import (
     REMEDY,
     SCORES,
     TRANSLATIONS,
-    System,
     ancestry,
     differences,
-    entries,
+    entry,
     header_path,
     read_record,
     record_path,
@@ -32,6 +31,7 @@ from entropy_valley.results import (
 from entropy_valley.scoring.metrics import Metric
 
 Settings = Mapping[str, Any]
+T = TypeVar("T")
 
 # --- Where each file is, below a folder of results.
 
@@ -80,10 +80,7 @@ class Results:
         self.experiment, self.root = experiment, str(root)
         self.declared = None if declared is None else sorted(map(str, declared))
         self.ancestry = ancestry(self.declared or (), self.root)
-        self._folders: dict[Cell, str] = {}  # of their sets
-        self._headers: dict[str, dict[System, dict[str, Any]]] = {}  # by the file of rows
-        self._sentences: dict[tuple[Cell, str], pd.Series] = {}
-        self._params: dict[str, Settings] = {}
+        self._read: dict[Hashable, Any] = {}
 
     def file(self, path: str) -> str:
         """A path that may be read."""
@@ -100,14 +97,18 @@ class Results:
         """The value of a JSON file, by the parts of its path below the folder of results."""
         return files.read_json(self.at(*parts))
 
+    def once(self, key: Hashable, read: Callable[[], T]) -> T:
+        """What ``read`` returns, read at the first call with this key."""
+        if key not in self._read:
+            self._read[key] = read()
+        return self._read[key]
+
     def params(self, path: str) -> Settings:
         """The params that a file was made by."""
-        if path not in self._params:
-            record = read_record(record_path(path))
-            if record is None:
-                raise files.not_there(record_path(path))
-            self._params[path] = record.params
-        return self._params[path]
+        record = self.once(path, lambda: read_record(record_path(path)))
+        if record is None:
+            raise files.not_there(record_path(path))
+        return record.params
 
     # Of a cell.
 
@@ -122,7 +123,7 @@ class Results:
 
     def decoding(self, cell: Cell) -> dict[str, Any]:
         """The totals of its translations, and the ``signature`` of what they were made by."""
-        return self._entry(cell, TRANSLATIONS)
+        return self.once((cell, "decoding"), lambda: entry(self.of_set(cell, TRANSLATIONS), cell))
 
     def segments(self, cell: Cell) -> Sequence[Mapping[str, Any]]:
         """The scores of each sentence."""
@@ -130,7 +131,7 @@ class Results:
 
     def scores(self, cell: Cell) -> dict[str, Any]:
         """Its system scores, and the ``signatures`` of the metrics."""
-        return self._entry(cell, SCORES)
+        return self.once((cell, "scores"), lambda: entry(self.of_set(cell, SCORES), cell))
 
     def system_scores(self, cell: Cell, metrics: Iterable[Metric]) -> dict[str, float]:
         """Its system scores by the metrics' names; one that is not a finite number is an error."""
@@ -144,17 +145,18 @@ class Results:
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
         """Its sentence scores, float, indexed by sentence id in the file's order; an id given twice is an error."""
-        if (cell, metric.name) not in self._sentences:
-            scored = self.segments(cell)
-            values = {str(row["id"]): row.get(metric.name) for row in scored}
-            for name, value in values.items():
-                if not _is_number(value):
-                    place = f"{self.place(cell, SCORES)}, sentence {name!r}"
-                    raise InputError(place, f"{metric.name} is {value!r}, {NOT_FINITE}", SCORE_AGAIN)
-            if len(values) < len(scored):
-                raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
-            self._sentences[cell, metric.name] = pd.Series(values, dtype=float, name=metric.name)
-        return self._sentences[cell, metric.name]
+        return self.once((cell, metric.name), lambda: self._sentences(cell, metric.name))
+
+    def _sentences(self, cell: Cell, metric: str) -> pd.Series:
+        scored = self.segments(cell)
+        values = {str(row["id"]): row.get(metric) for row in scored}
+        for name, value in values.items():
+            if not _is_number(value):
+                place = f"{self.place(cell, SCORES)}, sentence {name!r}"
+                raise InputError(place, f"{metric} is {value!r}, {NOT_FINITE}", SCORE_AGAIN)
+        if len(values) < len(scored):
+            raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
+        return pd.Series(values, dtype=float, name=metric)
 
     def diagnostics(self, cell: Cell, kind: str) -> Any:
         """What its run's diagnostics say of its test set: the curves of ``valley``, or the rows of ``sig``."""
@@ -187,26 +189,15 @@ class Results:
 
     def of_set(self, cell: Cell, name: str) -> str:
         """The path of a file of its set."""
-        return self.file(f"{self._folder(cell)}/{name}")
+        return self.file(f"{self.folder(cell)}/{name}")
 
     def place(self, cell: Cell, name: str | Path) -> str:
         """The place that an error names: a file of its set, and what of it is this cell's."""
-        return f"{self._folder(cell)}/{name}: {system_of(cell).label}"
+        return f"{self.folder(cell)}/{name}: {system_of(cell).label}"
 
-    def _folder(self, cell: Cell) -> str:
-        if cell not in self._folders:
-            self._folders[cell] = sets_of(self.experiment).home[cell].folder(self.root)
-        return self._folders[cell]
-
-    def _entry(self, cell: Cell, name: str) -> dict[str, Any]:
-        """What the header of a file of its set says of it."""
-        path = self.of_set(cell, name)
-        if path not in self._headers:
-            self._headers[path] = entries(path)
-        system = (cell.testset, cell.method, cell.order, cell.steps)
-        if system not in self._headers[path]:
-            raise InputError(header_path(path), f"has nothing of {system_of(cell).label}", REMEDY)
-        return self._headers[path][system]
+    def folder(self, cell: Cell) -> str:
+        """The folder of its set."""
+        return self.once((cell, "folder"), lambda: sets_of(self.experiment).home[cell].folder(self.root))
 
     def _having(
         self, cell: Cell, keys: Sequence[str], translated: Sequence[Mapping[str, Any]]
@@ -225,146 +216,10 @@ def _is_number(value: object) -> bool:
 
 # --- Cells of one table are made by the same settings, as the headers of their sets say.
 
-# Among which cells of a table a value must be the same: those that agree in these coordinates.
-TABLE = ()
-RUNS = ("direction", "backbone")
-DECODING_SCOPE = {
-    "decoder": ("backbone", "order", "steps"),
-    "data_digest": ("direction", "testset"),
-    "backbone_digest": ("backbone", "seed"),
-    "shifted": ("backbone",),
-    "adapter_digest": ("backbone", "direction", "seed", "pool"),
-}
-BARE = "null"  # the adapter of a backbone that was used as it is
-SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
-SHORT = 12  # hex digits of a digest in print
-UNLIKE = "They do not belong in one table: remove the outdated files of its set and run again."
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One line about a table's making: for these ``directions``, and these ``backbones`` (none: all of them)."""
-
-    subject: str
-    signature: str
-    directions: tuple[str, ...]
-    backbones: tuple[str, ...] = ()
-
-
-def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
-    """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
-
-    ``metrics`` are those of the table; their signatures are in headers of scores, the rest in those of translations.
-    Raises :class:`InputError`, naming two cells, where cells differ that must not.
-    """
-    facts, made = [], {}
-    for metric in metrics:
-        values = [_metric_signature(results, cell, metric) for cell in cells]
-        _check(cells, f"the signature of {metric.label}", values, RUNS if metric.by_direction else TABLE)
-        facts += _facts(metric.label, cells, values)
-    for key, scope in DECODING_SCOPE.items():
-        made[key] = [_value(results, cell, key) for cell in cells]
-        _check(cells, f"signature.{key}", made[key], scope)
-    _check_seeds(cells, made["adapter_digest"])
-    _check_pretrainings(results, cells, made["backbone_digest"])
-    return (*facts, *_facts("decoder", cells, made["decoder"]), *_digests(results, cells, made))
-
-
-def checkpoints(results: Results, cells: Sequence[Cell]) -> dict[str, dict[int, str]]:
-    """The digest of the checkpoint that each run of a backbone starts from, by seed."""
-    digests: dict[str, dict[int, str]] = {}
-    for cell in cells:
-        digests.setdefault(cell.backbone, {})[cell.seed] = _value(results, cell, "backbone_digest")
-    return digests
-
-
-def _digests(results: Results, cells: Sequence[Cell], made: Mapping[str, Sequence[str]]) -> list[Fact]:
-    """Data and backbones digest by digest, and how their logits are read; adapters, one per run, as their number and
-    a digest of them all."""
-    directions = tuple(dict.fromkeys(cell.direction for cell in cells))
-    backbones = [cell.backbone for cell in cells]
-    logits = ["shifted" if value == SHIFTED else "unshifted" for value in made["shifted"]]
-    adapters = sorted(set(made["adapter_digest"]) - {BARE})
-    lines = {
-        "data": _listing([f"{cell.direction}/{cell.testset}" for cell in cells], made["data_digest"]),
-        "backbones": "|".join(f"{name}:{_of_runs(seeds)}" for name, seeds in checkpoints(results, cells).items()),
-        "logits": _listing(backbones, logits),
-        "adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}",
-    }
-    return [Fact(subject, line, directions) for subject, line in lines.items()]
-
-
-def _of_runs(seeds: Mapping[int, str]) -> str:
-    """The first digits of the checkpoint's digest; where each run has one, a digest of them all."""
-    digests = sorted(set(seeds.values()))
-    return digests[0][:SHORT] if len(digests) == 1 else f"digest of all:{files.digest(digests)[:SHORT]}"
-
-
-def _listing(names: Sequence[str], values: Sequence[str]) -> str:
-    """Each name once, with its value or a digest's first digits."""
-    return "|".join(f"{name}:{value[:SHORT]}" for name, value in dict(zip(names, values, strict=True)).items())
-
-
-def _facts(subject: str, cells: Sequence[Cell], values: Sequence[str]) -> list[Fact]:
-    """One fact per distinct value, with the directions that have it; and its backbones, where a direction has two."""
-    backbones: dict[str, dict[str, dict[str, None]]] = {}
-    for cell, value in zip(cells, values, strict=True):
-        backbones.setdefault(cell.direction, {}).setdefault(value, {})[cell.backbone] = None
-    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for direction, shared in backbones.items():
-        for value, names in shared.items():
-            where.setdefault((value, tuple(names) if len(shared) > 1 else ()), []).append(direction)
-    return [Fact(subject, value, tuple(directions), names) for (value, names), directions in where.items()]
-
-
-def _check(cells: Sequence[Cell], what: str, values: Sequence[str], scope: tuple[str, ...]) -> None:
-    """Among the cells that agree in ``scope``, all must have the first one's value."""
-    first: dict[tuple[Any, ...], tuple[Cell, str]] = {}
-    for cell, value in zip(cells, values, strict=True):
-        other, expected = first.setdefault(tuple(getattr(cell, key) for key in scope), (cell, value))
-        if value != expected:
-            problem = f"{what} is {value}, but that of {other.name} is {expected}"
-            raise InputError(cell.name, problem, UNLIKE)
-
-
-def _check_seeds(cells: Sequence[Cell], adapters: Sequence[str]) -> None:
-    """Runs of several seeds have as many adapters: one adapter under two seeds would count as two runs."""
-    first: dict[str, Cell] = {}
-    for cell, digest in zip(cells, adapters, strict=True):
-        other = first.setdefault(digest, cell)
-        if digest != BARE and other.seed != cell.seed:
-            raise InputError(
-                cell.name, f"has the same adapter as {other.name}", "Give each seed an adapter of its own."
-            )
-
-
-def _check_pretrainings(results: Results, cells: Sequence[Cell], digests: Sequence[str]) -> None:
-    """The runs of a backbone start from one checkpoint, or each from one of its own."""
-    of_seeds = checkpoints(results, cells)
-    for cell, digest in zip(cells, digests, strict=True):
-        seeds = of_seeds[cell.backbone]
-        if len(set(seeds.values())) not in (1, len(seeds)) and digest != next(iter(seeds.values())):
-            raise InputError(cell.name, f"starts from checkpoint {digest}, and only some other runs do so", UNLIKE)
-
-
-def _metric_signature(results: Results, cell: Cell, metric: Metric) -> str:
-    signature = (results.scores(cell).get("signatures") or {}).get(metric.name)
-    if signature is None:
-        raise InputError(results.place(cell, header_path(SCORES)), f"no signatures.{metric.name}", REMEDY)
-    return signature
-
-
-def _value(results: Results, cell: Cell, key: str) -> str:
-    """A value of the signature of a cell's translations as text; null is a value too, see BARE."""
-    signature = results.decoding(cell).get("signature") or {}
-    if key not in signature:
-        raise InputError(results.place(cell, header_path(TRANSLATIONS)), f"no signature.{key}", REMEDY)
-    return signature[key] if isinstance(signature[key], str) else files.canonical(signature[key])
-
-
 EVERYWHERE = ("revision", "precision", "head_precision", "batch_invariant", "compile_layers", "merge_adapter")
 # Of a set's params: what is compared cell by cell, or differs from run to run.
 APART = ("cells", "methods", "orders", "fits", "made_from")
+UNLIKE = "They do not belong in one table: remove the outdated files of its set and run again."
 
 
 class Shared(NamedTuple):
@@ -375,26 +230,15 @@ class Shared(NamedTuple):
     settings: Settings
 
 
-def require_alike(results: Results, cells: Iterable[Cell]) -> dict[str, dict[str, list[Any]]]:
-    """The distinct settings of each length method, by direction and method.
-
-    Raises :class:`InputError` for cells that differ in settings which a table's cells must share; it names two files,
-    the key and both values.
-    """
+def require_alike(results: Results, cells: Iterable[Cell]) -> None:
+    """Raise :class:`InputError` for cells that differ in settings which a table's cells must share; it names two files,
+    the key and both values."""
     first: dict[tuple[object, ...], Shared] = {}
-    methods: dict[str, dict[str, list[Any]]] = {}
     for cell in cells:
         for one in _shared(results, cell):
             other = first.setdefault(one.scope, one)
             for key, theirs, ours in differences(other.settings, one.settings) if other != one else ():
                 raise InputError(one.path, f"its {key} is {ours}, but that of {other.path} is {theirs}", UNLIKE)
-        if not cell.autoregressive:
-            of_method = methods.setdefault(cell.direction, {}).setdefault(cell.method, [])
-            if (
-                settings := results.params(results.of_set(cell, TRANSLATIONS))["methods"].get(cell.method)
-            ) not in of_method:
-                of_method.append(settings)
-    return methods
 
 
 def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
@@ -422,3 +266,126 @@ def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
 
 def _without(settings: Settings, *keys: str) -> Settings:
     return {key: value for key, value in settings.items() if key not in keys}
+
+
+# --- What a table was made by: the signatures below it.
+
+RUNS = ("direction", "backbone")
+SCOPES = {  # of the signature of translations: cells that agree in these coordinates have the same value
+    "decoder": ("backbone", "order", "steps"),
+    "data_digest": ("direction", "testset"),
+    "backbone_digest": ("backbone", "seed"),
+    "shifted": ("backbone",),
+    "adapter_digest": ("backbone", "direction", "seed", "pool"),
+}
+BARE = "null"  # the adapter of a backbone that was used as it is
+SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
+SHORT = 12  # hex digits of a digest in print
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line about a table's making: for these ``directions``, and these ``backbones`` (none: all of them)."""
+
+    subject: str
+    signature: str
+    directions: tuple[str, ...]
+    backbones: tuple[str, ...] = ()
+
+
+def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
+    """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
+
+    ``metrics`` are those of the table; their signatures are in headers of scores, the rest in those of translations.
+    Raises :class:`InputError`, naming two cells, where cells differ that must not.
+    """
+    facts = []
+    for metric in metrics:
+        headers = {cell: results.scores(cell).get("signatures") or {} for cell in cells}
+        values = _values(results, headers, SCORES, metric.name, "signatures")
+        _check(f"the signature of {metric.label}", values, RUNS if metric.by_direction else ())
+        facts += _facts(metric.label, values)
+    headers = {cell: results.decoding(cell).get("signature") or {} for cell in cells}
+    made = {key: _values(results, headers, TRANSLATIONS, key, "signature") for key in SCOPES}
+    for key, scope in SCOPES.items():
+        _check(f"signature.{key}", made[key], scope)
+    _check_runs(made["adapter_digest"], made["backbone_digest"])
+    directions = tuple(dict.fromkeys(cell.direction for cell in cells))
+    adapters = sorted(set(made["adapter_digest"].values()) - {BARE})
+    data = {f"{cell.direction}/{cell.testset}": digest[:SHORT] for cell, digest in made["data_digest"].items()}
+    logits = {cell.backbone: "shifted" if value == SHIFTED else "unshifted" for cell, value in made["shifted"].items()}
+    backbones = {name: _of_runs(seeds) for name, seeds in _by_seed(made["backbone_digest"]).items()}
+    named = {"data": data, "backbones": backbones, "logits": logits}
+    lines = {
+        **{subject: "|".join(map(":".join, values.items())) for subject, values in named.items()},
+        "adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}",
+    }
+    described = (Fact(subject, line, directions) for subject, line in lines.items())
+    return (*facts, *_facts("decoder", made["decoder"]), *described)
+
+
+def checkpoints(results: Results, cells: Sequence[Cell]) -> dict[str, dict[int, str]]:
+    """The digest of the checkpoint that each run of a backbone starts from, by seed."""
+    headers = {cell: results.decoding(cell).get("signature") or {} for cell in cells}
+    return _by_seed(_values(results, headers, TRANSLATIONS, "backbone_digest", "signature"))
+
+
+def _by_seed(digests: Mapping[Cell, str]) -> dict[str, dict[int, str]]:
+    of_backbones: dict[str, dict[int, str]] = {}
+    for cell, digest in digests.items():
+        of_backbones.setdefault(cell.backbone, {})[cell.seed] = digest
+    return of_backbones
+
+
+def _of_runs(seeds: Mapping[int, str]) -> str:
+    """The first digits of the checkpoint's digest; where each run has one, a digest of them all."""
+    digests = sorted(set(seeds.values()))
+    return digests[0][:SHORT] if len(digests) == 1 else f"digest of all:{files.digest(digests)[:SHORT]}"
+
+
+def _values(
+    results: Results, headers: Mapping[Cell, Mapping[str, Any]], file: str, key: str, where: str
+) -> dict[Cell, str]:
+    """A value of each cell's header as text; null is a value too, see BARE."""
+    for cell, header in headers.items():
+        if key not in header:
+            raise InputError(results.place(cell, header_path(file)), f"no {where}.{key}", REMEDY)
+    texts = ((cell, header[key]) for cell, header in headers.items())
+    return {cell: value if isinstance(value, str) else files.canonical(value) for cell, value in texts}
+
+
+def _check(what: str, values: Mapping[Cell, str], scope: Sequence[str]) -> None:
+    """Among the cells that agree in ``scope``, all must have the first one's value."""
+    first: dict[tuple[Any, ...], Cell] = {}
+    for cell, value in values.items():
+        other = first.setdefault(tuple(getattr(cell, key) for key in scope), cell)
+        if value != values[other]:
+            raise InputError(cell.name, f"{what} is {value}, but that of {other.name} is {values[other]}", UNLIKE)
+
+
+def _check_runs(adapters: Mapping[Cell, str], backbones: Mapping[Cell, str]) -> None:
+    """Runs of several seeds have as many adapters: one adapter under two seeds would count as two runs. They start from
+    one checkpoint, or each from one of its own."""
+    first: dict[str, Cell] = {}
+    for cell, digest in adapters.items():
+        other = first.setdefault(digest, cell)
+        if digest != BARE and other.seed != cell.seed:
+            remedy = "Give each seed an adapter of its own."
+            raise InputError(cell.name, f"has the same adapter as {other.name}", remedy)
+    of_seeds = _by_seed(backbones)
+    for cell, digest in backbones.items():
+        seeds = of_seeds[cell.backbone]
+        if len(set(seeds.values())) not in (1, len(seeds)) and digest != next(iter(seeds.values())):
+            raise InputError(cell.name, f"starts from checkpoint {digest}, and only some other runs do so", UNLIKE)
+
+
+def _facts(subject: str, values: Mapping[Cell, str]) -> list[Fact]:
+    """One fact per distinct value, with the directions that have it; and its backbones, where a direction has two."""
+    of_directions: dict[str, dict[str, dict[str, None]]] = {}
+    for cell, value in values.items():
+        of_directions.setdefault(cell.direction, {}).setdefault(value, {})[cell.backbone] = None
+    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for direction, shared in of_directions.items():
+        for value, names in shared.items():
+            where.setdefault((value, tuple(names) if len(shared) > 1 else ()), []).append(direction)
+    return [Fact(subject, value, tuple(directions), names) for (value, names), directions in where.items()]
