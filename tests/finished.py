@@ -134,7 +134,7 @@ class Run:
         path = self.path(cell, file)
         systems = _read(path)
         before, known = systems[system_of(cell)]
-        if file == SCORES and rows and all(METRIC in row for row in rows):
+        if file == SCORES and rows and all(isinstance(row.get(METRIC), float) for row in rows):
             entry = {METRIC: float(np.mean([row[METRIC] for row in rows])), **entry}
         changed = {key: value for key, value in (known | entry).items() if value is not None}
         systems[system_of(cell)] = (before if rows is None else list(rows), changed)

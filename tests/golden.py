@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_ratings
-import fake_results
+import finished
 from bench import Bench
 from run_rule import run_here
 from tiny_checkpoints import SOURCES
@@ -21,7 +21,6 @@ from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.results import System
-from entropy_valley.tables import find
 from entropy_valley.translation.fits import Fits, length_statistics
 from entropy_valley.translation.job import ModelJob
 
@@ -98,10 +97,10 @@ class Stages:
         paths, test = {key: self.root / "corpus" / name for key, name in names.items()}, self.root / "corpus/test.jsonl"
         drawn = {"direction": "en-de", "revision": 1, "seed": 1, "source": {"name": "embedded"}}
         sizes = {"train": 20, "dev": 5, "filters": {"en": {"words": [3, 12]}, "de": {"words": [3, 12]}}}
-        how = {"folder": None, "rows": None}
+        execution = {"folder": None, "rows": None}
         read = {"own": [], "dataset": []}
-        run_here("corpus", drawn | sizes, read, paths, how)
-        run_here("testset", drawn | {"limit": 6}, read, test, how)
+        run_here("corpus", drawn | sizes, read, paths, execution)
+        run_here("testset", drawn | {"limit": 6}, read, test, execution)
         return [read_file(path) for path in (*paths.values(), test)]
 
     def overlap(self) -> Any:
@@ -125,15 +124,20 @@ class Stages:
         job = {"family": "dream", "seed": 1, "bos": False, "prompts": {"en-zh": "Say: {src}\n"}}
         job["pretraining"] = {"steps": 4, "batch": 8, **rates, **shape}
         read, out = {"train": [self.train], "dev": [self.train]}, self.root / "pretraining/out"
-        how = {"directions": ["en-zh"], "work": self.root / "work", "logs": self.root / "logs", "checkpoint_every": 9}
-        run_here("pretrain", job, read, out / "checkpoint.json", how)
+        execution = {
+            "directions": ["en-zh"],
+            "work": self.root / "work",
+            "logs": self.root / "logs",
+            "checkpoint_every": 9,
+        }
+        run_here("pretrain", job, read, out / "checkpoint.json", execution)
         return [read_file(out / name) for name in ("checkpoint.json", "config.json", "tokenizer.json")]
 
     def training(self) -> Any:
         out = self.root / "training/adapter"
-        how = {"backbone": self.checkpoints / "llada", "work": self.root / "work2", "logs": self.root / "logs"}
-        how |= {"tested": [], "checkpoint_every": 9, **RUN}
-        run_here("train", spec(max_steps=3, dropout=0.1), {"corpus": self.train}, out / "adapter.json", how)
+        execution = {"backbone": self.checkpoints / "llada", "work": self.root / "work2", "logs": self.root / "logs"}
+        execution |= {"tested": [], "checkpoint_every": 9, **RUN}
+        run_here("train", spec(max_steps=3, dropout=0.1), {"corpus": self.train}, out / "adapter.json", execution)
         return [read_file(out / name) for name in ("adapter.json", "adapter_config.json", "losses.csv")]
 
     def adoption(self) -> Any:
@@ -141,8 +145,13 @@ class Stages:
         given, out = self.root / "training/adapter", self.root / "adoption/adapter"
         source = {"repository": None, "revision": None, "subfolder": None}
         job = {"backbone": "tiny", "family": "llada", "direction": "en-zh", "seed": 1, "revision": 1, "source": source}
-        how = {"backbone": self.checkpoints / "llada", "folder": given, "work": self.root / "work3", "confirm": False}
-        run_here("adopt_adapter", job, (), out / "adapter.json", how)
+        execution = {
+            "backbone": self.checkpoints / "llada",
+            "folder": given,
+            "work": self.root / "work3",
+            "confirm": False,
+        }
+        run_here("adopt_adapter", job, (), out / "adapter.json", execution)
         return [read_file(out / name) for name in ("adapter.json", "adapter_config.json")]
 
     def decoding(self) -> Any:
@@ -197,9 +206,9 @@ class Stages:
         files.write_jsonl(translations, results.tidy({cell: rows}))
         job = {"direction": "en-zh", "revision": 1, "target_language": "zh"}
         job["comet"] = {"checkpoint": None, "batch_size": 1}
-        how = {"checkpoints": {"comet": folder}, "device": "cpu", "store": None}
+        execution = {"checkpoints": {"comet": folder}, "device": "cpu", "store": None}
         read = {"translations": translations, "testsets": [self.testset]}
-        run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, how)
+        run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, execution)
         return [results.rows(out, cell), without(results.entry(out, cell), *System._fields)]
 
     def human_evaluation(self) -> Any:
@@ -213,18 +222,10 @@ class Stages:
         return [read_file(path) for path in (pack, mapping, form, out)]
 
     def reporting(self) -> Any:
-        """Two tables, and the numbers of a figure, of made-up results."""
-        found = []
-        endings = "tex float.tex md html csv"
-        reports = {"tables/main": endings, "tables/full_significance": endings, "figures/hero": "pdf png csv"}
-        for key, written in reports.items():
-            folder = self.root / key
-            params = fake_results.write(folder, sentences=20)
-            outputs = {ending: folder / f"out.{ending}" for ending in written.split()}
-            how = {"report": key, "caption": find(key).caption, "root": str(folder), "here": str(folder)}
-            run_here("report", params, (), list(outputs.values()), how)
-            found += [read_file(path) for ending, path in outputs.items() if ending not in ("pdf", "png", "html")]
-        return found
+        """Two tables, and the numbers of a figure, of a finished run."""
+        run = finished.Run(self.root / "reporting")
+        made = [run.make(name) for name in ("tables/main", "tables/full_significance", "figures/hero")]
+        return [read_file(path) for of in made for ending, path in of.items() if ending not in ("pdf", "png", "html")]
 
 
 def without(value: Any, *keys: str) -> Any:

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import finished
 import torch
 
 import entropy_valley
+from entropy_valley import tables
 from entropy_valley.checking.computations import ROWS, SOURCES, write_tiny
 from entropy_valley.config.load import base_files, load_files
 from entropy_valley.files import write_jsonl
@@ -100,6 +102,15 @@ def of_config() -> Steps:
     return steps(lambda: load_files(base_files()))
 
 
+def of_table(folder: Path) -> Steps:
+    """The main table of one run's cells, from its results to five files."""
+    run = finished.Run(folder, matrix={"backbones": ["llada-tiny"], "directions": ["en-zh"], "seeds": [1]})
+    report = run.report("tables/main")
+    outputs, inputs = [f"{run.root}/tables/main.{ending}" for ending in report.endings], report.inputs()
+    tables.write(report, outputs, inputs)
+    return steps(lambda: tables.write(report, outputs, inputs))
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -107,6 +118,7 @@ if __name__ == "__main__":
             "a translation": of_translation(Path(folder, "translator")),
             "rule translate": of_translate_rule(Path(folder, "rule")),
             "config.yaml": of_config(),
+            "the main table": of_table(Path(folder, "finished")),
         }
     for name, walked in walks.items():
         print(f"{name}: {len(walked.files)} files, {walked.jumps} jumps", *walked.files, sep="\n  ")

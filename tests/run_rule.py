@@ -55,7 +55,9 @@ def run_rule(name, spec, *arguments, log=None, fails=False, **options):
     return text
 
 
-def snakemake_object(rule, spec, input=(), output=(), execution=None, threads=1, gpu=0, log=None, wildcards=None):
+def snakemake_object(
+    rule, spec, input=(), output=(), execution=None, threads=1, gpu=0, log=None, wildcards=None, config=None
+):
     """What Snakemake gives the script of a rule."""
     return Snakemake(
         _named(InputFiles, input),
@@ -65,7 +67,7 @@ def snakemake_object(rule, spec, input=(), output=(), execution=None, threads=1,
         threads,
         ResourceList(fromdict={"_cores": threads, "gpu": gpu} if gpu else {"_cores": threads}),
         _named(Log, log or ()),
-        {},
+        config or {},
         rule,
         None,
         str(SCRIPTS),

@@ -15,7 +15,7 @@ from typing import Any
 
 from run_rule import run_script, snakemake_object
 
-Job = Mapping[str, Any]  # what `snakemake_object` takes; its spec may be a file
+Job = Mapping[str, Any]  # what `snakemake_object` takes
 LIMIT = 300  # seconds that a job may take on a busy machine
 FORKED = multiprocessing.get_context("forkserver")
 
@@ -109,8 +109,7 @@ def _run(folder: Path, job: Job, faults: Sequence[Any], pipe: Path) -> None:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    spec = job["spec"].read_text() if isinstance(job["spec"], Path) else job["spec"]
-    snakemake = snakemake_object(**{**job, "spec": spec})
+    snakemake = snakemake_object(**job)
     for fault in faults:
         fault.arm()
     run_script(job["rule"], snakemake)

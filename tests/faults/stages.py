@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import fake_results
+import finished
 
 from entropy_valley import files
 
@@ -16,29 +18,22 @@ Paths = str | list[str] | dict[str, Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """A job as its rule runs it; ``other`` are params by which an older version of its results was made.
-
-    ``spec`` may be a file with the params.
-    """
+    """A job as its rule runs it; ``other`` are params by which an older version of its results was made."""
 
     script: str
-    spec: dict[str, Any] | Path
+    spec: dict[str, Any]
     output: Paths
     input: Paths = ()
     execution: dict[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     other: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
 
     def job(self, old: bool = False) -> dict[str, Any]:
         """What :func:`run_rule.snakemake_object` takes."""
         spec = self.spec | self.other if old else self.spec
-        return {
-            "rule": self.script,
-            "spec": spec,
-            "input": self.input,
-            "output": self.output,
-            "execution": self.execution,
-        }
+        places = {"input": self.input, "output": self.output, "execution": self.execution}
+        return {"rule": self.script, "spec": spec, **places, "config": self.config}
 
 
 GRAMMAR = {"revision": 1, "direction": "en-de", "seed": 1, "source": {"name": "embedded"}}
@@ -155,12 +150,16 @@ def _results() -> dict[str, Stage]:
     }
 
 
-def _report(key: str) -> Stage:
+def _report(name: str) -> Stage:
+    """A table or figure of a finished run, whose results are there."""
     from entropy_valley import tables
+    from entropy_valley.config import load_merged
 
-    kind = tables.find(key)
-    how = {"report": key, "caption": kind.caption, "root": ".", "here": "."}
-    return Stage("report", Path("given/table.json"), [f"{key}.{ending}" for ending in kind.endings], (), how)
+    config = finished.config() | {"results": "results"}
+    experiment = load_merged(config, further=tables.problems)
+    report = tables.configured(experiment)[name]
+    outputs = [f"results/{name}.{ending}" for ending in report.endings]
+    return Stage(report.rule, json.loads(tables.spec(experiment)), outputs, report.inputs(), config=config)
 
 
 def given() -> None:
@@ -184,7 +183,7 @@ def given() -> None:
     config = Estimator(seed=1, steps=1, width=16, heads=2, vocabulary=300)
     comet = Path("given/comet")
     toy_comet.write_checkpoint(toy_comet.new_model(comet, toy_comet.train_tokenizer(SOURCES, config), config), comet)
-    files.write_json("given/table.json", fake_results.write(Path("given/cells"), sentences=20))
+    shutil.copytree(finished.RESULTS, "results")
     fake_ratings.write_pack(Path("given/pack.json"), Path("given/mapping.json"))
     made = pack.Pack.read(Path("given/pack.json"))
     forms.write_csv(Path("given/en-zh.A.csv"), made, annotators.ratings(made, "A", seed=1))

@@ -17,7 +17,6 @@ from entropy_valley.cli import audit
 from entropy_valley.config import base_files, load_files
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.tables import pages
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -157,8 +156,7 @@ def leads(tab):
 
 
 def test_sentences_are_found_compared_and_linked(browser, tmp_path):
-    pages.write_sentences(tmp_path / "en-zh.test.html", fake_pages.write(tmp_path, PAIRS, OUTPUTS))
-    with opening(browser, tmp_path / "en-zh.test.html") as tab:
+    with opening(browser, fake_pages.write(tmp_path, PAIRS, OUTPUTS)) as tab:
         shown = tab.eval_on_selector_all("article:first-child bdi", "all => all.map(one => one.textContent)")
         assert shown == [*PAIRS[0], *(texts[0][0] for texts in OUTPUTS.values())]  # as they are, marked or not
         assert tab.get_attribute("article:first-child .unseen", "data-code") == "U+202E"

@@ -15,7 +15,6 @@ from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
-from entropy_valley.errors import InputError, question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
 from entropy_valley.stats.closure import require_means
@@ -91,13 +90,6 @@ REPORTS: dict[str, type[Report]] = {
     "figures/systems": SystemsFigure,
     "figures/budgets": BudgetsFigure,
 }
-
-
-def find(key: str) -> type[Report]:
-    """The class of a key of :data:`REPORTS`."""
-    if key not in REPORTS:
-        raise InputError(key, "is not a report", f"{question(key, REPORTS)}Name one of {', '.join(REPORTS)}.")
-    return REPORTS[key]
 
 
 def spec(experiment: Experiment) -> str:

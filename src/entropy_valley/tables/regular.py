@@ -377,6 +377,7 @@ class Readings(OfStudy, Regular):
 
 PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
 PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
+TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
 REPRODUCTION = (
     Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
     Note("Difference: here minus the paper's mean."),
@@ -413,36 +414,24 @@ class Reproduction(OfStudy, Regular):
         return dataclasses.replace(super().label(key, at), bold=False)
 
     def entries(self, summary: Summary) -> list[Entry]:
-        def paper(at, metric):
-            row = summary.row(metric, at)
-            return formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)
+        def papers(at, metric, text):
+            """A number that the paper has, or a dash."""
+            shown = text(summary.row(metric, at), metric.decimals)
+            return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
 
-        def difference(at, metric):
-            return formats.signed(summary.row(metric, at).difference, metric.decimals)
-
-        def closure(at, metric):
-            row = summary.row(metric, at)
-            return formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)
-
-        def printed(text, metric):
-            """The text of a number that the paper has, or a dash."""
-
-            def cell(at):
-                shown = text(at, metric)
-                return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
-
-            return cell
-
+        texts = {
+            "Paper": lambda row, decimals: formats.mean_std(row.paper_mean, row.paper_std, decimals),
+            "Difference": lambda row, decimals: formats.signed(row.difference, decimals),
+            "Closure in the paper": lambda row, _: formats.percent(
+                row.paper_gap_closure_mean, row.paper_gap_closure_std
+            ),
+        }
         entries = []
         for metric in self.shown_metrics:
-            cells = {
-                "Here": functools.partial(summary.score, metric),
-                "Paper": printed(paper, metric),
-                "Difference": printed(difference, metric),
-                "Closure here": functools.partial(summary.closure, metric),
-                "Closure in the paper": printed(closure, metric),
-            }
-            entries += [Entry(Column(title, metric.label), cell) for title, cell in cells.items()]
+            cells = {name: functools.partial(papers, metric=metric, text=text) for name, text in texts.items()}
+            cells |= {"Here": functools.partial(summary.score, metric)}
+            cells |= {"Closure here": functools.partial(summary.closure, metric)}
+            entries += [Entry(Column(title, metric.label), cells[title]) for title in TITLES]
         return entries
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
