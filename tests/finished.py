@@ -149,9 +149,15 @@ class Run:
         self.put(cell, SCORES, [row | {METRIC: scores[at % len(scores)]} for at, row in enumerate(rows)], **entry)
 
     def replace(self, path: Path, content: Any) -> None:
-        """Write another result in the place of one, a list as JSON Lines; its record fits."""
+        """Write another result in the place of one, a list as JSON Lines; the records fit it."""
         (files.write_jsonl if isinstance(content, list) else files.write_json)(path, content)
         self._record(path, {})
+        own = f"{config()['results']}/{path.relative_to(self.root)}"  # as records of what was made of it call it
+        for place in all_records(self.root):
+            record = results.read_record(place)
+            if own in record.inputs:
+                others = {name: digest for name, digest in record.inputs.items() if name != own}
+                dataclasses.replace(record, inputs=others).write(place)
 
     def change_params(self, path: Path, **settings: Any) -> None:
         """Overwrite params in the record of a file."""
@@ -165,6 +171,12 @@ class Run:
         record = results.read_record(place)
         outputs = record.outputs | {path.name: record.outputs[path.name] | {"digest": files.file_digest(path)}}
         dataclasses.replace(record, inputs={}, outputs=outputs, facts=record.facts | facts).write(place)
+
+
+def all_records(root: Path) -> list[Path]:
+    """Every record in a folder of results, headers of sets as well."""
+    headers = (place for name in (TRANSLATIONS, SCORES) for place in root.rglob(header_path(name).name))
+    return [*root.rglob(f"*{results.ENDING}"), *headers]
 
 
 def _records(path: Path) -> list[Path]:
@@ -231,8 +243,7 @@ def keep(finished: Path) -> None:
         place = RESULTS / path.relative_to(finished)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    headers = (place for name in (TRANSLATIONS, SCORES) for place in RESULTS.rglob(header_path(name).name))
-    for place in (*RESULTS.rglob(f"*{results.ENDING}"), *headers):
+    for place in all_records(RESULTS):
         record = results.read_record(place)
         outputs = {name: output for name, output in record.outputs.items() if (place.parent / name).is_file()}
         inputs = {name: digest for name, digest in record.inputs.items() if not Path(name).is_absolute()}
@@ -248,6 +259,7 @@ def _read_by_reports(finished: Path) -> Iterator[Path]:
             yield Path(name)
             yield from Path(name).parent.glob(f"*{results.ENDING}")
     yield from finished.glob("*/*/*/adapter/losses.csv")
+    yield from finished.glob("corpus/*/test/*.json*")  # with their records
     for rule in TIMED:
         yield from (finished / "benchmarks").glob(f"{rule}/*.tsv")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ def second(run):
 
 
 def file_of(run, cell, name):
-    return cell.run.folder(run.root) / "adapter" / name if name == ADAPTER else run.path(cell, name)
+    return Path(cell.run.folder(run.root), "adapter", name) if name == ADAPTER else run.path(cell, name)
 
 
 def params(run, cell, name):
@@ -36,7 +37,7 @@ UNLIKE = {
     "prompt": (TRANSLATIONS, {"prompt": "Another"}, "its prompt is Another, but that of"),
     "precision": (TRANSLATIONS, {"precision": "bfloat16"}, "its precision is bfloat16, but that of"),
     "schedule": (TRANSLATIONS, {"schedule": "floors"}, "its schedule is floors, but that of"),
-    "comet": (SCORES, {"comet": {"batch_size": 2}}, "its comet is {'batch_size': 2}, but that of"),
+    "comet": (SCORES, {"comet": {"batch_size": 2}}, "its comet.batch_size is 2, but that of"),
     "rank": (ADAPTER, {"training": {"lora": {"rank": 9}}}, "its lora.rank is 9, but that of"),
 }
 
@@ -44,10 +45,8 @@ UNLIKE = {
 @pytest.mark.parametrize(("name", "settings", "said"), UNLIKE.values(), ids=list(UNLIKE))
 def test_unlike_settings_are_refused_with_both_files(run, second, name, settings, said):
     known = params(run, second, name)
-    if name != SCORES:
-        settings = {key: merged(known[key], value) for key, value in settings.items()}
     path = file_of(run, second, name)
-    run.change_params(path, **settings)
+    run.change_params(path, **{key: merged(known[key], value) for key, value in settings.items()})
     with pytest.raises(InputError, match=re.escape(f"{path}: {said}")) as error:
         run.make(MAIN)
     assert "seed1" in error.value.problem
