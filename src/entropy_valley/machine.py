@@ -67,6 +67,7 @@ def processor() -> tuple[str, list[str]]:
     return name, [one for one in INSTRUCTIONS if one in of_one.get("flags", "").split()]
 
 
+@functools.cache
 def description() -> dict[str, Any]:
     """What the last digits of a result may depend on: the CPU, its instruction sets, the variables of FEWER that are
     set, and torch's version."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.decoding.prompts import footnote
+from entropy_valley.decoding.prompts import PART, footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
 from entropy_valley.stats import closure
@@ -126,7 +126,8 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
         return ()
     facts = signatures(results, report.cells, report.shown_metrics)
     signed = (Note(f"{fact.subject}{_scope(report, fact)}:", fact.signature) for fact in facts)
-    approximate = dict.fromkeys(footnote(fact.signature) for fact in facts if fact.subject == "decoder")
+    decoders = [fact.signature for fact in facts if fact.subject == "decoder" and PART in fact.signature]
+    approximate = dict.fromkeys(map(footnote, decoders))
     lines = (
         *pretrainings(report, results),
         *overlaps(report, results),
