@@ -81,7 +81,7 @@ def test_methods_of_studies_are_methods_of_the_workflow():
         ({"methods": ["ev"], "orders": ["sig"]}, "'sig' is no reveal order"),
         ({"methods": ["ev"], "backbones": ["bert"]}, "'bert' is not defined; `backbones` has "),
         ({"methods": ["ev"], "columns": ["speed"]}, "speed: no such column; there are order, steps"),
-        ({"methods": ["ev"], "layout": "rows"}, "is no layout; there are systems, transfer, orders, categories"),
+        ({"methods": ["ev"], "layout": "rows"}, "is not a layout; there are systems, transfer, orders, categories"),
         ({"methods": ["ev"], "columns": []}, "at least 1 item"),
         ({"methods": ["ev", "ev"]}, "repeats ev"),
         ({"layout": "orders", "methods": ["ev"]}, "needs the method oracle and the order med; add both"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,12 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import method, ordered
+from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel, legend_above
@@ -70,20 +70,39 @@ class Checks(OfStudy, WithGrids, TableReport):
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         """A column for each direction; a check that was not run has no rows."""
-        places = list(dict.fromkeys(numbers[list(PLACE)].itertuples(index=False, name=None)))
-        heads = (Column("Check", align="l"), Column("", align="l"))
-        columns = (*heads, *(Column(self.place(*place)) for place in places))
-        tests, metric = _of(numbers, "test"), self.metric
-        score = functools.partial(_score, metric)
-        parts = [
-            ("Mean all-mask entropy by ratio", _rows(places, _of(numbers, "sweep"), _entropy)),
-            ("Ratios that EV takes", _rows(places, _of(numbers, "chosen"), _share)),
-            (metric.label, _rows(places, _of(numbers, "score"), score, label=lambda name: method(name).label)),
-        ]
-        for name, runs in tests.groupby("item", sort=False):
-            parts.append((COMPARED.get(name) or f"EV − {method(name).label}", _by_seed(places, runs, metric)))
-        groups = tuple(Group(label, rows) for label, rows in parts if rows)
-        return Table(columns, (TableSection(groups),), _notes(self, tests))
+        numbers = placed(numbers)
+        places = list(dict.fromkeys(numbers["place"]))
+        order = {name: rank for rank, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
+        lines: dict[str, dict[str, dict[tuple[str, str], str]]] = {}
+        for check in ("sweep", "chosen", "score", "test"):
+            rows = numbers[numbers["check"] == check]
+            if check == "score":
+                rows = rows.sort_values("item", key=lambda items: items.map(order), kind="stable")
+            for (item, seed, place), of_line in rows.groupby(["item", "seed", "place"], sort=False, dropna=False):
+                values = dict(zip(of_line["metric"], of_line["value"], strict=True))
+                part, label, text = self._line(check, item, seed, values)
+                lines.setdefault(part, {}).setdefault(label, {})[place] = text
+        groups = []
+        for part, of_part in lines.items():
+            texts = ((label, *(line.get(place, formats.NONE) for place in places)) for label, line in of_part.items())
+            groups.append(Group(part, tuple(TableRow(tuple(map(TableCell, row))) for row in texts)))
+        heads = (Column("Check", align="l"), Column("", align="l"), *(Column(self.place(*place)) for place in places))
+        return Table(heads, (TableSection(tuple(groups)),), _notes(self, numbers[numbers["check"] == "test"]))
+
+    def _line(self, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
+        """The check, the label of a row, and its text in one place."""
+        match check:
+            case "sweep":
+                return "Mean all-mask entropy by ratio", item, f"{values['ratio']:.2f}: {values['entropy']:.4f}"
+            case "chosen":
+                share = f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
+                return "Ratios that EV takes", item, share
+            case "score":
+                score = formats.mean_std(values["mean"], values["std"], self.metric.decimals)
+                return self.metric.label, method(item).label, score
+        p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
+        compared = COMPARED.get(item) or f"EV − {method(item).label}"
+        return compared, f"seed {seed:.0f}", f"{formats.lead(values, self.metric)}, {p}"
 
 
 class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
@@ -201,53 +220,6 @@ def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
 
 
 # --- The layout.
-
-
-def _of(numbers: pd.DataFrame, check: str) -> pd.DataFrame:
-    return numbers[numbers["check"] == check]
-
-
-def _rows(
-    places: Sequence[tuple[str, str]],
-    numbers: pd.DataFrame,
-    text: Callable[[Numbers], str],
-    label: Callable[[str], str] = str,
-) -> tuple[TableRow, ...]:
-    """A row for each item: its label, then the text of its numbers in each place; a dash where there are none."""
-    rows = []
-    for item in ordered(numbers["item"]):
-        of_item = numbers[numbers["item"] == item]
-        values = [_values(of_item, place) for place in places]
-        texts = [text(one) if one else formats.NONE for one in values]
-        rows.append(TableRow((TableCell(label(item)), *map(TableCell, texts))))
-    return tuple(rows)
-
-
-def _by_seed(places: Sequence[tuple[str, str]], tests: pd.DataFrame, metric: Metric) -> tuple[TableRow, ...]:
-    """A row for each run: runs are never pooled."""
-    by_seed = tests.assign(item=tests["seed"].map(lambda seed: f"seed {seed:.0f}"))
-    return _rows(places, by_seed, functools.partial(_test, metric))
-
-
-def _values(numbers: pd.DataFrame, place: tuple[str, str]) -> dict[str, float]:
-    here = numbers[(numbers["direction"] == place[0]) & (numbers["testset"] == place[1])]
-    return dict(zip(here["metric"], here["value"], strict=True))
-
-
-def _entropy(values: Numbers) -> str:
-    return f"{values['ratio']:.2f}: {values['entropy']:.4f}"
-
-
-def _share(values: Numbers) -> str:
-    return f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
-
-
-def _score(metric: Metric, values: Numbers) -> str:
-    return formats.mean_std(values["mean"], values["std"], metric.decimals)
-
-
-def _test(metric: Metric, values: Numbers) -> str:
-    return f"{formats.lead(values, metric)}, {formats.p_statement(values['p_two_sided'], int(values['resamples']))}"
 
 
 def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:

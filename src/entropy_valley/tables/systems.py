@@ -92,6 +92,7 @@ def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
 def _row(report: Systems, results: Results, cell: Cell) -> dict[str, Any]:
     metrics, tokens = report.metrics, TOKENS in report.columns
     cost = per_sentence(results, cell, ["run_tokens"] if tokens else [])
+    measured = results.latency(cell) if report.timed else {}
     return {
         **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
         **dict(zip(metrics_by_column(metrics), results.system_scores(cell, metrics).values(), strict=True)),
@@ -100,12 +101,8 @@ def _row(report: Systems, results: Results, cell: Cell) -> dict[str, Any]:
         "untouched": cost["within_steps"],
         "sentences": cost["sentences"],
         **({TOKENS: cost["run_tokens"]} if tokens else {}),
-        **(_seconds(results.latency(cell)) if report.timed else {}),
+        **{name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items() if measured},
     }
-
-
-def _seconds(measured: Mapping[str, Any]) -> dict[str, float]:
-    return {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
 
 
 def _changed(results: Results, cells: Sequence[Cell]) -> list[float]:
@@ -138,34 +135,27 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
     cells = dict(zip(rows, report.cells, strict=True))
+    sign, columns = 1 if report.metric.higher_is_better else -1, (*CLOSURES, *[BEST] * (BEST in report.columns))
 
     @functools.cache
     def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
         return not is_doubtful(results, cells[oracle], cells[rival], report.metric)
 
-    return pd.DataFrame([_gap(report, rows, row, is_gap) for row in rows.values()])
+    def gaps(row: Mapping[str, Any]) -> dict[str, float]:
+        run, values = tuple(row[key] for key in RUN), dict.fromkeys((*columns, "cost"), float("nan"))
+        for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
+            fixed = [key for name in report.fixed if (key := (*run, name, *setting)) in rows]
+            best_ratio = max(fixed, key=lambda key: sign * rows[key][MAIN], default=None)
+            oracle, *baselines = ((*run, name, *setting) for name in ("oracle", *BASELINES))
+            for column, rival in zip(columns, (*baselines, best_ratio), strict=False):
+                if oracle in rows and rival in rows:
+                    scores = ([sign * one[MAIN]] for one in (row, rows[rival], rows[oracle]))
+                    values[column] = gap_closures(*scores)[0] if is_gap(oracle, rival) else float("nan")
+            if oracle in rows and baselines[0] in rows:
+                values["cost"] = row["calls"] / rows[baselines[0]]["calls"]
+        return values
 
-
-def _gap(
-    report: Systems,
-    rows: Mapping[tuple[Any, ...], Mapping[str, Any]],
-    row: Mapping[str, Any],
-    is_gap: Callable[[tuple[Any, ...], tuple[Any, ...]], bool],
-) -> Any:
-    run, sign = tuple(row[key] for key in RUN), 1 if report.metric.higher_is_better else -1
-    gaps = dict.fromkeys((*CLOSURES, *[BEST] * (BEST in report.columns), "cost"), float("nan"))
-    for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
-        oracle, *rivals = (rows.get((*run, name, *setting)) for name in ("oracle", *BASELINES))
-        fixed = [rows[key] for name in report.fixed if (key := (*run, name, *setting)) in rows]
-        best_ratio = max(fixed, key=lambda system: sign * system[MAIN], default=None)
-        for column, rival in zip((*CLOSURES, BEST), (*rivals, best_ratio), strict=True):
-            if column in gaps and rival and oracle:
-                keys = (tuple(system[key] for key in (*RUN, *SYSTEM)) for system in (oracle, rival))
-                closure = gap_closures(*([sign * system[MAIN]] for system in (row, rival, oracle)))[0]
-                gaps[column] = closure if is_gap(*keys) else float("nan")
-        if rivals[0] and oracle:
-            gaps["cost"] = row["calls"] / rivals[0]["calls"]
-    return gaps
+    return pd.DataFrame([gaps(row) for row in rows.values()])
 
 
 def _tests(report: Systems, results: Results) -> pd.DataFrame:
@@ -315,20 +305,15 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
 
 def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
     """The columns that a study asks for."""
-    metrics, rival = metrics_by_column(report.metrics), method(report.against[0]).short
-    columns = {}
-    for name in report.columns:
-        if name in metrics:
-            columns[name] = _metric_column(name, metrics[name])
-        else:
-            column, text = COLUMNS[name]
-            columns[name] = dataclasses.replace(column, title=column.title.replace("{against}", rival)), text
-    return columns
-
-
-def _metric_column(name: str, metric: Metric) -> tuple[Column, Cells]:
-    column = Column(metric.label, align="c" if name == MAIN else "r")
-    return column, lambda system: system.number(name, metric.decimals)
+    rival, columns = method(report.against[0]).short, dict(COLUMNS)
+    for name, metric in metrics_by_column(report.metrics).items():
+        text = functools.partial(SystemRow.number, name=name, decimals=metric.decimals)
+        columns[name] = Column(metric.label, align="c" if name == MAIN else "r"), text
+    asked = ((name, *columns[name]) for name in report.columns)
+    return {
+        name: (dataclasses.replace(column, title=column.title.replace("{against}", rival)), text)
+        for name, column, text in asked
+    }
 
 
 def column_names(experiment: Experiment) -> list[str]:
@@ -415,11 +400,14 @@ class Systems(OfStudy, TableReport):
 
 
 def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+    """A row, with the best of the rivals that could be deployed bold in each metric."""
     ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
-    cells = (
-        TableCell(text(system), name in ranked and _is_best(system, rivals, name, ranked[name]))
-        for name, (_, text) in columns.items()
-    )
+    deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
+    cells = []
+    for name, (_, text) in columns.items():
+        values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
+        is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
+        cells.append(TableCell(text(system), is_best))
     return Group(_label(system), (TableRow(tuple(cells), shaded=system.is_tested),))
 
 
@@ -431,12 +419,6 @@ def _label(system: SystemRow) -> str:
     unsaid = {"order": (order, key["order"]), "steps": (f"T = {steps}", f"T = {key['steps']}")}
     others = [own for name, (main, own) in unsaid.items() if name not in report.columns and own != main]
     return ", ".join([label, *others])
-
-
-def _is_best(system: SystemRow, rivals: Sequence[SystemRow], name: str, metric: Metric) -> bool:
-    deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
-    values = [rival.mean[name] for rival in deployable if not pd.isna(rival.mean[name])]
-    return system in deployable and bool(values) and system.mean[name] == best(metric)(values)
 
 
 def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -> str:
