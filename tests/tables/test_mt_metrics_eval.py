@@ -11,21 +11,21 @@ from entropy_valley.tables import mt_metrics_eval
 def test_every_file_has_its_place_and_a_line_for_each_sentence(run, tmp_path):
     out = tmp_path / "out"
     lines = mt_metrics_eval.export(run.experiment, out)
-    assert "grammar zh-en: 25 systems, 12 sentences, toy_comet, bleu, chrf" in lines
+    assert "grammar zh-en: 25 systems, 16 sentences, toy_comet, bleu, chrf" in lines
     texts = {
         str(path.relative_to(out / "grammar")): path.read_text(encoding="utf-8").splitlines()
         for path in (out / "grammar").rglob("*.*")
     }
     files = {"sources/zh-en.txt", "references/zh-en.ref.txt", "documents/zh-en.docs"}
-    assert files < texts.keys() and {len(texts[name]) for name in files} == {12}
+    assert files < texts.keys() and {len(texts[name]) for name in files} == {16}
     assert texts["sources/zh-en.txt"][1] == "我们的同事很可靠。"
-    assert texts["documents/zh-en.docs"] == ["grammar grammar"] * 12
+    assert texts["documents/zh-en.docs"] == ["grammar grammar"] * 16
     systems = [name.split("/")[-1].removesuffix(".txt") for name in texts if name.startswith("system-outputs/zh-en/")]
     assert len(systems) == 25 and not any(set(name) & set(" /") for name in systems)
     scores = {name.split("/")[-1]: len(rows) for name, rows in texts.items() if name.startswith("metric-scores/zh-en/")}
     assert scores == {
         **{f"{metric}-ref.sys.score": 25 for metric in ("toy_comet", "bleu", "chrf")},
-        **{f"{metric}-ref.seg.score": 300 for metric in ("toy_comet", "chrf")},
+        **{f"{metric}-ref.seg.score": 400 for metric in ("toy_comet", "chrf")},
     }
 
 
