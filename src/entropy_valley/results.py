@@ -127,7 +127,7 @@ def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
     try:
         return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
     except (LookupError, TypeError):
-        raise InputError(path, "is no header of translations or scores", REMEDY) from None
+        raise InputError(path, "is not a header of translations or scores", REMEDY) from None
 
 
 # --- The record of a result.
@@ -186,7 +186,7 @@ def _record(place: Path, version: files.Version) -> Record:
         content = json.loads(place.read_bytes())
         written, record = content.pop("digest"), Record(**content)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # no JSON, or not these keys
-        raise InputError(place, "is no record of a result", _AGAIN) from None
+        raise InputError(place, "is not a record of a result", _AGAIN) from None
     if written != (digest := files.digest(content)):
         raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written!s:.{SHORT}} was written", _AGAIN)
     return record

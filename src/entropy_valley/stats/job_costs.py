@@ -47,4 +47,4 @@ def _seconds(path: Path) -> float:
         (line,) = lines
         return float(line[header.index("s")])
     except (ValueError, IndexError):
-        raise InputError(path, "is no benchmark of a job", "Remove it.") from None
+        raise InputError(path, "is not a benchmark of a job", "Remove it.") from None

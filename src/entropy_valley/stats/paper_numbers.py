@@ -40,7 +40,7 @@ class Published:
     def _parts(self) -> re.Match[str]:
         if parts := _PRINTED.fullmatch(self.text):
             return parts
-        raise InputError(TRANSCRIPTION, f"{self.text!r} is no number", "Write it as the others.")
+        raise InputError(TRANSCRIPTION, f"{self.text!r} is not a number", "Write it as the others.")
 
     @property
     def relation(self) -> str:

@@ -19,7 +19,7 @@ from entropy_valley.results import SHORT, Record, made
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
-from entropy_valley.tables.base import FigureReport, OfStudy, OfTables, Report
+from entropy_valley.tables.base import FigureReport, OfStudy, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.cost import Cost
 from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
@@ -162,7 +162,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     for report in reports.values():
-        if isinstance(report, OfTables):
+        if isinstance(report, PaperComparisonTable):
             report.made = tuple(path for path, one in reports.items() if one.comparable)
     return reports
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -242,20 +242,6 @@ class FigureReport(Report):
         panels, height = self.panels(numbers), self.panel_height(numbers)
         style.save(style.draw(*panels, width=self.width, height=height), pdf=paths["pdf"], png=paths["png"])
         render.write_csv(paths["csv"], numbers)
-
-
-class OfTables(Report):
-    """A report of other reports' CSV files; ``made`` are the reports of the config, by folder and file."""
-
-    made: Sequence[str] = ()
-
-    def csv_files(self, names: Iterable[str]) -> dict[str, str]:
-        """The CSV files of those named tables that the config has."""
-        return {
-            name: f"{self.experiment.results}/tables/{name}.csv"
-            for name in dict.fromkeys(names)
-            if f"tables/{name}" in self.made
-        }
 
 
 class OfStudy(Report):

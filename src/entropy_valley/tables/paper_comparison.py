@@ -21,7 +21,7 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import Published, deviation, means
 from entropy_valley.tables import formats, render
-from entropy_valley.tables.base import OfTables
+from entropy_valley.tables.base import Report
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -29,7 +29,7 @@ PAPERS_METRIC = "COMET-22"
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
-class PaperComparisonTable(OfTables):
+class PaperComparisonTable(Report):
     """What differs, then a section for each label of the paper and a row for each number. It waits for no study that
     the config has not."""
 
@@ -38,6 +38,7 @@ class PaperComparisonTable(OfTables):
         "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims."
     )
     rule, endings, scored = "comparison", ("html", "md", "csv"), False
+    made: Sequence[str] = ()  # the reports of the config whose numbers may be compared, by folder and file
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
@@ -50,8 +51,13 @@ class PaperComparisonTable(OfTables):
         """Whether values are compared, not only signs and orders."""
         return self.experiment.paper_comparison.compare == "values"
 
+    @property
+    def compared(self) -> list[str]:
+        """The tables of the config that have some of the paper's numbers."""
+        return [name for name in FUNCTIONS if f"tables/{name}" in self.made]
+
     def inputs(self) -> list[str]:
-        return list(self.csv_files(FUNCTIONS).values())
+        return [f"{self.experiment.results}/tables/{name}.csv" for name in self.compared]
 
     def tables(self, results: Results) -> dict[str, TableRows]:
         """The rows of each table that has some of the paper's numbers; none of one that the config has not."""
@@ -59,7 +65,7 @@ class PaperComparisonTable(OfTables):
         names, steps = experiment.paper_comparison.names, experiment.tables.steps
         setting = (names, self.metric.name, steps, seeds.seeds_of.get(experiment.tables.backbone, seeds.seeds))
         frames = {}
-        for name in self.csv_files(FUNCTIONS):
+        for name in self.compared:
             text = "\n".join(files.read_lines(results.at("tables", f"{name}.csv")))
             frames[name] = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
         return {name: TableRows(frames.get(name), *setting) for name in FUNCTIONS}

@@ -144,7 +144,7 @@ class Summary:
     def closure(self, metric: Metric, at: At, baseline: str = "ratio", shaded: bool = False) -> TableCell:
         """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap.
 
-        Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is no share of a gap.
+        Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is not a share of a gap.
         """
         row, prefix = self.row(metric, at), BASELINES[baseline]
         mean, std, runs = (getattr(row, f"{prefix}_{value}") for value in ("mean", "std", "runs"))

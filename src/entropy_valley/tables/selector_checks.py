@@ -195,7 +195,7 @@ def nominal_ratios(results: Results, cell: Cell, grid: Sequence[float]) -> Count
         products = {ratio: {candidate_length(ratio, count, exact=exact) for exact in (True, False)} for ratio in grid}
         fitting = [ratio for ratio, lengths in products.items() if row["length"] in lengths]
         if not fitting:
-            problem = f"sentence {row['id']!r}: {row['length']} slots are no canvas of EV's grid"
+            problem = f"sentence {row['id']!r}: {row['length']} slots are not a canvas of EV's grid"
             raise InputError(results.place(cell, TRANSLATIONS), problem, REMEDY)
         counts[fitting[0]] += 1
     return counts

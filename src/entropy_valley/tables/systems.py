@@ -243,7 +243,7 @@ class SystemRow:
         return text if text == formats.NOT_AVAILABLE else f"{text}×"
 
     def closure(self, column: str) -> str:
-        """The share of the gap; none of a fixed ratio over a better one: how far it is below is no share of a gap."""
+        """The share of the gap; none of a fixed ratio over a better one, whose distance is not a share of a gap."""
         if column != "closure" and self.key["method"] in self.report.fixed:
             return formats.NONE
         counted = sum(not pd.isna(run[column]) for run in self.runs)
