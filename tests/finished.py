@@ -212,7 +212,10 @@ def make_all(run: Run) -> dict[str, str]:
     for place in pages.cells(run.experiment):
         path = run.make_page(place)
         data = re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL)[1]
-        texts[f"pages/{path.stem}.json"] = json.dumps(json.loads(data), ensure_ascii=False, indent=1) + "\n"
+        page = json.loads(data)
+        sentences = page.pop("sentences")
+        lines = [json.dumps(part, ensure_ascii=False) for part in (page, *sentences)]
+        texts[f"pages/{path.stem}.jsonl"] = "".join(f"{line}\n" for line in lines)
     text = run.make_document().read_text(encoding="utf-8")
     return texts | {"report.tex": text.replace(str(run.root).replace("_", r"\_"), "results")}
 

@@ -188,7 +188,7 @@ def uniform_cross_entropy(vocabulary: int) -> float:
 def read_losses(path: Path, columns: Sequence[str]) -> dict[str, list[float]]:
     """The ``step`` and the other columns of a ``losses.csv``.
 
-    Raises :class:`InputError` for a missing file or column, no steps, or what is no finite number.
+    Raises :class:`InputError` for a missing file or column, no steps, or a value that is not a finite number.
     """
     names = ("step", *columns)
     table = csv.DictReader(files.read_lines(path))
