@@ -52,14 +52,13 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model import checkpoint
-from entropy_valley.model.adapters import WEIGHTS
+from entropy_valley.model.adapters import LOSSES, WEIGHTS
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, load_tokenizer, train_tokenizer
 from entropy_valley.scoring.comet import unpadded_scores
 from entropy_valley.scoring.comet_checkpoint import load as load_comet
 from entropy_valley.training import deepspeed, processes, sft
-from entropy_valley.training.adapter import LOSSES
 from entropy_valley.training.loss import tokenise
 from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 from entropy_valley.translation.job import TOKENS, Pipeline, padded_tokens

@@ -166,6 +166,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     written = out.read_bytes()
     out.unlink()
     out.with_name("adapter_model.safetensors").unlink()
+    out.with_name("losses.csv").unlink()
     with monkeypatch.context() as patch:
         patch.setattr(sft, "finetune", lambda job: pytest.fail("it was trained again"))
         run_here("train", job | {"made_from": {"corpus": "another"}}, {"corpus": corpus}, out, two | RUN)

@@ -105,6 +105,7 @@ else:
         output:
             facts=ADAPTER,
             weights=f"{RUN}/adapter/{adapters.WEIGHTS}",
+            losses=f"{RUN}/adapter/{adapters.LOSSES}",
         log:
             f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",
         benchmark:

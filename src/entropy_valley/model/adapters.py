@@ -240,6 +240,7 @@ def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
 # --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
+LOSSES = "losses.csv"  # of one that was trained here
 PICKLE = "adapter_model.bin"
 LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
 FILES = (WEIGHTS, SETTINGS, FACTS)

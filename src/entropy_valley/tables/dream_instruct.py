@@ -18,6 +18,7 @@ from entropy_valley.config import matrix
 from entropy_valley.config.params import shifted
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.errors import InputError
+from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
 from entropy_valley.results import TRANSLATIONS
@@ -91,8 +92,9 @@ class DreamInstruct(TableReport):
 
     def inputs(self) -> list[str]:
         root = self.experiment.results
-        facts = [f"{folder}/{FACTS}" for folder in dict.fromkeys(self.adapters(root).values())]
-        return [*super().inputs(), *facts, testset_file(root, self.cells[0])]
+        files = [f"{folder}/{FACTS}" for folder in dict.fromkeys(self.adapters(root).values())]
+        files += [f"{folder}/{adapters.LOSSES}" for folder in dict.fromkeys(self.trained(root).values())]
+        return [*super().inputs(), *files, testset_file(root, self.cells[0])]
 
     def facts(self, root: str) -> dict[str, Any]:
         trained = self.trained(root)
@@ -209,9 +211,9 @@ def _number(place: str, name: str, text: str | None) -> float:
 
 
 def _training(results: Results, adapter: Path) -> dict[str, float]:
-    """Of an adapter's losses; ``losses.csv`` is beside the file that the job declares."""
+    """Of an adapter's losses."""
     vocabulary = _vocabulary(results.file(f"{adapter}/{FACTS}"))
-    losses = read_losses(adapter / "losses.csv", LOSSES)
+    losses = read_losses(Path(results.file(f"{adapter}/{adapters.LOSSES}")), LOSSES)
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     for name in LOSSES:

@@ -18,7 +18,7 @@ import torch
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
-from entropy_valley.model.adapters import FACTS, Adapter
+from entropy_valley.model.adapters import FACTS, LOSSES, Adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.families import find_family
@@ -84,7 +84,6 @@ def trainable(model: Any) -> list[torch.nn.Parameter]:
 # --- Saving a trained adapter: written in PEFT's format, checked, and kept only if it passes the checks.
 
 
-LOSSES = "losses.csv"
 PACKAGES = ("torch", "transformers", "peft", "deepspeed")
 
 

@@ -19,7 +19,7 @@ import torch
 
 from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.model.adapters import FACTS, WEIGHTS
+from entropy_valley.model.adapters import FACTS, LOSSES, WEIGHTS
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
@@ -37,6 +37,9 @@ from entropy_valley.training.loss import (
     tokenise,
 )
 from entropy_valley.training.settings import AUTO, Auto, Training
+
+
+OUTPUTS = (FACTS, WEIGHTS, LOSSES)  # of the rule
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,9 @@ class Finetuning:
 def run(job: Finetuning, threads: int) -> None:
     """Do what :func:`finetune` does in as many processes as the job wants; they share ``threads`` CPU threads.
 
-    Snakemake removes weights and ``adapter.json`` before it repeats the job. Where they are the wanted ones, they are
-    put back.
+    Snakemake removes :data:`OUTPUTS` before it repeats the job. Where they are of the wanted adapter, they are put back.
     """
-    removed = [name for name in (WEIGHTS, FACTS) if not (job.out / name).exists() and (job.kept / name).is_file()]
+    removed = [name for name in OUTPUTS if not (job.out / name).exists() and (job.kept / name).is_file()]
     if job.out.is_dir():
         _link(removed, job.kept, job.out)
     if job.is_finished():
@@ -190,7 +192,7 @@ def train(job: Finetuning, rank: int) -> None:
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
         shutil.rmtree(job.kept, ignore_errors=True)
-        _link((WEIGHTS, FACTS), job.out, job.kept)
+        _link(OUTPUTS, job.out, job.kept)
 
 
 def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
