@@ -38,7 +38,6 @@ from entropy_valley.training.loss import (
 )
 from entropy_valley.training.settings import AUTO, Auto, Training
 
-
 OUTPUTS = (FACTS, WEIGHTS, LOSSES)  # of the rule
 
 
@@ -112,7 +111,7 @@ class Finetuning:
 def run(job: Finetuning, threads: int) -> None:
     """Do what :func:`finetune` does in as many processes as the job wants; they share ``threads`` CPU threads.
 
-    Snakemake removes :data:`OUTPUTS` before it repeats the job. Where they are of the wanted adapter, they are put back.
+    Snakemake removes :data:`OUTPUTS` before it repeats the job. Those of the wanted adapter are put back.
     """
     removed = [name for name in OUTPUTS if not (job.out / name).exists() and (job.kept / name).is_file()]
     if job.out.is_dir():
