@@ -123,17 +123,26 @@ class TestTheScript:
             assert set(server.served) == {last}
         assert (tmp_path / "mine" / last).read_bytes() == released[last]
 
-    def test_two_jobs_fetch_a_checkpoint_once(self, released, fetch, tmp_path, capsys):
+    def test_two_jobs_fetch_a_checkpoint_once(self, released, fetch, tmp_path, capsys, monkeypatch):
+        waiting = threading.Semaphore(0)
+
+        class Lock(files.FileLock):
+            def acquire(self, **options):
+                if not options:  # after a first try without waiting
+                    waiting.release()
+                return super().acquire(**options)
+
+        monkeypatch.setattr(files, "FileLock", Lock)
         with serve({NEW: released}) as server, ThreadPoolExecutor() as pool:
             with files.locked(tmp_path / "mine"):  # neither begins before both wait
                 jobs = [pool.submit(fetch, server, licence=None) for _ in range(2)]
-                log = ""
-                while log.count("mine: another job is using it; waiting") < 2:
-                    log += capsys.readouterr().err
+                assert all(waiting.acquire(timeout=60) for _ in jobs)
             for job in jobs:
                 job.result()
             assert server.served == sizes(released)
-        assert capsys.readouterr().err.count("licence mit") == 1  # the hub's own answer
+        said = capsys.readouterr().err
+        assert said.count("mine: another job is using it; waiting") == 2
+        assert said.count("licence mit") == 1  # the hub's own answer
 
     def test_a_download_that_does_not_fit_ends_before_it_starts(self, released, fetch, tmp_path, monkeypatch):
         needed = sum(sizes(released).values())
