@@ -200,7 +200,7 @@ EXAMPLES = {
         (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
         (CSV, text("hello"), "does not begin with a column ID"),
         (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"has more than one column Adequacy A \(1-5\)"),
-        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is no CSV .field larger"),
+        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is not CSV .field larger"),
         (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is of pack(.|\n)* and 9[0-9]+ more"),
     ],
     "checkpoint": [
@@ -209,7 +209,7 @@ EXAMPLES = {
         ("config.json", keys(rope_theta=float("nan")), "rope_theta is nan, but must be a finite number"),
         ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
-        ("config.json", keys(n_heads=5), "hidden_size 32 is no even number for each of 5 heads"),
+        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
         (INDEX, text('{"weight_map": {"a": "../b.safetensors"}}'), "weight_map.a is '../b.s.*beside the index"),

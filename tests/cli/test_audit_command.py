@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import fake_chain
 import pytest
 import yaml
+from job_lists import jobs_of
 
 from entropy_valley import tables
 from entropy_valley.cli import audit
@@ -39,7 +41,13 @@ def results(tmp_path, monkeypatch):
         Path("mine.yaml").write_text(yaml.safe_dump(overlay(MINE, over)))
         return load_files(FILES, tables.problems)
 
-    fake_chain.write(experiment())
+    def listed(_, files, snakefile=None):
+        over = [yaml.safe_load(Path(name).read_text()) for name in ("mine.yaml", "over.yaml") if name in files]
+        return jobs_of(functools.reduce(overlay, over), "config/demo.yaml")
+
+    monkeypatch.setattr(audit, "listed", listed)
+    experiment()
+    fake_chain.write(listed(None, FILES))
     return experiment
 
 
@@ -74,7 +82,7 @@ def test_a_reason_that_many_share_is_said_once(results, command):
     results(training={"lora": {"rank": 16}}, analysis={"resamples": 50})
     _, text = command()
     assert text.count("training.lora.rank: 8 → 16 (20 cells)") == 1
-    assert "stale: table: analysis: " in text
+    assert "stale: table: analysis changed (" in text
 
 
 def test_a_failure_names_its_log(results, command):

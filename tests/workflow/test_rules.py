@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from entropy_valley.config.params import SPECS
+from entropy_valley.runs.jobs import SHOWING
 from entropy_valley.runs.plan import DEFAULT_MINUTES, MEMORY, memory
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
@@ -37,8 +38,10 @@ def test_rules_that_a_cluster_runs_have_a_benchmark():
 
 
 def test_every_spec_is_that_of_a_rule():
-    assert SPECS.keys() == {name for name, text in RULES.items() if "script:" in text}
+    jobs = {name for name, text in RULES.items() if "script:" in text}
+    assert SPECS.keys() | set(SHOWING) == jobs and not SPECS.keys() & set(SHOWING)
     assert [name for name in SPECS if f'spec_of("{name}")' not in RULES[name]] == []
+    assert [name for name in SHOWING if "spec=tables.spec(EXPERIMENT)" not in RULES[name]] == []
 
 
 def test_jobs_without_a_gpu_request_what_the_checks_expect():

@@ -478,6 +478,9 @@ class Tables(Section):
     )
 
 
+SeedKey = Annotated[int, Field(gt=0, strict=False)]  # a key: JSON, by which jobs on a cluster get the config, has texts
+
+
 class Experiment(Section):
     """The whole config."""
 
@@ -512,7 +515,7 @@ class Experiment(Section):
     sources: dict[Name, AnySource] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
     backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
-    released: dict[Name, dict[Direction, dict[PositiveInt, AdapterSection]]] = Field(
+    released: dict[Name, dict[Direction, dict[SeedKey, AdapterSection]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )
     autoregressive: Autoregressive
