@@ -167,7 +167,7 @@ class Translations:
         """The rows of each cell from the files of all shards, the first shard's first; ``inputs`` has the digests of
         what this job reads.
 
-        Raises InputError for a shard of other params, inputs or content.
+        Raises InputError for a shard of other params, inputs or content, or of other sentences than are due.
         """
         others = {path: digest for path, digest in inputs.items() if path not in map(str, shards)}
         for path in map(Path, shards):
@@ -177,7 +177,12 @@ class Translations:
         for number, path in enumerate(shards[:most]):
             parts = results.systems(path)
             for cell in self.cells:
-                rows[cell][number :: len(shards)] = parts.get(cell, [])
+                part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
+                for one, other in itertools.zip_longest(part, due, fillvalue={"id": "no sentence"}):
+                    if one["id"] != other["id"]:
+                        problem = f"{cell.label}: id {one['id']!r} where {other['id']!r} is due"
+                        raise InputError(path, problem, REMEDY)
+                rows[cell][number :: len(shards)] = part
         return rows
 
     def _require_shard(self, path: Path, content: str, inputs: Mapping[str, str]) -> None:
