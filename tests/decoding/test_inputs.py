@@ -93,7 +93,9 @@ def test_a_sentence_beyond_the_context_is_named_with_its_numbers():
 
 def test_a_prompt_that_fills_the_context_is_named_with_its_numbers():
     assert INPUTS.room(1) == 1
-    with pytest.raises(InputError, match=r"test\.jsonl: sentence 's8': prompt of 40 tokens.*context is 40"):
+    with pytest.raises(
+        InputError, match=r"test\.jsonl: sentence 's8': prompt 40 \+ canvas 1 = 41 tokens.*context is 40"
+    ):
         INPUTS.room(2)
 
 

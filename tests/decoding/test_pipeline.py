@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from bench import canvases, denoised
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
@@ -75,8 +76,8 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
     approximate = Pipeline.of(Engine(llada), inputs, CachePolicy(refresh))
     whole = translations(approximate, sentences)
     halves = replace(stored(llada, inputs, tmp_path)[0], cache=CachePolicy(refresh))
-    rows = halves.choose(make_method("ev", EV), sentences)
-    assert list(zip(rows, halves.denoise(rows, MED), strict=True)) == whole
+    rows = canvases(halves, make_method("ev", EV), sentences)
+    assert list(zip(rows, denoised(halves, rows, MED), strict=True)) == whole
     assert translations(replace(unloaded(inputs, tmp_path), cache=CachePolicy(refresh)), sentences) == whole
     assert whole != translations(Pipeline.of(Engine(llada), inputs), sentences)
     for prompt, (row, decoded) in zip(inputs.prompts, whole, strict=True):
@@ -95,9 +96,8 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     """A length that is probed later needs no second pass over the one whose prompt it takes."""
     engine = Engine(llada)
     method = make_method("daedal", {"ratios": 0.5, "eos_window": 1})
-    rows = Pipeline.of(engine, inputs, CachePolicy(refresh)).choose(
-        method, [replace(one, room=30) for one in sentences]
-    )
+    pipeline = Pipeline.of(engine, inputs, CachePolicy(refresh))
+    rows = canvases(pipeline, method, [replace(one, room=30) for one in sentences])
     whole = [row["calls"] - row.get("cached", 0) for row in rows]
     prompts = sum(count * len(prompt) for count, prompt in zip(whole, inputs.prompts, strict=True))
     assert engine.ledger.tokens == prompts + sum(row["slots"] for row in rows)
@@ -107,9 +107,9 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
 @pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
 def test_the_two_halves_are_the_whole(llada, inputs, sentences, tmp_path, denoising):
     halves, apart = stored(llada, inputs, tmp_path / "halves")
-    rows = halves.choose(make_method("ev", EV), sentences)
+    rows = canvases(halves, make_method("ev", EV), sentences)
     assert apart.computed == sum(row["calls"] for row in rows)
-    decoded = halves.denoise(rows, denoising)
+    decoded = denoised(halves, rows, denoising)
     whole, together = stored(llada, inputs, tmp_path / "whole")
     assert list(zip(rows, decoded, strict=True)) == translations(whole, sentences, denoising)
     assert (together.computed, together.tokens, together.rows) == (apart.computed, apart.tokens, apart.rows)
@@ -137,7 +137,7 @@ def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     engine, probes = Engine(llada, budget=60), Engine(llada, budget=60)
     pipeline, method = Pipeline.of(engine, inputs), make_method("ev", EV)
     passes = [engine.ledger.passes for _ in pipeline.translate(method, dict(enumerate(sentences)), MED)]
-    Pipeline.of(probes, inputs).choose(method, sentences)
+    canvases(Pipeline.of(probes, inputs), method, sentences)
     assert passes[0] < probes.ledger.passes < passes[-1]
 
 

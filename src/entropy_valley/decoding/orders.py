@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from entropy_valley import files, plugins
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Canvas, Decoded, Probe
-from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
+from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 from entropy_valley.settings import Section, Share
@@ -312,11 +312,6 @@ ORDERS: dict[str, type[Section]] = {
 }
 
 
-def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
-    """The reveal order of that name, built with ``settings`` as keyword arguments; raises InputError."""
-    return plugins.make("reveal order", ORDERS, name, settings or {}, ("scores",))
-
-
 def scored(order: Order, slots: Slots) -> torch.Tensor:
     """What an order says of each slot. Raises InputError where a user's own does not return one number a slot;
     :func:`not_a_number` is for NaN."""
@@ -441,11 +436,6 @@ class Denoising:
         return looks_at_distractor(self.order)
 
     @property
-    def looks_at_anchors(self) -> bool:
-        """Whether its order wants to know which slots are aligned with the source."""
-        return looks_at_anchors(self.order)
-
-    @property
     def calls(self) -> int:
         """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
         step that looks at a stepwise SIG."""
@@ -460,9 +450,11 @@ class Denoising:
 
 
 def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
-    """The reveal order or variable-length decoder that ``name`` says; raises InputError where it is neither."""
-    changes_length = hasattr(plugins.find("reveal order", KNOWN, name), "advance")
-    return make_variable_length(name, settings) if changes_length else make_order(name, settings)
+    """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
+    raises InputError where it is neither."""
+    if hasattr(plugins.find("reveal order", KNOWN, name), "advance"):
+        return plugins.make("variable-length decoder", KNOWN, name, settings or {}, ("advance", "cap"))
+    return plugins.make("reveal order", KNOWN, name, settings or {}, ("scores",))
 
 
 def llada(length: int, steps: int) -> list[int]:

@@ -75,10 +75,9 @@ def write(
     """
     if shards:
         execution = dataclasses.replace(execution, store=None)
-    with (
-        Translations(params, execution, testsets) as work,
-        work.job.made("translate", params, [*work.testsets, *(shards or work.corpus)], [out]) as record,
-    ):
+    work = Translations(params, execution, testsets)
+    inputs = [*testsets, *(shards or work.corpus)]
+    with work.job, work.job.made("translate", params, inputs, [out]) as record:
         rows = work.merged(shards, record.inputs) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
@@ -88,11 +87,8 @@ def write(
 
 def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
-    shard = Shard.named(Path(out).stem)
-    with (
-        Translations(params, execution, testsets, shard) as work,
-        work.job.made("shard", params, [*work.testsets, *work.corpus], [out]),
-    ):
+    work = Translations(params, execution, testsets, Shard.named(Path(out).stem))
+    with work.job, work.job.made("shard", params, [*testsets, *work.corpus], [out]):
         files.write_jsonl(out, results.tidy(work.rows()))
         work.job.report("shard")
 
@@ -129,17 +125,6 @@ class Translations:
         self._unfit: InputError | None = None
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
         self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: Any) -> None:
-        self.job.__exit__(*failure)
-
-    @property
-    def testsets(self) -> list[Path]:
-        """The files of its test sets."""
-        return [job.testset for job in self.tests.values()]
 
     @property
     def corpus(self) -> list[Path]:
