@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.prompts import Reuse
 from entropy_valley.decoding.reference import RANKS, med
 from entropy_valley.decoding.requests import Canvas, Queue
@@ -55,7 +55,7 @@ def asked(cases, order, **changes):
 def fill(backbone, canvases, order=MED, budget=None, most=None, **options):
     engine = Engine(backbone, budget=budget, **options)
     engine.prompts.most = most or engine.prompts.most
-    return dict(engine.run(Queue(enumerate(canvases)), make_order(*order))), engine
+    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser(*order))), engine
 
 
 def rank(order):
@@ -196,7 +196,7 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
         return result
 
     monkeypatch.setattr(engine, "_read", watched)
-    dict(engine.run(Queue(enumerate(canvases)), make_order("med")))
+    dict(engine.run(Queue(enumerate(canvases)), make_denoiser("med")))
     assert all(used <= max(most, rows) for used, rows, _ in seen)
     assert any(kept > 1 for *_, kept in seen) and seen[-1][0] < most
 

@@ -298,8 +298,8 @@ class Daedal(LengthMethod):
 
     It starts with the canvas of Fixed Ratio (``ratios``) or with ``start`` slots. It ends at ``cap`` slots or at the
     end of the context: a checkpoint that was trained on one EOS never fills a large ``eos_window``, so all its
-    canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The canvas
-    file has the negative confidences.
+    canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The row's
+    scores are the negative confidences.
     """
 
     method: Literal["daedal"] = "daedal"

@@ -149,20 +149,13 @@ def conditions(job: ModelJob) -> dict[str, Any]:
     """Conditions of the timing."""
     device = job.backbone.device.type
     return {
-        "device": device_name(device),
+        "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "precision": job.precision,
         "token_budget": job.execution.token_budget or BUDGET[device],
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-
-
-def device_name(device: str) -> str:
-    """The GPU's or the processor's name, as the machine gives it."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return processor()[0]
 
 
 def seconds(task: Callable[[], object], device: str) -> float:
