@@ -358,7 +358,7 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     two files, of a wrong shape, or not where the index says.
     """
     shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
-    names = {family.released_name(name): name for name in shapes}
+    names = family.released_names(shapes)
     wanted = {released: shapes[name] for released, name in names.items()}
     stored, unreadable = _headers(folder)
     index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}

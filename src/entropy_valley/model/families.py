@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,10 @@ class Family:
     def released_name(self, stock: str) -> str:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
+
+    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
+        """The stock name of each of these tensors, by its released name."""
+        return {self.released_name(name): name for name in stock}
 
 
 def stock_config(released: dict[str, Any]) -> dict[str, Any]:
