@@ -7,10 +7,11 @@ import dataclasses
 import random
 
 import pytest
+import reference_authors
 import torch
 from bench import denoised
 
-from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import Denoising, VariableLength, make_denoiser
 from entropy_valley.decoding.requests import Ledger, Memo, Runner

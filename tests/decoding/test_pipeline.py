@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+import reference_variants
 from bench import canvases, denoised
 from tiny_checkpoints import SOURCES
 
@@ -65,7 +66,7 @@ def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sente
         if denoising is MED:
             text = reference.decode(llada, prompt, row["length"], 4)[1]
         else:
-            tokens, _ = reference.daedal(llada, prompt, row["length"], 1, 24)
+            tokens, _ = reference_variants.daedal(llada, prompt, row["length"], 1, 24)
             text = tokens[: tokens.index(llada.eos_id)] if llada.eos_id in tokens else tokens
         assert one.tokens[: one.text] == text
 
@@ -87,7 +88,7 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
         assert row["scores"] == pytest.approx(means, rel=1e-4)
         assert row["length"] == lengths[means.index(min(means))]
         (one,) = decoded.values()
-        text = reference.decode_cached(llada, prompt, row["length"], 4, refresh)[1]
+        text = reference_variants.decode_cached(llada, prompt, row["length"], 4, refresh)[1]
         assert one.tokens[: one.text] == text
 
 
@@ -145,7 +146,7 @@ def mean_entropy(backbone, prompt, length, beside=None):
     if beside is None:
         entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
     else:
-        entropies, _ = reference.read_cached(backbone, prompt, length, beside)
+        entropies, _ = reference_variants.read_cached(backbone, prompt, length, beside)
     return sum(entropies[:-1]) / (length - 1)
 
 

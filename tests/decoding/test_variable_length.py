@@ -7,9 +7,9 @@ import random
 from typing import NamedTuple
 
 import pytest
+import reference_variants
 from bench import canvases as chosen_canvases
 
-from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import VariableLength, make_denoiser
 from entropy_valley.decoding.requests import Probe, ProbeResult, Runner
@@ -149,8 +149,8 @@ def fill(backbone, canvases, order, budget=None):
 
 def plain(backbone, canvas, order, settings):
     if order == "rho_eos":
-        return reference.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
-    return reference.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
+        return reference_variants.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
+    return reference_variants.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
 
 
 @pytest.mark.parametrize("order", DECODERS, ids=str)
@@ -195,4 +195,4 @@ def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, wind
     pipeline = Pipeline.of(Engine(backbone), inputs)
     rows = chosen_canvases(pipeline, length_method, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
-        assert row["candidates"] == reference.daedal_lengths(backbone, prompt, start, window, most)
+        assert row["candidates"] == reference_variants.daedal_lengths(backbone, prompt, start, window, most)
