@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from entropy_valley import files, plugins
@@ -30,7 +31,6 @@ from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
     from entropy_valley.decoding.head import SlotValues
@@ -167,8 +167,6 @@ class Hybrid(SourceGuided):
         return step >= self._by_entropy(steps, 0)
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        import numpy as np
-
         from entropy_valley.model.attention import upload
 
         bounds = np.array([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
@@ -229,8 +227,6 @@ def moments(slots: Slots) -> torch.Tensor:
     1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
     under both.
     """
-    import numpy as np
-
     from entropy_valley.model.attention import upload
 
     counts = np.array([len(canvas.counts) for canvas in slots.canvases])
@@ -274,8 +270,6 @@ class Random(Section):
     seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        import numpy as np
-
         from entropy_valley.model.attention import upload
 
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
@@ -292,8 +286,6 @@ def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
 
 @functools.lru_cache(maxsize=4096)  # the canvases of a pass: their next steps ask for the same numbers
 def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
-    import numpy as np
-
     return np.array(priorities(seed, prompt, length))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from entropy_valley import files
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import statistics
 from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -30,8 +31,6 @@ PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 
 def length_statistics(job: ModelJob) -> dict[str, Any]:
     """What calibrated length methods are fitted to, measured on the job's rows."""
-    from entropy_valley.lengths import statistics
-
     tokens = job.identity.prompt.tokens
     rows = job.rows[: job.spec.get("limit")]
     pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in rows]
@@ -58,8 +57,6 @@ def _entropies(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]
 
 def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(length, mean max-probability) of canvases whose length is not near the pair's own."""
-    from entropy_valley.lengths import statistics
-
     canvases = [
         (place, length)
         for place in range(min(job.spec["bias_pairs"], len(job.rows)))
@@ -122,15 +119,15 @@ class Fits:
         The probes of training pairs have a store of their own: all others would read past them.
         """
         (train, dev), kept = (job.execution.corpus / name for name in PAIRS), job.execution.store
-        pairs, statistics, head, facts = job.on(files.read_jsonl(train, ROW), train), None, None, {}
+        pairs, measured, head, facts = job.on(files.read_jsonl(train, ROW), train), None, None, {}
         if spec := specs.get("length_statistics"):
             with Store(kept and kept / "length_statistics") as store:
                 facts["length_statistics"] = length_statistics(pairs.with_spec(spec, store))
-            statistics = LengthStatistics.of(facts["length_statistics"])
+            measured = LengthStatistics.of(facts["length_statistics"])
         if spec := specs.get("length_head"):
             head = length_head(pairs.with_spec(spec), dev)
             facts["length_head"] = head.info
-        return cls(statistics, head, facts)
+        return cls(measured, head, facts)
 
 
 def _states(job: ModelJob, places: list[int]) -> torch.Tensor:

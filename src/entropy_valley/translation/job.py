@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from entropy_valley import files
 from entropy_valley.decoding.orders import Denoising, looks_at_anchors, reveals_masks
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
@@ -124,8 +126,6 @@ def distractors(sources: Sequence[str]) -> list[int]:
 
     A text without spaces is one word.
     """
-    import numpy as np
-
     words = np.array([len(source.split()) for source in sources])
     _, text = np.unique(np.array(sources), return_inverse=True)
     places = []
