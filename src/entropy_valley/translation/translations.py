@@ -93,14 +93,6 @@ def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Seque
         work.job.report("shard")
 
 
-class _Part(NamedTuple):
-    """A cell of a stream."""
-
-    cell: System
-    job: ModelJob
-    denoising: Denoising
-
-
 class Translations:
     """What the job of a set does. ``params`` are those of its rule; ``testsets`` are files named by their test set.
 
@@ -279,36 +271,32 @@ class Translations:
 
     def _decode(self) -> None:
         """A stream for each reveal order. A user's own order or decoder may fail: it shares none."""
-        streams: defaultdict[str | None, list[_Part]] = defaultdict(list)
+        streams: defaultdict[str | None, dict[System, Denoising]] = defaultdict(dict)
         for cell in self.cells:
             with self._failing(cell.label):
                 denoising = self._denoising_of(cell)
                 name = files.canonical([denoising.name, denoising.settings])
-                streams[name if denoising.order or denoising.is_own else None].append(
-                    _Part(cell, self.tests[cell.testset], denoising)
-                )
-        variable = streams.pop(None, [])
-        ours = next((name for name, parts in streams.items() if not parts[0].denoising.is_own), None)
-        for parts in ([*streams.pop(ours, []), *variable], *streams.values()):
-            by_cell = {part.cell: part for part in parts}
-            alone = [part.cell.label for part in parts if part.denoising.is_own]
-            with self._failing(*alone):
+                streams[name if denoising.order or denoising.is_own else None][cell] = denoising
+        variable = streams.pop(None, {})
+        ours = next((name for name, stream in streams.items() if not any(one.is_own for one in stream.values())), None)
+        for stream in (streams.pop(ours, {}) | variable, *streams.values()):
+            order = next((denoising.order for denoising in stream.values()), None)
+            with self._failing(*[cell.label for cell, denoising in stream.items() if denoising.is_own]):
                 runner = self._runner("decode")
-                works = [work for part in parts for work in self._denoising(runner, part)]
-                for (cell, place), decoded in runner.run(works, parts[0].denoising.order if parts else None):
+                works = [work for cell, one in stream.items() for work in self._denoising(runner, cell, one)]
+                for (cell, place), decoded in runner.run(works, order):
                     if decoded:
-                        part, canvas = by_cell[cell], self._canvases[cell.testset, cell.method][place]
-                        self._rows[cell][place] = row(part.job, place, canvas, decoded, part.denoising)
+                        canvas = self._canvases[cell.testset, cell.method][place]
+                        self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
         return Denoising.of({**self.base, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
 
-    def _denoising(self, runner: Runner, part: _Part) -> list[tuple[tuple[System, int], Work]]:
-        cell, job, denoising = part
+    def _denoising(self, runner: Runner, cell: System, denoising: Denoising) -> list[tuple[tuple[System, int], Work]]:
         if f"{cell.testset} {cell.method}" in self.failures:
             return []
-        pipeline = Pipeline(runner, job.inputs, CachePolicy.of(self.base))
+        pipeline = Pipeline(runner, self.tests[cell.testset].inputs, CachePolicy.of(self.base))
         return [
             ((cell, place), self._guarded(cell.label, pipeline.denoising(place, canvas, denoising, {})))
             for place, canvas in self._canvases[cell.testset, cell.method].items()
