@@ -53,13 +53,13 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
     spec = {key: value for key, value in params.items() if key not in SPEC}
     pairs = [execution.corpus / name for name in PAIRS] if "fits" in params else []
     with ModelJob(spec, execution, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
-        fits = Fits.of(job, params["fits"]) if params.get("fits") else Fits()
+        fits = Fits.of(job, params.get("fits"))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
         method = make_method(spec["method"], spec["settings"], fits.statistics)
         denoising = Denoising.of(spec)
         uses_head = getattr(method, "uses_length_head", False)
-        head = LengthHead.of(fits.head.weights, job.backbone.device) if uses_head else None
+        head = LengthHead.of(fits.head, job.backbone.device) if uses_head else None
         measured = measure(job, method, denoising, head, minutes * 60)
         signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
         files.write_json(out, {**measured, "signature": signed})

@@ -193,7 +193,7 @@ class Translations:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
         try:
-            self.fits = Fits.of(self.job, self.spec["fits"]) if self.spec.get("fits") else Fits()
+            self.fits = Fits.of(self.job, self.spec.get("fits"))
         except InputError as error:
             self._unfit = error  # of each method that needs them
         runner, choices = self._runner("probe"), self._choices()
@@ -239,7 +239,7 @@ class Translations:
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
             length_method = make_method(method, settings, self.fits.statistics)
             part = job.on([job.rows[place] for place in places])
-            predicted = predict(part, self.fits.head.weights) if uses_head else ()
+            predicted = predict(part, self.fits.head) if uses_head else ()
             sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [
