@@ -57,7 +57,7 @@ class Bench:
     """Runs sets of one cell on one backbone and test set, each result in a folder of its own.
 
     ``spec`` is what every spec has; ``fits`` are fitted to the test set's pairs, which stand for training pairs. The
-    ``how`` of a method changes how its job runs; ``store=None`` keeps nothing.
+    ``execution`` of a method changes how its job runs; ``store=None`` keeps nothing.
     """
 
     def __init__(self, root, checkpoints, testset, family="llada"):

@@ -105,17 +105,6 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     assert max(row["calls"] for row in rows) > 3
 
 
-@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
-def test_the_two_halves_are_the_whole(llada, inputs, sentences, tmp_path, denoising):
-    halves, apart = stored(llada, inputs, tmp_path / "halves")
-    rows = canvases(halves, make_method("ev", EV), sentences)
-    assert apart.computed == sum(row["calls"] for row in rows)
-    decoded = denoised(halves, rows, denoising)
-    whole, together = stored(llada, inputs, tmp_path / "whole")
-    assert list(zip(rows, decoded, strict=True)) == translations(whole, sentences, denoising)
-    assert (together.computed, together.tokens, together.rows) == (apart.computed, apart.tokens, apart.rows)
-
-
 def test_two_length_methods_share_their_probes_and_canvases(llada, inputs, sentences, tmp_path):
     pipeline, ledger = stored(llada, inputs, tmp_path)
     first = translations(pipeline, sentences)
