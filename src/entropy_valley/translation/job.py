@@ -116,8 +116,15 @@ class Inputs:
 
     def room(self, place: int) -> int:
         """The tokens of the context behind the prompt at ``place``; raise SentenceError where there are none."""
-        self.check(place, 1)
-        return self.context - len(self.prompts[place])
+        prompt = len(self.prompts[place])
+        if prompt >= self.context:  # of an autoregressive backbone, too, which has no canvas
+            raise SentenceError(
+                self.file,
+                f"sentence {self.names[place]!r}: prompt of {prompt} tokens, but the backbone's context is "
+                f"{self.context} and must hold the translation too",
+                "Split or drop the sentence.",
+            )
+        return self.context - prompt
 
 
 def distractors(sources: Sequence[str]) -> list[int]:
