@@ -103,7 +103,7 @@ def test_no_pass_holds_more_than_the_budget_unless_one_canvas_does(plain, cases,
     sizes, packed = [], Engine._read
 
     def watched(engine, batch, order):
-        sizes.append((len(batch), batch.size))
+        sizes.append((len(batch), len(batch.ids)))
         return packed(engine, batch, order)
 
     canvases = [(place, canvas(case, reading)) for place, case in enumerate(cases)]

@@ -157,11 +157,8 @@ class Hybrid(SourceGuided):
     """
 
     order: Literal["hybrid"] = "hybrid"
+    in_time: ClassVar[bool] = True  # with a distractor it looks at T
     p: Share = Field(description="the share of the steps by entropy")
-
-    @property
-    def in_time(self) -> bool:
-        return looks_at_distractor(self)
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
         return step >= self._by_entropy(steps, 0)
@@ -193,10 +190,7 @@ class EntropyWeightedSig(SourceGuided):
     """
 
     order: Literal["entropy_weighted_sig"] = "entropy_weighted_sig"
-
-    @property
-    def in_time(self) -> bool:
-        return looks_at_distractor(self)
+    in_time: ClassVar[bool] = True  # with a distractor it looks at T
 
     def scores(self, slots: Slots) -> torch.Tensor:
         sig, entropy = slots.sig, slots.values.entropy
@@ -404,7 +398,7 @@ class Denoising:
             return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
         counts = self.counts(length)
         compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
-        budget = self.steps if getattr(self.order, "in_time", False) else 0
+        budget = self.steps if self.looks_at_distractor and getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
         reuse = self.reuse(length, cache)
         start = None if reuse.is_renewed else start

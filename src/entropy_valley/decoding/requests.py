@@ -138,9 +138,6 @@ class Queue:
         for name, canvas in canvases:
             self.put(name, canvas)
 
-    def __len__(self) -> int:
-        return len(self.heap)
-
     def share(self, shared: bool) -> None:
         """Say whether all canvases behind a prompt share its rows."""
         if shared != self._shared:
