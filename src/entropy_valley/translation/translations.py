@@ -193,7 +193,8 @@ class Translations:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
         try:
-            self.fits = Fits.of(self.job, self.spec.get("fits"))
+            if specs := self.spec.get("fits"):
+                self.fits = Fits.of(self.job, specs)
         except InputError as error:
             self._unfit = error  # of each method that needs them
         runner, choices = self._runner("probe"), self._choices()
