@@ -33,7 +33,7 @@ from parting import parting
 from entropy_valley import files
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, load_backbone
@@ -81,7 +81,7 @@ def by_engine(backbone: Backbone, cases: Sequence[Case]) -> Texts:
     probed = [(place, replace(cases[place].canvas, counts=())) for place in places[::2]]
     starts = dict(Engine(backbone).run(Queue(probed)))
     queue = Queue((place, replace(cases[place].canvas, start=starts.get(place))) for place in places)
-    filled = dict(Engine(backbone).run(queue, make_order("med")))
+    filled = dict(Engine(backbone).run(queue, make_denoiser("med")))
     return [filled[place].tokens[: filled[place].text] for place in range(len(cases))]
 
 

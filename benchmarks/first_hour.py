@@ -44,7 +44,7 @@ from entropy_valley.checking.subject import BYTES, Size, Subject
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
-from entropy_valley.decoding.orders import Denoising, make_order
+from entropy_valley.decoding.orders import Denoising, make_denoiser
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.grammar import Synthetic
@@ -318,7 +318,7 @@ def drawn_canvases(hour: Hour, backbone: Backbone, count: int) -> list[Canvas]:
 def run(engine: Engine, canvases: list[Canvas]) -> list[tuple[Any, Any]]:
     """Of each canvas what it is filled with, and the reading of its slots before the first step."""
     unread = [dataclasses.replace(canvas, counts=()) for canvas in canvases]
-    filled = dict(engine.run(Queue(enumerate(canvases)), make_order("med")))
+    filled = dict(engine.run(Queue(enumerate(canvases)), make_denoiser("med")))
     read = dict(engine.run(Queue(enumerate(unread))))
     return [(filled[place], read[place]) for place in range(len(canvases))]
 

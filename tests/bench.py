@@ -24,7 +24,7 @@ _report = ModelJob.report
 
 
 def _noted(job, what):
-    LEDGERS.setdefault(job.execution.store, []).append(job.ledger.to_json())
+    LEDGERS.setdefault(job.execution.store, []).append(dict(vars(job.ledger)))
     _report(job, what)
 
 
@@ -41,11 +41,23 @@ sys.exit(bool({"torch", "transformers"} & sys.modules.keys()))
 """
 
 
+def canvases(pipeline, method, sentences):
+    """The canvas row of each sentence."""
+    works = ((place, pipeline.choosing(method, place, one, {})) for place, one in enumerate(sentences))
+    return [row for _, row in sorted(pipeline.runner.run(works))]
+
+
+def denoised(pipeline, rows, denoising):
+    """What is decoded for each canvas row."""
+    works = ((place, pipeline.denoising(place, row, denoising, {})) for place, row in enumerate(rows))
+    return [decoded for _, decoded in sorted(pipeline.runner.run(works, denoising.order))]
+
+
 class Bench:
     """Runs sets of one cell on one backbone and test set, each result in a folder of its own.
 
     ``spec`` is what every spec has; ``fits`` are fitted to the test set's pairs, which stand for training pairs. The
-    ``how`` of a method changes how its job runs; ``store=None`` keeps nothing.
+    ``execution`` of a method changes how its job runs; ``store=None`` keeps nothing.
     """
 
     def __init__(self, root, checkpoints, testset, family="llada"):
@@ -80,7 +92,8 @@ class Bench:
     def canvas(self, method, chosen=None, **execution):
         """The canvas row of each sentence; raise the first error."""
         spec = self.set_of(method, chosen=chosen)
-        with Translations(spec, dataclasses.replace(self.execution, **execution), [self.testset]) as work:
+        work = Translations(spec, dataclasses.replace(self.execution, **execution), [self.testset])
+        with work.job:
             chosen = work.choose()
             work.job.report("canvas")
         for error in work.failures.values():

@@ -190,7 +190,7 @@ class Stages:
         bench.root.mkdir()
         bench.fit(length_head={"seed": 1, "training": training})
         with ModelJob(bench.spec, dataclasses.replace(bench.execution, store=None)) as job:
-            return Fits.of(job, bench.fits).head.info
+            return Fits.of(job, bench.fits).facts["length_head"]
 
     def generation(self) -> Any:
         bench = Bench(self.root / "llama3", self.checkpoints, self.testset, "llama3")

@@ -38,7 +38,7 @@ def changed(monkeypatch, change):
     run = Engine.run
 
     def wrong(engine, queue, *order):
-        count = len(queue)
+        count = len(queue.heap)
         return ((name, change(count, result)) for name, result in run(engine, queue, *order))
 
     monkeypatch.setattr(Engine, "run", wrong)

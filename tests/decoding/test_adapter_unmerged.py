@@ -11,7 +11,7 @@ from bench import Bench
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.adapters import Adapter, write_adapter
 from entropy_valley.model.attention import Rows, hidden_states, pack
@@ -79,10 +79,10 @@ def test_the_engine_is_the_reference_on_the_unmerged_model(checkpoints, family, 
         prompt = [rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 16))]
         canvases[place] = Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count])
         expected[place] = reference.decode(backbone, prompt, length, steps)[1]
-    found = dict(Engine(backbone, budget=150).run(Queue(canvases.items()), make_order("med")))
+    found = dict(Engine(backbone, budget=150).run(Queue(canvases.items()), make_denoiser("med")))
     assert {place: result.tokens[: result.text] for place, result in found.items()} == expected
     assert len({tuple(text) for text in expected.values()}) > 10
-    alone = [dict(Engine(backbone).run(Queue([one]), make_order("med"))) for one in list(canvases.items())[:5]]
+    alone = [dict(Engine(backbone).run(Queue([one]), make_denoiser("med"))) for one in list(canvases.items())[:5]]
     assert all(found[place] == result for results in alone for place, result in results.items())
 
 

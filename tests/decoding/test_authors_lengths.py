@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 import torch
+from bench import canvases
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
@@ -32,7 +33,7 @@ def inputs(llada):
 
 def chosen(llada, inputs, name, **settings):
     method = make_method(name, settings)
-    return Pipeline.of(Engine(llada), inputs).choose(method, [Sentence(size) for size in SIZES])
+    return canvases(Pipeline.of(Engine(llada), inputs), method, [Sentence(size) for size in SIZES])
 
 
 @torch.inference_mode()

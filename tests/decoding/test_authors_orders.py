@@ -7,13 +7,14 @@ import dataclasses
 import random
 
 import pytest
+import reference_authors
 import torch
+from bench import denoised
 
-from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import Denoising, VariableLength
+from entropy_valley.decoding.orders import Denoising, VariableLength, make_denoiser
 from entropy_valley.decoding.requests import Ledger, Memo, Runner
-from entropy_valley.decoding.variable_length import make_variable_length
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
 from entropy_valley.translation.job import Inputs, Pipeline, Texts
@@ -46,7 +47,7 @@ def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None
     runner = Runner(lambda: engine, ledger or Ledger(), memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
-    results = Pipeline(runner, inputs).denoise([canvas] * len(inputs.prompts), denoising)
+    results = denoised(Pipeline(runner, inputs), [canvas] * len(inputs.prompts), denoising)
     return [Texts(None, None, backbone.mask_id).tokens(one[length]) for one in results]
 
 
@@ -115,7 +116,7 @@ def test_a_mask_token_that_may_be_revealed_is_masked_again_and_left_out_of_the_t
 
 
 def test_a_variable_length_decoder_ends_with_masks_that_it_has_revealed(liable):
-    daedal = make_variable_length("daedal", {"eos_window": 1, "cap": 24})
+    daedal = make_denoiser("daedal", {"eos_window": 1, "cap": 24})
     requests = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
     results = Runner(lambda: Engine(liable, reveals_masks=True), Ledger()).answers(requests)
     assert any(liable.mask_id in one.tokens for one in results)

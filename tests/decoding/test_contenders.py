@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import reference_authors
 from bench import METHODS, Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley import files
-from entropy_valley.decoding import reference_authors
 from entropy_valley.decoding.requests import Decoded
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import reference_authors
 from bench import METHODS
 
 from entropy_valley import files
-from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.reference import Step
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.translation.diagnostics import concentration

@@ -9,7 +9,7 @@ import torch
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states
 
@@ -32,7 +32,7 @@ def cases(backbone):
 
 def fill(backbone, canvases, budget=None):
     engine = Engine(backbone, budget=budget)
-    return dict(engine.run(Queue(enumerate(canvases)), make_order("med"))), engine.ledger
+    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser("med"))), engine.ledger
 
 
 def probe(backbone, canvases, budget=None):

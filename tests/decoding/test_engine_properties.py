@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Decoded, ProbeResult, Queue
 from entropy_valley.model.load import load_backbone
 
@@ -49,7 +49,7 @@ def canvas(case, reading):
 def run(backbone, canvases, budget):
     """The results by place, and the engine's ledger."""
     engine = Engine(backbone, budget=budget)
-    return dict(engine.run(Queue(canvases), make_order("med"))), engine.ledger
+    return dict(engine.run(Queue(canvases), make_denoiser("med"))), engine.ledger
 
 
 @few
@@ -79,7 +79,7 @@ def test_what_is_put_into_the_queue_meanwhile_comes_out_the_same(plain, first, l
     for place in range(len(first)):
         queue.put(place, canvas(cases[place], reading))
     results = {}
-    for place, result in engine.run(queue, make_order("med")):
+    for place, result in engine.run(queue, make_denoiser("med")):
         assert place not in results
         if isinstance(result, ProbeResult):
             prompt, length, *_ = cases[place]
@@ -103,7 +103,7 @@ def test_no_pass_holds_more_than_the_budget_unless_one_canvas_does(plain, cases,
     sizes, packed = [], Engine._read
 
     def watched(engine, batch, order):
-        sizes.append((len(batch), batch.size))
+        sizes.append((len(batch), len(batch.ids)))
         return packed(engine, batch, order)
 
     canvases = [(place, canvas(case, reading)) for place, case in enumerate(cases)]

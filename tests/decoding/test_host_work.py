@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from entropy_valley.decoding import engine, head
-from entropy_valley.decoding.orders import looks_at_distractor, make_order, reveal_counts
+from entropy_valley.decoding.orders import looks_at_distractor, make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, ProbeResult, Queue
 from entropy_valley.model import attention
 
@@ -80,7 +80,7 @@ def counted(monkeypatch):
             monkeypatch.setattr(engine, name, calls.of(caller, getattr(engine, name)))
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     monkeypatch.setattr(attention, "varlen_attn", kernel)
-    monkeypatch.setattr(head, "_comparison", lambda device: head._divergence_part)
+    monkeypatch.setattr(head, "_part_by_part", head._divergence_part)
     monkeypatch.setitem(head.BLOCK, "cpu", head.BLOCK["cuda"])
 
     def count(run):
@@ -121,7 +121,7 @@ def test_the_host_waits_once_a_pass_and_calls_few_operations(llada, name, settin
     Before the batch lay on the host, and angles in tables, a pass waited 18 to 25 times. Without the head's, its calls
     were 166 in this model of two layers, and 86 to 119 in the engine.
     """
-    order = make_order(name, settings)
+    order = make_denoiser(name, settings)
     cases, ours = list(canvases(llada, order)), engine.Engine(llada, budget=600, fill=fill)
     queue = Queue((place, dataclasses.replace(case, counts=())) for place, case in enumerate(cases))
 

@@ -89,9 +89,6 @@ def test_a_sentence_beyond_the_context_is_named_with_its_numbers():
     with pytest.raises(InputError, match=message):
         INPUTS.check(0, 11)
     assert INPUTS.fits(0, 10) and not INPUTS.fits(0, 11)
-
-
-def test_a_prompt_that_fills_the_context_is_named_with_its_numbers():
     assert INPUTS.room(1) == 1
     with pytest.raises(InputError, match=r"test\.jsonl: sentence 's8': prompt of 40 tokens.*context is 40"):
         INPUTS.room(2)

@@ -15,14 +15,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
 from entropy_valley.model.attention import filled, hidden_states, pack
 from entropy_valley.model.load import load_backbone
-from entropy_valley.translation.job import TOKENS, is_wanted, padded_tokens
+from entropy_valley.translation.job import TOKENS, padded_tokens
 
 FILL = 320
 
@@ -64,7 +64,7 @@ class Products(TorchDispatchMode):
 def run(backbone, canvases, order="hybrid", fill=FILL):
     engine = Engine(backbone, fill=fill)
     with Products() as products:
-        results = dict(engine.run(Queue(canvases), order and make_order(order, {"p": 0.5, "sig": "stepwise_kl"})))
+        results = dict(engine.run(Queue(canvases), order and make_denoiser(order, {"p": 0.5, "sig": "stepwise_kl"})))
     return results, products, engine.ledger
 
 
@@ -186,7 +186,6 @@ def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch)
     + [(value, device, value) for value in (True, False) for device in ("cpu", "cuda")],
 )
 def test_auto_is_for_gpus(setting, device, wanted):
-    assert is_wanted(setting, device) == wanted
     spec = {} if setting == "auto" else {"batch_invariant": setting}
     assert padded_tokens(spec, device, None) == (TOKENS[device[:4].rstrip(":")] if wanted else None)
     assert padded_tokens(spec, device, 99) == (99 if wanted else None)

@@ -31,20 +31,21 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 def trained(bench, seed=1):
     """The test set's pairs stand for training and dev pairs."""
     with ModelJob(bench.spec, bench.execution) as job:
-        return Fits.of(job, {"length_head": bench.fits["length_head"] | {"seed": seed}}).head, job.ledger
+        return Fits.of(job, {"length_head": bench.fits["length_head"] | {"seed": seed}}), job.ledger
 
 
 def test_the_report_is_of_training_and_dev_pairs(bench):
-    head, ledger = trained(bench)
-    assert (head.info["train"]["pairs"], head.info["dev"]["pairs"]) == (9, 12)
-    assert 0 <= head.info["dev"]["accuracy"] <= 1 and head.info["dev"]["mae"] >= 0
-    assert LengthHead.of(head.weights).weight.shape == (11, 32)  # 2 to 12 slots
+    fits, ledger = trained(bench)
+    info = fits.facts["length_head"]
+    assert (info["train"]["pairs"], info["dev"]["pairs"]) == (9, 12)
+    assert 0 <= info["dev"]["accuracy"] <= 1 and info["dev"]["mae"] >= 0
+    assert LengthHead.of(fits.head).weight.shape == (11, 32)  # 2 to 12 slots
     assert ledger.rows == 0
 
 
 def test_a_second_training_gives_the_same_bytes(bench):
     bench.execution = dataclasses.replace(bench.execution, store=None)
-    weights = [trained(bench, seed)[0].weights for seed in (1, 1, 2)]
+    weights = [trained(bench, seed)[0].head for seed in (1, 1, 2)]
     assert weights[0] == weights[1] != weights[2]
 
 
@@ -65,8 +66,7 @@ def test_canvases_and_translations_from_a_head(bench, no_model):
     decoded = first["computed"] - 1 - 12
     assert 0 < decoded <= 12 and second["computed"] == 5 * 12 - decoded
     assert first["rows"] == sum(row["head_rows"] for row in greedy)
-    head, _ = trained(bench)
-    assert head.info == info
+    assert trained(bench)[0].facts["length_head"] == info
     no_model()
     bench.canvas("length_head")
 
@@ -82,7 +82,7 @@ def test_the_translator_reads_the_same_head(bench, llada):
     rows, _ = bench.decode("length_head")
     sources = [row["source"] for row in files.read_jsonl(bench.testset)]
     prompt, length_method = Prompt(bench.spec["prompt"], llada.tokenizer), make_method("length_head", {})
-    head = LengthHead.of(trained(bench)[0].weights)
+    head = LengthHead.of(trained(bench)[0].head)
     translations = Translator(llada, prompt, length_method, steps=8, length_head=head).translate(sources)
     assert [(one.text, one.length) for one in translations] == [(row["hypothesis"], row["length"]) for row in rows]
     with pytest.raises(InputError, match="needs a length head"):

@@ -9,7 +9,7 @@ import pytest
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts, sourceless_steps
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts, sourceless_steps
 from entropy_valley.decoding.reference import RANKS
 from entropy_valley.decoding.requests import Canvas, Queue
 
@@ -42,7 +42,7 @@ def case(backbone, rng, length, steps):
 
 def fill(backbone, canvases, order, budget=None):
     engine = Engine(backbone, budget=budget)
-    return dict(engine.run(Queue(enumerate(canvases)), make_order(*order))), engine.ledger
+    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser(*order))), engine.ledger
 
 
 def probe(backbone, canvases):
@@ -79,7 +79,7 @@ def test_the_ledger_counts_each_source_free_pass_and_no_other(llada, order):
     tokens = rows = 0
     for canvas, result in zip(canvases, (filled[place] for place in range(len(canvases))), strict=True):
         masked = [canvas.length - sum(canvas.counts[:step]) for step in range(result.passes)]
-        extra = sourceless_steps(make_order(*order), result.passes, len(canvas.counts))
+        extra = sourceless_steps(make_denoiser(*order), result.passes, len(canvas.counts))
         tokens += result.passes * canvas.size + extra * (len(canvas.sourceless) + canvas.length)
         rows += sum(masked) + sum(masked[result.passes - extra :])
     assert (ledger.tokens, ledger.rows) == (tokens, rows)
@@ -94,7 +94,7 @@ def test_a_stored_reading_is_the_first_step_unless_the_sig_is_looked_at_there(ll
     fresh, ledger = fill(llada, canvases, order)
     reused, cheaper = fill(llada, begun, order)
     assert reused == fresh
-    saved = [canvas for canvas in canvases if not sourceless_steps(make_order(*order), 1, len(canvas.counts))]
+    saved = [canvas for canvas in canvases if not sourceless_steps(make_denoiser(*order), 1, len(canvas.counts))]
     assert ledger.tokens - cheaper.tokens == sum(canvas.size for canvas in saved)
 
 

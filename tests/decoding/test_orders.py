@@ -19,7 +19,7 @@ from entropy_valley.decoding.orders import (
     Slots,
     SourceGuided,
     looks_at_distractor,
-    make_order,
+    make_denoiser,
     moments,
     needs_sourceless,
     reveal_counts,
@@ -54,25 +54,25 @@ def test_entropy_weighted_sig_goes_from_certainty_to_the_sig():
 
     SIG over its largest: 1/2, 1, 0 (a negative one); certainty: 1, 0, 1 - 1 / log 4.
     """
-    scores = make_order("entropy_weighted_sig").scores(slots(sig=[1.0, 2.0, -3.0, 0.3, 0.4]))
+    scores = make_denoiser("entropy_weighted_sig").scores(slots(sig=[1.0, 2.0, -3.0, 0.3, 0.4]))
     alpha, certain = 3 / 7, [1, 0, 1 - 1 / math.log(4)]
     first = [-(alpha * sig + (1 - alpha) * sure) for sig, sure in zip([0.5, 1, 0], certain, strict=True)]
     assert scores.tolist() == pytest.approx([*first, 0, -1])
-    last = make_order("entropy_weighted_sig").scores(slots(steps=(3, 1), sig=[1.0, 2.0, -3.0, 0.3, 0.4]))
+    last = make_denoiser("entropy_weighted_sig").scores(slots(steps=(3, 1), sig=[1.0, 2.0, -3.0, 0.3, 0.4]))
     assert last.tolist() == pytest.approx([-0.5, -1, 0, -0.75, -1])
 
 
 def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy():
     values = slots(sig=[-1.0, -2.0, -3.0, 0.0, -1.0])
     even = dataclasses.replace(values, values=values.values._replace(entropy=torch.full((5,), 0.3)))
-    assert make_order("entropy_weighted_sig").scores(even).tolist() == pytest.approx([-(1 - 3 / 7)] * 3 + [-1] * 2)
+    assert make_denoiser("entropy_weighted_sig").scores(even).tolist() == pytest.approx([-(1 - 3 / 7)] * 3 + [-1] * 2)
 
 
 @pytest.mark.parametrize(
     ("p", "steps", "by_entropy"), [(0.25, 8, 2), (0.5, 5, 2), (0.75, 1, 0), (0, 3, 0), (1, 3, 3), (0.29, 100, 29)]
 )
 def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
-    hybrid = make_order("hybrid", {"p": p, **STEPWISE})
+    hybrid = make_denoiser("hybrid", {"p": p, **STEPWISE})
     assert [needs_sourceless(hybrid, step, steps) for step in range(steps)].count(False) == by_entropy
     assert sourceless_steps(hybrid, steps, steps) == steps - by_entropy
 
@@ -80,7 +80,7 @@ def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
 @pytest.mark.parametrize("p", [-0.1, 1.5, "half", float("nan")])
 def test_hybrid_takes_a_share(p):
     with pytest.raises(InputError, match=r"p = .*: must be .* `entropy-valley schema` prints every key"):
-        make_order("hybrid", {"p": p})
+        make_denoiser("hybrid", {"p": p})
 
 
 @given(st.integers(1, 90), st.integers(1, 40))
@@ -94,15 +94,15 @@ def test_moments_are_the_steps_at_which_floors_reveals(length, steps):
 
 def test_only_the_source_guided_orders_look_at_the_sig():
     guided = {"sig_first", "reverse_sig", "entropy_weighted_sig", "hybrid"}
-    assert guided == {name for name in ORDERS if looks_at_distractor(make_order(name, SETTINGS.get(name)))}
-    stepwise = {name: make_order(name, SETTINGS.get(name, {}) | STEPWISE) for name in guided}
+    assert guided == {name for name in ORDERS if looks_at_distractor(make_denoiser(name, SETTINGS.get(name)))}
+    stepwise = {name: make_denoiser(name, SETTINGS.get(name, {}) | STEPWISE) for name in guided}
     assert all(needs_sourceless(order, 9, 10) and not looks_at_distractor(order) for order in stepwise.values())
-    assert not any(needs_sourceless(make_order(name, SETTINGS.get(name)), 9, 10) for name in ORDERS)
+    assert not any(needs_sourceless(make_denoiser(name, SETTINGS.get(name)), 9, 10) for name in ORDERS)
 
 
 def test_a_divergence_alone_has_a_direction():
     with pytest.raises(InputError, match="needs `sig: stepwise_kl`"):
-        make_order("sig_first", {"backward": True})
+        make_denoiser("sig_first", {"backward": True})
 
 
 class TestDistractors:
@@ -141,7 +141,7 @@ CANVAS = st.builds(
 @given(st.lists(CANVAS, min_size=1, max_size=5), st.sampled_from(sorted(ORDERS)), st.integers(0, 99), st.booleans())
 def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(canvases, name, seed, stepwise):
     more = STEPWISE if stepwise and issubclass(ORDERS[name], SourceGuided) else {}
-    order, batch = make_order(name, SETTINGS.get(name, {}) | more), Batch.of(list(enumerate(canvases)), MASK)
+    order, batch = make_denoiser(name, SETTINGS.get(name, {}) | more), Batch.of(list(enumerate(canvases)), MASK)
     generator, step, seen = torch.Generator().manual_seed(seed), 0, [[] for _ in canvases]
     while batch:
         before, masked, names = batch.ids.copy(), batch.masked(), batch.names
@@ -166,7 +166,7 @@ def random_scores(canvases, seed=1):
     canvas = torch.arange(len(canvases)).repeat_interleave(lengths)
     position = torch.cat([torch.arange(length) for length in lengths])
     values = SlotValues(position, *torch.zeros(3, len(position), dtype=torch.float64))
-    scores = make_order("random", {"seed": seed}).scores(
+    scores = make_denoiser("random", {"seed": seed}).scores(
         Slots(canvases, canvas, position, torch.zeros(len(canvases)), values)
     )
     return [part.tolist() for part in scores.split(lengths.tolist())]

@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 
 import pytest
+import reference_variants
+from bench import canvases, denoised
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
@@ -64,7 +66,7 @@ def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sente
         if denoising is MED:
             text = reference.decode(llada, prompt, row["length"], 4)[1]
         else:
-            tokens, _ = reference.daedal(llada, prompt, row["length"], 1, 24)
+            tokens, _ = reference_variants.daedal(llada, prompt, row["length"], 1, 24)
             text = tokens[: tokens.index(llada.eos_id)] if llada.eos_id in tokens else tokens
         assert one.tokens[: one.text] == text
 
@@ -75,8 +77,8 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
     approximate = Pipeline.of(Engine(llada), inputs, CachePolicy(refresh))
     whole = translations(approximate, sentences)
     halves = replace(stored(llada, inputs, tmp_path)[0], cache=CachePolicy(refresh))
-    rows = halves.choose(make_method("ev", EV), sentences)
-    assert list(zip(rows, halves.denoise(rows, MED), strict=True)) == whole
+    rows = canvases(halves, make_method("ev", EV), sentences)
+    assert list(zip(rows, denoised(halves, rows, MED), strict=True)) == whole
     assert translations(replace(unloaded(inputs, tmp_path), cache=CachePolicy(refresh)), sentences) == whole
     assert whole != translations(Pipeline.of(Engine(llada), inputs), sentences)
     for prompt, (row, decoded) in zip(inputs.prompts, whole, strict=True):
@@ -86,7 +88,7 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
         assert row["scores"] == pytest.approx(means, rel=1e-4)
         assert row["length"] == lengths[means.index(min(means))]
         (one,) = decoded.values()
-        text = reference.decode_cached(llada, prompt, row["length"], 4, refresh)[1]
+        text = reference_variants.decode_cached(llada, prompt, row["length"], 4, refresh)[1]
         assert one.tokens[: one.text] == text
 
 
@@ -95,24 +97,12 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     """A length that is probed later needs no second pass over the one whose prompt it takes."""
     engine = Engine(llada)
     method = make_method("daedal", {"ratios": 0.5, "eos_window": 1})
-    rows = Pipeline.of(engine, inputs, CachePolicy(refresh)).choose(
-        method, [replace(one, room=30) for one in sentences]
-    )
+    pipeline = Pipeline.of(engine, inputs, CachePolicy(refresh))
+    rows = canvases(pipeline, method, [replace(one, room=30) for one in sentences])
     whole = [row["calls"] - row.get("cached", 0) for row in rows]
     prompts = sum(count * len(prompt) for count, prompt in zip(whole, inputs.prompts, strict=True))
     assert engine.ledger.tokens == prompts + sum(row["slots"] for row in rows)
     assert max(row["calls"] for row in rows) > 3
-
-
-@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
-def test_the_two_halves_are_the_whole(llada, inputs, sentences, tmp_path, denoising):
-    halves, apart = stored(llada, inputs, tmp_path / "halves")
-    rows = halves.choose(make_method("ev", EV), sentences)
-    assert apart.computed == sum(row["calls"] for row in rows)
-    decoded = halves.denoise(rows, denoising)
-    whole, together = stored(llada, inputs, tmp_path / "whole")
-    assert list(zip(rows, decoded, strict=True)) == translations(whole, sentences, denoising)
-    assert (together.computed, together.tokens, together.rows) == (apart.computed, apart.tokens, apart.rows)
 
 
 def test_two_length_methods_share_their_probes_and_canvases(llada, inputs, sentences, tmp_path):
@@ -137,7 +127,7 @@ def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     engine, probes = Engine(llada, budget=60), Engine(llada, budget=60)
     pipeline, method = Pipeline.of(engine, inputs), make_method("ev", EV)
     passes = [engine.ledger.passes for _ in pipeline.translate(method, dict(enumerate(sentences)), MED)]
-    Pipeline.of(probes, inputs).choose(method, sentences)
+    canvases(Pipeline.of(probes, inputs), method, sentences)
     assert passes[0] < probes.ledger.passes < passes[-1]
 
 
@@ -145,7 +135,7 @@ def mean_entropy(backbone, prompt, length, beside=None):
     if beside is None:
         entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
     else:
-        entropies, _ = reference.read_cached(backbone, prompt, length, beside)
+        entropies, _ = reference_variants.read_cached(backbone, prompt, length, beside)
     return sum(entropies[:-1]) / (length - 1)
 
 

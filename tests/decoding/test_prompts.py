@@ -9,13 +9,14 @@ import sys
 
 import numpy as np
 import pytest
+import reference_variants
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.prompts import Reuse
 from entropy_valley.decoding.reference import RANKS, med
 from entropy_valley.decoding.requests import Canvas, Queue
@@ -55,7 +56,7 @@ def asked(cases, order, **changes):
 def fill(backbone, canvases, order=MED, budget=None, most=None, **options):
     engine = Engine(backbone, budget=budget, **options)
     engine.prompts.most = most or engine.prompts.most
-    return dict(engine.run(Queue(enumerate(canvases)), make_order(*order))), engine
+    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser(*order))), engine
 
 
 def rank(order):
@@ -112,7 +113,7 @@ def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, refresh, 
 def test_a_renewed_prompt_is_the_plain_approximation(backbone, cases, order, refresh):
     filled, _ = fill(backbone, asked(cases, order, reuse=Reuse(refresh)), order, budget=200)
     texts = [
-        reference.decode_cached(
+        reference_variants.decode_cached(
             backbone, it.prompt, it.length, steps, refresh, rank=rank(order), sourceless=it.sourceless
         )
         for it, (_, steps) in zip(cases, PAIRS * 2, strict=True)
@@ -151,7 +152,7 @@ def test_a_probe_beside_another_length_reads_its_prompt(backbone, budget):
         canvases |= {(number, other): Canvas(prompt, other)} if number % 2 else {}
         for length in rng.sample([length for length in range(2, 20) if length != other], 3):
             canvases[number, length] = Canvas(prompt, length, reuse=Reuse(beside=other))
-            expected[number, length] = reference.read_cached(backbone, prompt, length, other)
+            expected[number, length] = reference_variants.read_cached(backbone, prompt, length, other)
     engine = Engine(backbone, budget=budget)
     readings = dict(engine.run(Queue(canvases.items())))
     for name, (entropies, tokens) in expected.items():
@@ -196,7 +197,7 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
         return result
 
     monkeypatch.setattr(engine, "_read", watched)
-    dict(engine.run(Queue(enumerate(canvases)), make_order("med")))
+    dict(engine.run(Queue(enumerate(canvases)), make_denoiser("med")))
     assert all(used <= max(most, rows) for used, rows, _ in seen)
     assert any(kept > 1 for *_, kept in seen) and seen[-1][0] < most
 

@@ -4,9 +4,10 @@ import random
 
 import pytest
 import torch
+from reference_variants import CachedPrompt, decode_cached, read_cached
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.reference import CachedPrompt, decode_cached, hybrid, read_cached
+from entropy_valley.decoding.reference import hybrid
 
 PROMPT, OTHER = [5, 9, 12, 7, 30, 4], [8, 11, 2]
 

@@ -12,7 +12,7 @@ from tiny_checkpoints import SOURCES
 from entropy_valley import files, results
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.errors import InputError
-from entropy_valley.results import TRANSLATIONS, System
+from entropy_valley.results import TRANSLATIONS, System, read_record
 from entropy_valley.translation import translations
 from entropy_valley.translation.job import Execution
 from entropy_valley.translation.translations import Shard
@@ -225,6 +225,19 @@ def without_a_record(one):
     one.paths[1].with_name("1of2.made.json").unlink()
 
 
+def with_a_record_that_fits(change):
+    """A manipulation, and then a digest in the record that hides it: the ids are still compared."""
+
+    def manipulate(one):
+        text = change(one.paths[1].read_text())
+        one.paths[1].write_text(text)
+        place = one.paths[1].with_name("1of2.made.json")
+        outputs = {"1of2.jsonl": {"digest": files.file_digest(one.paths[1]), "bytes": len(text)}}
+        dataclasses.replace(read_record(place), outputs=outputs).write(place)
+
+    return manipulate
+
+
 @pytest.mark.parametrize(
     ("manipulate", "problem"),
     [
@@ -232,6 +245,14 @@ def without_a_record(one):
         (of_another_testset, r"0of2\.jsonl: was made from another small\.jsonl"),
         (exchanged, r"1of2\.jsonl: is not the file that its record 1of2\.made\.json describes"),
         (without_a_record, r"1of2\.jsonl: has no record"),
+        (
+            with_a_record_that_fits(lambda text: text.replace('"small3"', '"small5"')),
+            r"1of2\.jsonl: small ratio med-T4: id 'small5' where 'small3' is due",
+        ),
+        (
+            with_a_record_that_fits(lambda text: text[: text.rindex("{", 0, -1)].rpartition('{"testset"')[0]),
+            r"1of2\.jsonl: small ev med-T4: id 'no sentence' where 'small\d+' is due",
+        ),
     ],
 )
 def test_what_does_not_belong_is_not_put_together(sharded, manipulate, problem):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import reference_authors
 
-from entropy_valley.decoding import reference, reference_authors
+from entropy_valley.decoding import reference
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length

@@ -7,12 +7,13 @@ import random
 from typing import NamedTuple
 
 import pytest
+import reference_variants
+from bench import canvases as chosen_canvases
 
-from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import VariableLength
+from entropy_valley.decoding.orders import VariableLength, make_denoiser
 from entropy_valley.decoding.requests import Probe, ProbeResult, Runner
-from entropy_valley.decoding.variable_length import Guess, Revealed, make_variable_length
+from entropy_valley.decoding.variable_length import Guess, Revealed
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.translation.job import Inputs, Pipeline
 
@@ -33,7 +34,7 @@ def after(decoder, seen, step=0, most=100):
 
 
 class TestDaedal:
-    decoder = make_variable_length("daedal", {"eos_window": 1})
+    decoder = make_denoiser("daedal", {"eos_window": 1})
 
     def test_every_sure_guess_is_revealed(self):
         seen = [guess(0.95), guess(0.9), guess(0.91, EOS), Revealed(5, -1.0)]
@@ -43,7 +44,7 @@ class TestDaedal:
         assert after(self.decoder, [guess(0.3), guess(0.5), guess(0.5, 8)]) == [None, 7, None]
 
     def test_only_the_first_unfinished_block_is_looked_at(self):
-        decoder = make_variable_length("daedal", {"eos_window": 1, "block": 2})
+        decoder = make_denoiser("daedal", {"eos_window": 1, "block": 2})
         seen = [Revealed(5, 0.0), Revealed(6, 0.0), Revealed(5, 0.0), guess(0.2), guess(0.99), guess(0.05)]
         assert after(decoder, seen) == [5, 6, 5, 7, None, None]  # nor is a mask inserted at the last
 
@@ -61,7 +62,7 @@ class TestDaedal:
 
     def test_a_mean_over_more_slots_counts_the_missing_as_zeros(self):
         seen = [guess(0.95), guess(0.05), Revealed(EOS, 0.0)]  # 1 / 2 < 0.9
-        assert len(after(make_variable_length("daedal", {"eos_window": 2}), seen)) == 10
+        assert len(after(make_denoiser("daedal", {"eos_window": 2}), seen)) == 10
 
     @pytest.mark.parametrize(("most", "length"), [(100, 9), (9, 9), (8, 8), (4, 4), (2, 2), (1, 2)])
     def test_it_never_exceeds_the_most_slots(self, most, length):
@@ -74,7 +75,7 @@ def expecting(eos, others, chance=0.5):
 
 
 class TestRhoEos:
-    decoder = make_variable_length("rho_eos")
+    decoder = make_denoiser("rho_eos")
 
     @pytest.mark.parametrize(
         ("eos", "others", "change"),
@@ -141,15 +142,15 @@ class Start(NamedTuple):
 
 
 def fill(backbone, canvases, order, budget=None):
-    engine, decoder = Engine(backbone, budget=budget), make_variable_length(*order)
+    engine, decoder = Engine(backbone, budget=budget), make_denoiser(*order)
     requests = [VariableLength(decoder, one.prompt, one.length, one.most, start=one.reading) for one in canvases]
     return dict(enumerate(Runner(lambda: engine, engine.ledger).answers(requests))), engine.ledger
 
 
 def plain(backbone, canvas, order, settings):
     if order == "rho_eos":
-        return reference.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
-    return reference.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
+        return reference_variants.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
+    return reference_variants.daedal(backbone, canvas.prompt, canvas.length, settings["eos_window"], canvas.most)
 
 
 @pytest.mark.parametrize("order", DECODERS, ids=str)
@@ -191,6 +192,7 @@ def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, wind
     prompts = [canvas.prompt for canvas in canvases[:8]]
     inputs = Inputs("test", range(8), prompts, (), backbone.context)
     length_method = make_method("daedal", {"start": start, "eos_window": window})
-    rows = Pipeline.of(Engine(backbone), inputs).choose(length_method, [Sentence(5, room=most)] * len(prompts))
+    pipeline = Pipeline.of(Engine(backbone), inputs)
+    rows = chosen_canvases(pipeline, length_method, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
-        assert row["candidates"] == reference.daedal_lengths(backbone, prompt, start, window, most)
+        assert row["candidates"] == reference_variants.daedal_lengths(backbone, prompt, start, window, most)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import reference_variants
 from bench import METHODS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding import reference
 from entropy_valley.revisions import DECODING
 
 DAEDAL = {"ratios": 1.2, "eos_window": 1, "cap": 24}
@@ -27,8 +27,8 @@ def test_a_row_is_the_plain_algorithms_and_counts_what_it_took(bench, llada, met
     for pair, row in zip(files.read_jsonl(bench.testset), rows, strict=True):
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
-        plain = {"daedal": lambda *case: reference.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
-        tokens, lengths = (plain or reference.rho_eos)(llada, prompt, canvas["length"], 24)
+        plain = {"daedal": lambda *case: reference_variants.daedal(*case[:-1], 1, case[-1]), "rho_eos": None}[order]
+        tokens, lengths = (plain or reference_variants.rho_eos)(llada, prompt, canvas["length"], 24)
         end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
         assert (row["tokens"], row["length"]) == (tokens[:end], len(tokens))
         assert row["calls"] == canvas["calls"] + len(lengths)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_order
+from entropy_valley.decoding.orders import make_denoiser
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.families import FAMILIES
@@ -52,7 +52,7 @@ def test_a_probe_reads_the_masked_slots(tiny, name):
 def test_a_step_reads_what_is_still_masked(tiny, name):
     backbone, read = watched(tiny, name)
     engine = Engine(backbone)
-    list(engine.run(Queue([("it", Canvas(PROMPTS[0], 12, [2, 3, 1, 2, 4]))]), make_order("med")))
+    list(engine.run(Queue([("it", Canvas(PROMPTS[0], 12, [2, 3, 1, 2, 4]))]), make_denoiser("med")))
     rows = [len(states) for states in read]
     assert len(rows) > 1 and rows == [12, 10, 7, 6, 4][: len(rows)]
     assert sum(rows) == engine.ledger.rows

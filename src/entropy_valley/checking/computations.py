@@ -21,7 +21,7 @@ from entropy_valley.checking.subject import BYTES, Size, Subject, model_config
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
-from entropy_valley.decoding.orders import make_order, reveal_counts
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint, families
 from entropy_valley.model.families import find_family
@@ -95,7 +95,7 @@ def same_texts(folder: Path, device: str) -> str:
     for backbone in _tiny_models(folder, device, "float32"):
         drawn = _draw(backbone)
         canvases = [Canvas(prompt, length, [n for n in reveal_counts(length, 8) if n]) for prompt, length in drawn]
-        done = dict(Engine(backbone).run(Queue(enumerate(canvases)), make_order("med")))
+        done = dict(Engine(backbone).run(Queue(enumerate(canvases)), make_denoiser("med")))
         ours = [done[place].tokens[: done[place].text] for place in range(len(drawn))]
         plain = [reference.decode(backbone, prompt, length, 8)[1] for prompt, length in drawn]
         same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(drawn)

@@ -221,7 +221,7 @@ class Chosen:
         require_device(device, CPU)
         execution = Execution(self.backbone, self.adapter, self.corpus, self.store, device, threads)
         with ModelJob(self.spec, execution) as job:
-            fits, backbone = Fits.of(job, self.fits) if self.fits else Fits(), job.backbone
+            fits, backbone = Fits.of(job, self.fits), job.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
         denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
         shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
@@ -229,7 +229,7 @@ class Chosen:
         for name, settings in self.methods.items():
             method = make_method(name, settings, fits.statistics)
             uses_head = getattr(method, "uses_length_head", False)
-            head = LengthHead.of(fits.head.weights, device) if uses_head else None
+            head = LengthHead.of(fits.head, device) if uses_head else None
             translators[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
         return translators
 

@@ -264,11 +264,6 @@ class Batch:
     def __len__(self) -> int:
         return len(self.canvases)
 
-    @property
-    def size(self) -> int:
-        """Rows of a pass, those without the source apart."""
-        return len(self.ids)
-
     def select(self, flags: Sequence[bool]) -> Self:
         """The flagged canvases alone."""
         chosen = np.array(flags, dtype=bool)

@@ -111,7 +111,7 @@ def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> 
 
     A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
     """
-    reduce, values = reduction(states.device.type), []
+    reduce, values = compiled(_part, states.device.type), []  # on a GPU one kernel, which reads the logits once
     for chunk in head.chunks(states):
         parts = (reduce(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(chunk))
         values.append(finish(functools.reduce(merge, parts)))
@@ -128,11 +128,6 @@ def finish(whole: Part) -> SlotValues:
     surprise = torch.log1p(whole.others)
     entropy = surprise - whole.weighted / (1 + whole.others)
     return SlotValues(whole.token, entropy, -surprise, whole.eos.double() - whole.best - surprise)
-
-
-def reduction(device: str) -> Callable[..., Part]:
-    """:func:`_part`, on a GPU compiled into one kernel that reads the logits once."""
-    return _part if device == "cpu" else compiled(_part, device)
 
 
 def _part(logits: torch.Tensor, first: int, mask: int, eos: int) -> Part:
@@ -214,7 +209,9 @@ def _sourced(
     head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int, backward: bool
 ) -> tuple[torch.Tensor, ...]:
     """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
-    compare, reduce = _comparison(states.device.type), reduction(states.device.type)
+    # On a GPU nothing of float64 lies beside the logits; a CPU compares a few rows at a time.
+    compare = _part_by_part if states.device.type == "cpu" else compiled(_divergence_part, states.device.type)
+    reduce = compiled(_part, states.device.type)
     whole = sides = None
     blocks = (head.blocks(rows) for rows in (states, sourceless))
     for (first, own), (_, other) in zip(*blocks, strict=True):
@@ -223,11 +220,6 @@ def _sourced(
         whole = part if whole is None else merge(whole, part)
         sides = between if sides is None else _joined_divergences(sides, between)
     return (*finish(whole), sides.divergence.clamp(min=0))
-
-
-def _comparison(device: str) -> Callable[..., _Divergence]:
-    """:func:`_divergence_part`, on a GPU compiled so that nothing of float64 lies beside the logits."""
-    return _part_by_part if device == "cpu" else compiled(_divergence_part, device)
 
 
 def _part_by_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:

@@ -19,18 +19,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Canvas, Decoded, Probe
-from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced, make_variable_length
+from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
     from entropy_valley.decoding.head import SlotValues
@@ -157,18 +157,13 @@ class Hybrid(SourceGuided):
     """
 
     order: Literal["hybrid"] = "hybrid"
+    in_time: ClassVar[bool] = True  # with a distractor it looks at T
     p: Share = Field(description="the share of the steps by entropy")
-
-    @property
-    def in_time(self) -> bool:
-        return looks_at_distractor(self)
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
         return step >= self._by_entropy(steps, 0)
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        import numpy as np
-
         from entropy_valley.model.attention import upload
 
         bounds = np.array([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
@@ -195,10 +190,7 @@ class EntropyWeightedSig(SourceGuided):
     """
 
     order: Literal["entropy_weighted_sig"] = "entropy_weighted_sig"
-
-    @property
-    def in_time(self) -> bool:
-        return looks_at_distractor(self)
+    in_time: ClassVar[bool] = True  # with a distractor it looks at T
 
     def scores(self, slots: Slots) -> torch.Tensor:
         sig, entropy = slots.sig, slots.values.entropy
@@ -229,8 +221,6 @@ def moments(slots: Slots) -> torch.Tensor:
     1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
     under both.
     """
-    import numpy as np
-
     from entropy_valley.model.attention import upload
 
     counts = np.array([len(canvas.counts) for canvas in slots.canvases])
@@ -274,8 +264,6 @@ class Random(Section):
     seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        import numpy as np
-
         from entropy_valley.model.attention import upload
 
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
@@ -292,8 +280,6 @@ def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
 
 @functools.lru_cache(maxsize=4096)  # the canvases of a pass: their next steps ask for the same numbers
 def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
-    import numpy as np
-
     return np.array(priorities(seed, prompt, length))
 
 
@@ -310,11 +296,6 @@ ORDERS: dict[str, type[Section]] = {
         Random,
     )
 }
-
-
-def make_order(name: str, settings: Mapping[str, Any] | None = None) -> Order:
-    """The reveal order of that name, built with ``settings`` as keyword arguments; raises InputError."""
-    return plugins.make("reveal order", ORDERS, name, settings or {}, ("scores",))
 
 
 def scored(order: Order, slots: Slots) -> torch.Tensor:
@@ -417,7 +398,7 @@ class Denoising:
             return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
         counts = self.counts(length)
         compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
-        budget = self.steps if getattr(self.order, "in_time", False) else 0
+        budget = self.steps if self.looks_at_distractor and getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
         reuse = self.reuse(length, cache)
         start = None if reuse.is_renewed else start
@@ -441,11 +422,6 @@ class Denoising:
         return looks_at_distractor(self.order)
 
     @property
-    def looks_at_anchors(self) -> bool:
-        """Whether its order wants to know which slots are aligned with the source."""
-        return looks_at_anchors(self.order)
-
-    @property
     def calls(self) -> int:
         """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
         step that looks at a stepwise SIG."""
@@ -460,9 +436,11 @@ class Denoising:
 
 
 def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
-    """The reveal order or variable-length decoder that ``name`` says; raises InputError where it is neither."""
-    changes_length = hasattr(plugins.find("reveal order", KNOWN, name), "advance")
-    return make_variable_length(name, settings) if changes_length else make_order(name, settings)
+    """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
+    raises InputError where it is neither."""
+    if hasattr(plugins.find("reveal order", KNOWN, name), "advance"):
+        return plugins.make("variable-length decoder", KNOWN, name, settings or {}, ("advance", "cap"))
+    return plugins.make("reveal order", KNOWN, name, settings or {}, ("scores",))
 
 
 def llada(length: int, steps: int) -> list[int]:

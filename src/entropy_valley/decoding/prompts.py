@@ -72,10 +72,6 @@ class Reuse:
         """Whether the ``step``-th pass computes the rows of the prompt for later ones."""
         return self.is_renewed and not (is_kept and step % self.refresh)
 
-    def sources(self, prompts: Sequence[PromptIds]) -> list[RowSource]:
-        """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
-        return [] if self.beside is None else [(prompt, self.beside) for prompt in prompts]
-
 
 NO_REUSE = Reuse()
 

@@ -22,7 +22,7 @@ import itertools
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from entropy_valley import files
@@ -81,8 +81,8 @@ class Canvas:
     empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
     canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
     order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
-    looks at it. ``sentence`` is its name in errors. ``reuse`` says which
-    passes compute the prompt, see :mod:`.prompts`.
+    looks at it. ``sentence`` is its name in errors. ``reuse`` says which passes compute the prompt, see
+    :mod:`.prompts`.
     """
 
     prompt: Sequence[int]
@@ -114,7 +114,8 @@ class Canvas:
     @functools.cached_property
     def sources(self) -> list[RowSource]:
         """The sequences that compute the rows of its prompts; none if its own passes do."""
-        return self.reuse.sources(self.prompts)
+        beside = self.reuse.beside
+        return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
 
     @functools.cached_property
     def shared_sources(self) -> list[RowSource]:
@@ -136,9 +137,6 @@ class Queue:
         self.sources: Counter[RowSource] = Counter()  # of the canvases that wait
         for name, canvas in canvases:
             self.put(name, canvas)
-
-    def __len__(self) -> int:
-        return len(self.heap)
 
     def share(self, shared: bool) -> None:
         """Say whether all canvases behind a prompt share its rows."""
@@ -424,13 +422,13 @@ class Runner:
         """
         return _Stream(self, works).results(order)
 
-    def answers(self, requests: Sequence[Request], order: Order | None = None) -> list[Any]:
+    def answers(self, requests: Sequence[Request]) -> list[Any]:
         """The result of each request."""
 
         def work() -> Work:
             return (yield requests)
 
-        ((_, results),) = self.run([(None, work())], order)
+        ((_, results),) = self.run([(None, work())])
         return results
 
 
@@ -559,9 +557,6 @@ class Ledger:
         """Add to the counts by name."""
         for name, value in counts.items():
             setattr(self, name, getattr(self, name) + value)
-
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
 
     def text(self) -> str:
         """One line for the log."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -197,8 +197,3 @@ def _droppable(slots: Slots) -> int:
 VARIABLE_LENGTH: dict[str, type[Section]] = {
     kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder)
 }
-
-
-def make_variable_length(name: str, settings: Mapping[str, Any] | None = None) -> VariableLengthDecoder:
-    """The decoder of that name, built with ``settings`` as keyword arguments; raises InputError."""
-    return plugins.make("variable-length decoder", VARIABLE_LENGTH, name, settings or {}, ("advance", "cap"))

@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
+from entropy_valley.lengths import baselines, ev
 from entropy_valley.lengths.base import LENGTH_METHODS, Choice, LengthMethod, Sentence, find_method, make_method
-from entropy_valley.lengths.baselines import (
-    CalibratedConfidence,
-    Daedal,
-    EosProbe,
-    ExpectedLength,
-    LengthRegularisedStyle,
-    LikeliestLengths,
-    Neighbours,
-    Oracle,
-    PartialUnmask,
-    Ratio,
-    SmartCropStyle,
-)
-from entropy_valley.lengths.ev import (
-    AdaptiveEntropyValley,
-    CalibratedEntropyValley,
-    EntropyValley,
-    LineEntropyValley,
-    PriorEntropyValley,
-    RerankedEntropyValley,
-)
 
 LENGTH_METHODS |= {
     kind.model_fields["method"].default: kind
     for kind in (
-        Oracle,
-        Ratio,
-        EntropyValley,
-        AdaptiveEntropyValley,
-        SmartCropStyle,
-        LengthRegularisedStyle,
-        CalibratedConfidence,
-        CalibratedEntropyValley,
-        PriorEntropyValley,
-        LineEntropyValley,
-        ExpectedLength,
-        Neighbours,
-        RerankedEntropyValley,
-        LikeliestLengths,
-        Daedal,
-        EosProbe,
-        PartialUnmask,
+        baselines.Oracle,
+        baselines.Ratio,
+        ev.EntropyValley,
+        ev.AdaptiveEntropyValley,
+        baselines.SmartCropStyle,
+        baselines.LengthRegularisedStyle,
+        baselines.CalibratedConfidence,
+        ev.CalibratedEntropyValley,
+        ev.PriorEntropyValley,
+        ev.LineEntropyValley,
+        baselines.ExpectedLength,
+        baselines.Neighbours,
+        ev.RerankedEntropyValley,
+        baselines.LikeliestLengths,
+        baselines.Daedal,
+        baselines.EosProbe,
+        baselines.PartialUnmask,
     )
 }
 

@@ -186,7 +186,7 @@ def choosing(
 
     ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
     ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
-    an answer that is no choice.
+    an answer that is not a choice.
     """
     about = f"sentence {name!r}"
     while True:

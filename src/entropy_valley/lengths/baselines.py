@@ -48,9 +48,6 @@ class Ratio(Unprobed, LengthMethod):
         return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot, exact))
 
 
-# --- Oracle: the reference's own length, an upper bound and no method.
-
-
 class Oracle(Unprobed, LengthMethod):
     """The reference length: an upper bound, not a method.
 
@@ -77,9 +74,6 @@ class EosProbe(OnGrid):
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         return Choice.lowest({length: -round(reading.eos_logprobs[-1], 6) for length, reading in probes.items()})
-
-
-# --- The line of expected lengths, or the centre of a prior about it, by itself: ``ev_line`` without the model.
 
 
 class ExpectedLength(Unprobed, Fitted):
@@ -285,10 +279,7 @@ def mean_confidence(reading: ProbeResult) -> float:
     return math.fsum(map(math.exp, reading.logprobs)) / len(reading.logprobs)
 
 
-# --- DAEDAL's first stage: the canvas grows until the model expects the EOS at its end.
-#
-# After "Beyond Fixed: Training-Free Variable-Length Denoising for Diffusion Large Language Models" (github.com/
-# Li-Jinsong/DAEDAL). Its second stage is :mod:`entropy_valley.decoding.variable_length`.
+# --- DAEDAL's first stage; its second one, and the paper, are in :mod:`entropy_valley.decoding.variable_length`.
 
 
 class Daedal(LengthMethod):
@@ -298,8 +289,8 @@ class Daedal(LengthMethod):
 
     It starts with the canvas of Fixed Ratio (``ratios``) or with ``start`` slots. It ends at ``cap`` slots or at the
     end of the context: a checkpoint that was trained on one EOS never fills a large ``eos_window``, so all its
-    canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The canvas
-    file has the negative confidences.
+    canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The row's
+    scores are the negative confidences.
     """
 
     method: Literal["daedal"] = "daedal"

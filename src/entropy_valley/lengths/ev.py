@@ -74,9 +74,6 @@ class EntropyValley(OnGrid):
         return valley(probes, SCORES[self.score])
 
 
-# --- Calibrated EV, ours: compares the entropy with the one that is usual for true lengths of so many slots.
-
-
 class CalibratedEntropyValley(OnGrid, Fitted):
     """EV's mean entropy over the entropy that is usual at that length.
 
@@ -91,9 +88,6 @@ class CalibratedEntropyValley(OnGrid, Fitted):
         expected = {length: self.statistics.expected_entropy(length) for length in probes}
         scores = {length: round(mean_entropy(probes[length]) / expected[length], 6) for length in probes}
         return Choice.lowest(scores)
-
-
-# --- EV with a prior, ours: all lengths of a wide window, with a penalty for ratios that are rare in training pairs.
 
 
 class PriorEntropyValley(Fitted):
@@ -121,9 +115,6 @@ class PriorEntropyValley(Fitted):
         return Choice.lowest(
             {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
         )
-
-
-# --- EV along the line of expected lengths, ours: the integer lengths nearest to it, with a prior about it.
 
 
 class LineEntropyValley(Fitted):
@@ -155,9 +146,6 @@ class LineEntropyValley(Fitted):
         )
 
 
-# --- Reranked EV, ours: the finished translations decide between the candidates of lowest entropy.
-
-
 class RerankedEntropyValley(OnGrid):
     """The candidates of lowest entropy on EV's grid, all decoded.
 
@@ -173,9 +161,6 @@ class RerankedEntropyValley(OnGrid):
         choice = valley(probes)
         deepest = sorted(choice.scores, key=lambda length: (choice.scores[length], length))
         return dataclasses.replace(choice, contenders=deepest[: self.k])
-
-
-# --- Adaptive EV, which the paper's limitations propose: candidates beyond the grid if the valley lies at its edge.
 
 
 class AdaptiveEntropyValley(OnGrid):

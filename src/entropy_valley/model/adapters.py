@@ -379,12 +379,7 @@ def require_digest(adapter: Adapter, facts: dict[str, Any], folder: Path) -> Ada
     return adapter
 
 
-def adapter_digest(
-    folder: Path,
-    family: Family,
-    backbone_digest: str,
-    attention: str = BOTH_WAYS,
-) -> str:
+def adapter_digest(folder: Path, family: Family, backbone_digest: str, attention: str = BOTH_WAYS) -> str:
     """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
 
     Raises InputError as :func:`checked_facts` does.

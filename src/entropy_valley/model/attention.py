@@ -14,7 +14,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -140,25 +140,18 @@ class _Repeated:
 BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
 
 
-class KeySource(Protocol):
-    """Where segments have their keys and values from, if they are not the rows of the pass in turn."""
-
-    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The keys and values of all segments, (keys, heads, width), from those of the pass, (rows, heads, width)."""
-        ...
-
-
 @dataclass(frozen=True)
 class Segments:
     """The parts of a pass: the next ``queries[k]`` rows that attend do so to the next ``keys[k]`` keys.
 
-    ``apart``: the attention of a segment is computed in the same way whatever the others are.
+    ``apart``: the attention of a segment is computed in the same way whatever the others are. ``source``: where its
+    keys and values are from, if they are not the rows of the pass in turn.
     """
 
     keys: tuple[int, ...]
     queries: tuple[int, ...]
     apart: bool = False
-    source: KeySource | None = None
+    source: CachedRows | _Repeated | None = None
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int, int]]:
@@ -397,7 +390,7 @@ class CachedRows:
     own_keys: torch.Tensor
 
     def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The keys and values of all sequences, (keys, heads, width): a ``Source`` of the attention."""
+        """The keys and values of all sequences, (keys, heads, width), from those of the pass, (rows, heads, width)."""
         gathered = []
         for kept, own in zip(self.pool.layer(layer, key), (key, value), strict=True):
             kept.index_copy_(0, self.into, own.index_select(0, self.saved))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from entropy_valley import files
 from entropy_valley.decoding.requests import SHORTEST
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import statistics
 from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -30,8 +31,6 @@ PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 
 def length_statistics(job: ModelJob) -> dict[str, Any]:
     """What calibrated length methods are fitted to, measured on the job's rows."""
-    from entropy_valley.lengths import statistics
-
     tokens = job.identity.prompt.tokens
     rows = job.rows[: job.spec.get("limit")]
     pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in rows]
@@ -58,8 +57,6 @@ def _entropies(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]
 
 def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(length, mean max-probability) of canvases whose length is not near the pair's own."""
-    from entropy_valley.lengths import statistics
-
     canvases = [
         (place, length)
         for place in range(min(job.spec["bias_pairs"], len(job.rows)))
@@ -70,16 +67,9 @@ def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float
     return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
 
 
-@dataclass(frozen=True)
-class TrainedHead:
-    """The bytes of a length head as a ``.safetensors``, and how well it does on training and dev pairs."""
-
-    weights: bytes
-    info: dict[str, Any]
-
-
-def length_head(job: ModelJob, dev: Path) -> TrainedHead:
-    """The head that the job's spec asks for, trained on the job's rows where the store has it not."""
+def length_head(job: ModelJob, dev: Path) -> tuple[bytes, dict[str, Any]]:
+    """The head that the job's spec asks for, trained on the job's rows where the store has it not: the bytes of its
+    ``.safetensors``, and how well it does on training and dev pairs."""
     settings = dict(job.spec["training"])
     # A corpus lies in the order of its keyed hash: its beginning is a random sample.
     train = job.rows[: job.spec.get("limit")][: settings.pop("pairs")]
@@ -103,34 +93,35 @@ def length_head(job: ModelJob, dev: Path) -> TrainedHead:
         yield 0, {"weights": base64.b64encode(head.to_bytes()).decode(), "info": info}
 
     (value,) = job.recall("trained length head", [key], compute)
-    return TrainedHead(base64.b64decode(value["weights"]), value["info"])
+    return base64.b64decode(value["weights"]), value["info"]
 
 
 @dataclass(frozen=True)
 class Fits:
     """What length methods use that a run has fitted to its training pairs: length statistics, as they see them, and the
-    length head; None where no method of the job uses it. ``facts`` is what a header says of them."""
+    weights of the length head; None where no method of the job uses it. ``facts`` is what a header says of them."""
 
     statistics: LengthStatistics | None = None
-    head: TrainedHead | None = None
+    head: bytes | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, job: ModelJob, specs: Mapping[str, Any]) -> Self:
-        """What the ``fits`` of a job's spec ask for, from the run's corpus, through the store.
+    def of(cls, job: ModelJob, specs: Mapping[str, Any] | None) -> Self:
+        """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
 
         The probes of training pairs have a store of their own: all others would read past them.
         """
+        if not specs:
+            return cls()
         (train, dev), kept = (job.execution.corpus / name for name in PAIRS), job.execution.store
-        pairs, statistics, head, facts = job.on(files.read_jsonl(train, ROW), train), None, None, {}
+        pairs, measured, head, facts = job.on(files.read_jsonl(train, ROW), train), None, None, {}
         if spec := specs.get("length_statistics"):
             with Store(kept and kept / "length_statistics") as store:
                 facts["length_statistics"] = length_statistics(pairs.with_spec(spec, store))
-            statistics = LengthStatistics.of(facts["length_statistics"])
+            measured = LengthStatistics.of(facts["length_statistics"])
         if spec := specs.get("length_head"):
-            head = length_head(pairs.with_spec(spec), dev)
-            facts["length_head"] = head.info
-        return cls(statistics, head, facts)
+            head, facts["length_head"] = length_head(pairs.with_spec(spec), dev)
+        return cls(measured, head, facts)
 
 
 def _states(job: ModelJob, places: list[int]) -> torch.Tensor:

@@ -17,13 +17,15 @@ import itertools
 import random
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from entropy_valley import files
-from entropy_valley.decoding.orders import Denoising, reveals_masks
+from entropy_valley.decoding.orders import Denoising, looks_at_anchors, reveals_masks
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import (
     SHORTEST,
@@ -115,7 +117,7 @@ class Inputs:
     def room(self, place: int) -> int:
         """The tokens of the context behind the prompt at ``place``; raise SentenceError where there are none."""
         prompt = len(self.prompts[place])
-        if prompt >= self.context:
+        if prompt >= self.context:  # of an autoregressive backbone, too, which has no canvas
             raise SentenceError(
                 self.file,
                 f"sentence {self.names[place]!r}: prompt of {prompt} tokens, but the backbone's context is "
@@ -131,8 +133,6 @@ def distractors(sources: Sequence[str]) -> list[int]:
 
     A text without spaces is one word.
     """
-    import numpy as np
-
     words = np.array([len(source.split()) for source in sources])
     _, text = np.unique(np.array(sources), return_inverse=True)
     places = []
@@ -168,7 +168,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Chooses canvases, denoises them, or both, for the sentences of ``inputs``; several may share a runner.
+    """Chooses canvases and denoises them, for the sentences of ``inputs``; several may share a runner.
 
     With a ``cache`` approximately: the probes of length methods and the steps of canvases. A canvas that exceeds the
     context raises InputError before any pass over it.
@@ -182,16 +182,6 @@ class Pipeline:
     def of(cls, engine: Engine, inputs: Inputs, cache: CachePolicy = NO_CACHE) -> Self:
         """On a loaded model, without a store: every request is computed."""
         return cls(Runner(lambda: engine, engine.ledger), inputs, cache)
-
-    def choose(self, method: LengthMethod, sentences: Sequence[Sentence]) -> list[Row]:
-        """The :func:`~entropy_valley.lengths.base.canvas_row` of each sentence."""
-        works = ((place, self.choosing(method, place, one, {})) for place, one in enumerate(sentences))
-        return _in_order(self.runner.run(works))
-
-    def denoise(self, canvases: Iterable[Row], denoising: Denoising) -> list[dict[int, Decoded]]:
-        """What is decoded for each canvas row, by the number of masks at the start: one, or each of its contenders."""
-        works = ((place, self.denoising(place, row, denoising, {})) for place, row in enumerate(canvases))
-        return _in_order(self.runner.run(works, denoising.order))
 
     def translate(
         self, method: LengthMethod, sentences: Mapping[int, Sentence], denoising: Denoising
@@ -211,7 +201,8 @@ class Pipeline:
         return row, (yield from self.denoising(place, row, denoising, readings))
 
     def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, ProbeResult]) -> Work:
-        """The work of one sentence up to its canvas row; ``probes`` takes the readings.
+        """The work of one sentence up to its :func:`~entropy_valley.lengths.base.canvas_row`; ``probes`` takes the
+        readings.
 
         The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
         """
@@ -231,8 +222,10 @@ class Pipeline:
         return {**row, "cached": cached} if cached else row
 
     def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, ProbeResult]) -> Work:
-        """The work on one sentence's canvas row, ``probes`` being what is known of its all-mask canvases; with a
-        ``cache`` they are no exact readings, and not used."""
+        """The work on one sentence's canvas row: what is decoded for it, by the number of masks at the start.
+
+        ``probes`` is what is known of its all-mask canvases; with a ``cache`` they are not exact, and not used.
+        """
         probes = probes if self.cache.is_exact else {}
         lengths, prompt, sourceless = contenders(row), self.inputs.prompts[place], self.inputs.sourceless
         names = self.inputs.names
@@ -241,7 +234,7 @@ class Pipeline:
         room, gained = self.inputs.room(place), {}
         if denoising.looks_at_distractor:
             probes, gained = yield from self._gains(place, lengths, probes)
-        elif denoising.looks_at_anchors:
+        elif looks_at_anchors(denoising.order):
             gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
         cases = ((length, probes.get(length), gained.get(length)) for length in lengths)
         decoded = yield [
@@ -288,11 +281,6 @@ def winner(decoded: Mapping[int, Decoded]) -> Decoded:
     The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last.
     """
     return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]
-
-
-def _in_order(results: Iterator[tuple[int, Any]]) -> list[Any]:
-    done = dict(results)
-    return [done[place] for place in range(len(done))]
 
 
 # --- A job on a run's model.
@@ -369,7 +357,7 @@ class Execution:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
-        """From a rule's ``how``, whose paths are texts and which may have more."""
+        """From what a rule hands over, whose paths are texts and which may have more."""
         folders = ("backbone", "adapter", "corpus", "store")
         paths = {name: Path(values[name]) for name in folders if values.get(name)}
         return cls(**paths, device=values["device"], threads=threads)
@@ -579,13 +567,9 @@ class ModelJob:
         sys.stderr.write(f"{what}: {self.ledger.text()}; {time.monotonic() - self._started:.1f} s\n")
 
 
-def is_wanted(setting: bool | str, device: str) -> bool:
-    """What ``decoding.batch_invariant`` means on a device; ``auto``: on GPUs."""
-    return device.startswith("cuda") if setting == "auto" else bool(setting)
-
-
 def padded_tokens(spec: dict[str, Any], device: str, budget: int | None) -> int | None:
-    """Tokens of each pass of a job that pads them; None: it pads none. ``budget`` is what its command line says."""
-    if not is_wanted(spec.get("batch_invariant", "auto"), device):
-        return None
-    return budget or TOKENS[device.partition(":")[0]]
+    """Tokens of each pass of a job that pads them (``decoding.batch_invariant``; ``auto``: on GPUs); None: it pads
+    none. ``budget`` is what its command line says."""
+    kind, setting = device.partition(":")[0], spec.get("batch_invariant", "auto")
+    pads = kind == "cuda" if setting == "auto" else setting
+    return (budget or TOKENS[kind]) if pads else None

@@ -53,14 +53,14 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
     spec = {key: value for key, value in params.items() if key not in SPEC}
     pairs = [execution.corpus / name for name in PAIRS] if "fits" in params else []
     with ModelJob(spec, execution, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
-        fits = Fits.of(job, params["fits"]) if params.get("fits") else Fits()
+        fits = Fits.of(job, params.get("fits"))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
         method = make_method(spec["method"], spec["settings"], fits.statistics)
         denoising = Denoising.of(spec)
         uses_head = getattr(method, "uses_length_head", False)
-        head = LengthHead.of(fits.head.weights, job.backbone.device) if uses_head else None
-        measured = measure(job, method, denoising, spec["repeats"], spec.get("batch"), head, minutes * 60)
+        head = LengthHead.of(fits.head, job.backbone.device) if uses_head else None
+        measured = measure(job, method, denoising, head, minutes * 60)
         signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
         files.write_json(out, {**measured, "signature": signed})
     taken = ", ".join(f"{name} {measured[name]['seconds_per_sentence']:.4f} s" for name in ("single", "batched"))
@@ -68,24 +68,24 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
 
 
 def measure(
-    job: ModelJob,
-    method: LengthMethod,
-    denoising: Denoising,
-    repeats: int,
-    batch: int | None = None,
-    head: LengthHead | None = None,
-    most: float = math.inf,
+    job: ModelJob, method: LengthMethod, denoising: Denoising, head: LengthHead | None, most: float
 ) -> dict[str, Any]:
-    """The :func:`timing` of the job's rows one at a time (``single``), and so many at once (``batched``; None: all)."""
-    places = range(len(job.rows))
-    size = batch or len(places)
-    groups = [list(places[start : start + size]) for start in range(0, len(places), size)]
+    """The :func:`timing` of the job's rows one at a time (``single``), and of ``batch`` of its spec at once
+    (``batched``; None: all), and the conditions of both."""
+    places, device = range(len(job.rows)), job.backbone.device.type
+    size = job.spec.get("batch") or len(places)
+    groups = [places[start : start + size] for start in range(0, len(places), size)]
     return {
-        "single": timing(job, method, denoising, [[place] for place in places], repeats, head, most),
-        "batched": timing(job, method, denoising, groups, repeats, head, most),
+        "single": timing(job, method, denoising, [[place] for place in places], head, most),
+        "batched": timing(job, method, denoising, groups, head, most),
         "sentences": len(job.rows),
         "batch": size,
-        **conditions(job),
+        "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "precision": job.precision,
+        "token_budget": job.execution.token_budget or BUDGET[device],
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
 
@@ -94,9 +94,8 @@ def timing(
     method: LengthMethod,
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
-    repeats: int,
-    head: LengthHead | None = None,
-    most: float = math.inf,
+    head: LengthHead | None,
+    most: float,
 ) -> dict[str, Any]:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
@@ -105,7 +104,7 @@ def timing(
     asks one, reads the prompts under the clock too. Raises InputError where all rounds together will take more than
     ``most`` seconds, as far as the first ones tell.
     """
-    inputs, ledger = job.inputs, Ledger()
+    inputs, ledger, repeats = job.inputs, Ledger(), job.spec["repeats"]
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
     engine = Engine(job.backbone, ledger, job.execution.token_budget, reveals_masks=job.reveals_masks)
     pipeline = Pipeline.of(engine, inputs, CachePolicy.of(job.spec))
@@ -143,26 +142,6 @@ def bounded(work: Iterable[T], count: int, rounds: int, most: float) -> Iterator
             problem = f"would take about {expected / 60:,.0f} minutes, and at most {most / 60:,.0f} are allowed"
             remedy = "Lower `latency.sentences` or `latency.repeats`, or raise `latency.minutes`."
             raise InputError("latency", f"{problem}: {rounds} × {count} pieces of work", remedy)
-
-
-def conditions(job: ModelJob) -> dict[str, Any]:
-    """Conditions of the timing."""
-    device = job.backbone.device.type
-    return {
-        "device": device_name(device),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "precision": job.precision,
-        "token_budget": job.execution.token_budget or BUDGET[device],
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }
-
-
-def device_name(device: str) -> str:
-    """The GPU's or the processor's name, as the machine gives it."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return processor()[0]
 
 
 def seconds(task: Callable[[], object], device: str) -> float:

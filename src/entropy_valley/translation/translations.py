@@ -75,10 +75,9 @@ def write(
     """
     if shards:
         execution = dataclasses.replace(execution, store=None)
-    with (
-        Translations(params, execution, testsets) as work,
-        work.job.made("translate", params, [*work.testsets, *(shards or work.corpus)], [out]) as record,
-    ):
+    work = Translations(params, execution, testsets)
+    inputs = [*testsets, *(shards or work.corpus)]
+    with work.job, work.job.made("translate", params, inputs, [out]) as record:
         rows = work.merged(shards, record.inputs) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
@@ -88,21 +87,10 @@ def write(
 
 def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
-    shard = Shard.named(Path(out).stem)
-    with (
-        Translations(params, execution, testsets, shard) as work,
-        work.job.made("shard", params, [*work.testsets, *work.corpus], [out]),
-    ):
+    work = Translations(params, execution, testsets, Shard.named(Path(out).stem))
+    with work.job, work.job.made("shard", params, [*testsets, *work.corpus], [out]):
         files.write_jsonl(out, results.tidy(work.rows()))
         work.job.report("shard")
-
-
-class _Part(NamedTuple):
-    """A cell of a stream."""
-
-    cell: System
-    job: ModelJob
-    denoising: Denoising
 
 
 class Translations:
@@ -130,17 +118,6 @@ class Translations:
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
         self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: Any) -> None:
-        self.job.__exit__(*failure)
-
-    @property
-    def testsets(self) -> list[Path]:
-        """The files of its test sets."""
-        return [job.testset for job in self.tests.values()]
-
     @property
     def corpus(self) -> list[Path]:
         """The files of training pairs that fits read, if there are any."""
@@ -167,7 +144,7 @@ class Translations:
         """The rows of each cell from the files of all shards, the first shard's first; ``inputs`` has the digests of
         what this job reads.
 
-        Raises InputError for a shard of other params, inputs or content.
+        Raises InputError for a shard of other params, inputs or content, or of other sentences than are due.
         """
         others = {path: digest for path, digest in inputs.items() if path not in map(str, shards)}
         for path in map(Path, shards):
@@ -177,7 +154,12 @@ class Translations:
         for number, path in enumerate(shards[:most]):
             parts = results.systems(path)
             for cell in self.cells:
-                rows[cell][number :: len(shards)] = parts.get(cell, [])
+                part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
+                for one, other in itertools.zip_longest(part, due, fillvalue={"id": "no sentence"}):
+                    if one["id"] != other["id"]:
+                        problem = f"{cell.label}: id {one['id']!r} where {other['id']!r} is due"
+                        raise InputError(path, problem, REMEDY)
+                rows[cell][number :: len(shards)] = part
         return rows
 
     def _require_shard(self, path: Path, content: str, inputs: Mapping[str, str]) -> None:
@@ -211,7 +193,8 @@ class Translations:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
         try:
-            self.fits = Fits.of(self.job, self.spec["fits"]) if self.spec.get("fits") else Fits()
+            if specs := self.spec.get("fits"):
+                self.fits = Fits.of(self.job, specs)
         except InputError as error:
             self._unfit = error  # of each method that needs them
         runner, choices = self._runner("probe"), self._choices()
@@ -257,7 +240,7 @@ class Translations:
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
             length_method = make_method(method, settings, self.fits.statistics)
             part = job.on([job.rows[place] for place in places])
-            predicted = predict(part, self.fits.head.weights) if uses_head else ()
+            predicted = predict(part, self.fits.head) if uses_head else ()
             sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [
@@ -289,36 +272,32 @@ class Translations:
 
     def _decode(self) -> None:
         """A stream for each reveal order. A user's own order or decoder may fail: it shares none."""
-        streams: defaultdict[str | None, list[_Part]] = defaultdict(list)
+        streams: defaultdict[str | None, dict[System, Denoising]] = defaultdict(dict)
         for cell in self.cells:
             with self._failing(cell.label):
                 denoising = self._denoising_of(cell)
                 name = files.canonical([denoising.name, denoising.settings])
-                streams[name if denoising.order or denoising.is_own else None].append(
-                    _Part(cell, self.tests[cell.testset], denoising)
-                )
-        variable = streams.pop(None, [])
-        ours = next((name for name, parts in streams.items() if not parts[0].denoising.is_own), None)
-        for parts in ([*streams.pop(ours, []), *variable], *streams.values()):
-            by_cell = {part.cell: part for part in parts}
-            alone = [part.cell.label for part in parts if part.denoising.is_own]
-            with self._failing(*alone):
+                streams[name if denoising.order or denoising.is_own else None][cell] = denoising
+        variable = streams.pop(None, {})
+        ours = next((name for name, stream in streams.items() if not any(one.is_own for one in stream.values())), None)
+        for stream in (streams.pop(ours, {}) | variable, *streams.values()):
+            order = next((denoising.order for denoising in stream.values()), None)
+            with self._failing(*[cell.label for cell, denoising in stream.items() if denoising.is_own]):
                 runner = self._runner("decode")
-                works = [work for part in parts for work in self._denoising(runner, part)]
-                for (cell, place), decoded in runner.run(works, parts[0].denoising.order if parts else None):
+                works = [work for cell, one in stream.items() for work in self._denoising(runner, cell, one)]
+                for (cell, place), decoded in runner.run(works, order):
                     if decoded:
-                        part, canvas = by_cell[cell], self._canvases[cell.testset, cell.method][place]
-                        self._rows[cell][place] = row(part.job, place, canvas, decoded, part.denoising)
+                        canvas = self._canvases[cell.testset, cell.method][place]
+                        self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
         return Denoising.of({**self.base, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
 
-    def _denoising(self, runner: Runner, part: _Part) -> list[tuple[tuple[System, int], Work]]:
-        cell, job, denoising = part
+    def _denoising(self, runner: Runner, cell: System, denoising: Denoising) -> list[tuple[tuple[System, int], Work]]:
         if f"{cell.testset} {cell.method}" in self.failures:
             return []
-        pipeline = Pipeline(runner, job.inputs, CachePolicy.of(self.base))
+        pipeline = Pipeline(runner, self.tests[cell.testset].inputs, CachePolicy.of(self.base))
         return [
             ((cell, place), self._guarded(cell.label, pipeline.denoising(place, canvas, denoising, {})))
             for place, canvas in self._canvases[cell.testset, cell.method].items()
