@@ -20,7 +20,7 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
-from entropy_valley.model.attention import filled, hidden_states, pack
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.load import load_backbone
 from entropy_valley.translation.job import TOKENS, is_wanted, padded_tokens
 
@@ -97,24 +97,6 @@ def test_the_ledger_counts_the_padding(narrow, canvases):
     assert "padding" not in plain.text()
 
 
-def test_dummy_sequences_stand_behind_the_others():
-    packed = pack([[5, 6, 7], [8, 9]])
-    whole = filled(packed, 600)
-    assert whole.lengths == (3, 2, 256, 256, 83)
-    assert whole.input_ids.shape == whole.position_ids.shape == (1, 600)
-    assert whole.input_ids[0, :6].tolist() == [5, 6, 7, 8, 9, 0]
-    assert whole.position_ids[0, [0, 3, 5, 260, 261, 517, 599]].tolist() == [0, 0, 0, 255, 0, 0, 82]
-    assert filled(packed, 5) is packed and filled(packed, 4) is packed
-
-
-@torch.inference_mode()
-def test_they_change_no_state(llada):
-    packed = pack([[5, 6, 7, 8], [9, 10, 11]])
-    states, expected = hidden_states(llada.model, packed, fill=64), hidden_states(llada.model, packed)
-    assert states.shape == expected.shape
-    torch.testing.assert_close(states, expected, rtol=0, atol=1e-5)
-
-
 def test_mean_states_of_prompts_are_those_of_each_alone(narrow):
     rng = random.Random(4)
     prompts = [[rng.randrange(len(narrow.tokenizer)) for _ in range(length)] for length in (3, 9, 40, 41, 100)]
@@ -155,20 +137,6 @@ def test_products_do_not_split_theirs_while_a_pass_runs(narrow, canvases, monkey
     for fill in (None, FILL):
         run(narrow, [(0, canvases[3])], order=None if not canvases[3].counts else "hybrid", fill=fill)
     assert seen[0] == (True, True) and seen[-1] == (False, False)
-
-
-@pytest.mark.parametrize(("build", "asked"), [("13.0", ["cublaslt", "before"]), (None, [])])
-def test_cublaslt_is_preferred_where_cuda_is_compiled_in(build, asked, monkeypatch):
-    """Products whose sums are not split end in a RuntimeError under torch's default, cuBLAS."""
-    calls = []
-    monkeypatch.setattr(torch.version, "cuda", build)
-    monkeypatch.setattr(
-        torch.backends.cuda, "preferred_blas_library", lambda name=None: calls.append(name) if name else "before"
-    )
-    with pytest.raises(ZeroDivisionError), whole_sums():
-        assert calls == asked[:1]
-        raise ZeroDivisionError
-    assert calls == asked
 
 
 def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch):
