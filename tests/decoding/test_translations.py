@@ -116,9 +116,11 @@ def together(tmp_path_factory, data, checkpoints):
 
 
 def test_one_load_translates_with_every_cell_as_each_alone_without_a_store(together, fresh):
+    """Every system alone, on one test set or the other."""
     translated, whole = together
     fresh.execution = dataclasses.replace(fresh.execution, store=None)
-    for cell in CELLS:
+    half = len(SYSTEMS)
+    for cell in CELLS[:half:2] + CELLS[half + 1 :: 2]:
         assert fresh.write("alone", spec_of([cell]), [cell.testset]) == {cell: whole[cell]}
     assert [ledger["loads"] for ledger in translated.ledgers] == [1]
 
