@@ -29,16 +29,6 @@ def test_equal_values_have_equal_text_and_digests(rows):
     assert files.digest({"a": rows, "b": 1}) == files.digest({"b": 1, "a": rows})
 
 
-def test_a_failed_block_leaves_the_old_file_and_nothing_else(tmp_path):
-    path = tmp_path / "table.csv"
-    files.write_text(path, "old")
-    with pytest.raises(RuntimeError), files.atomic(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "scores.jsonl"
     files.write_jsonl(path, [{"id": "1"}])

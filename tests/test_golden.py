@@ -69,16 +69,3 @@ def test_what_a_stage_writes_changes_only_with_its_revision(stage, stages, joine
 def test_every_revision_has_a_stage():
     names = {name for name, value in vars(revisions).items() if isinstance(value, int)}
     assert names == set(itertools.chain.from_iterable(STAGES.values()))
-
-
-def test_a_change_asks_for_a_revision_and_a_revision_for_another_golden_file():
-    found = golden.summary([{"text": "one", "score": 0.5, "tokens": [1, 2]}])
-    known = {"revisions": {"CORPUS": 1}, **found}
-    assert verdict(known, found, {"CORPUS": 1}, "CORPUS") is None
-    rounded = golden.summary([{"text": "one", "score": 0.50001, "tokens": [1, 2]}])
-    assert verdict(known, rounded, {"CORPUS": 1}, "CORPUS") is None
-    for other in ({"text": "two"}, {"score": 0.6}, {"tokens": [1, 3]}, {"more": 1.0}):
-        changed = golden.summary([{"text": "one", "score": 0.5, "tokens": [1, 2]} | other])
-        assert "raise the revision of CORPUS" in verdict(known, changed, {"CORPUS": 1}, "CORPUS")
-        assert verdict(known, changed, {"CORPUS": 2}, "CORPUS").startswith("run")
-        assert verdict({"revisions": {"CORPUS": 2}, **changed}, changed, {"CORPUS": 2}, "CORPUS") is None

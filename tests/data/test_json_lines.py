@@ -143,13 +143,6 @@ def test_the_newest_commit_of_a_hub_is_resolved_once_and_written_down(run, sourc
         assert not server.served
 
 
-def test_a_folder_holds_its_pinned_commit(run):
-    with serve({OLD: RELEASED, NEW: {"README.md": b""}}) as server:
-        run(server, OLD)
-        with pytest.raises(InputError, match=f"holds revision {OLD}, not {NEW}"):
-            run(server, NEW)
-
-
 def test_another_commit_is_another_folder():
     names = [HubFiles("a/b", revision, ["*"]).folder for revision in (None, OLD, NEW, "refs/x")]
     assert names == ["a--b", "a--b@aaaaaaaa", "a--b@bbbbbbbb", "a--b@refs--x"]

@@ -46,10 +46,6 @@ def test_of_fewer_pairs_none_is_left_and_both_get_some(available, train, dev):
     assert for_dev >= min(dev, available // 10)
 
 
-def test_rank_separates_its_sides():
-    assert sampling.rank(("ab", "c"), 1) != sampling.rank(("a", "bc"), 1)
-
-
 @given(PAIRS, SIZE, SEED)
 def test_subset_keeps_numbers_order_and_repetitions(pairs, limit, seed):
     drawn = sampling.subset(pairs, limit, seed, "keyed_hash")

@@ -7,7 +7,6 @@ from run_rule import run_here, run_rule
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
-from entropy_valley.data.sources import published
 from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 
@@ -72,15 +71,6 @@ def test_embedded_needs_a_limit_and_a_language_it_speaks():
         build.corpus(spec({"name": "embedded"}, direction="en-ru"), SOURCES)
 
 
-def test_files_give_train_and_dev(parallel):
-    lines = [f"line {n}" for n in range(40)]
-    text = "\n".join(lines).encode() + b"\n"
-    train, dev, _, _ = build.corpus(spec(parallel(text, text.replace(b"line", b"zeile"))))
-    assert len(train) == 20 and len(dev) == 5
-    assert not sides(train)[0] & sides(dev)[0]
-    assert all(row["target"] == row["source"].replace("line", "zeile") for row in train)
-
-
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
@@ -124,13 +114,6 @@ def test_tatoeba_names_the_bad_line(sentences):
         file.write("no tab\n")
     with pytest.raises(InputError, match=r"en-de.tsv:601: not two sentences"):
         build.corpus(spec(sentences, direction="en-de"))
-
-
-def test_tatoeba_without_folder_or_network(monkeypatch, impatient, tmp_path):
-    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
-    monkeypatch.setattr(published, "TATOEBA_RELEASE", "http://127.0.0.1:9/none")
-    with pytest.raises(InputError, match=r"cannot be downloaded.*folder"):
-        build.corpus(spec({"name": "tatoeba"}, direction="en-de"))
 
 
 def wmt22_folder(folder: Path, lines: int) -> dict[str, str]:

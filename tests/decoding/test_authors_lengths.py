@@ -14,10 +14,9 @@ from tiny_checkpoints import SOURCES
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.requests import Draft, Ledger, Memo, Probe, Runner
+from entropy_valley.decoding.requests import Ledger, Probe, Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.store import Store
 from entropy_valley.translation.job import Inputs, Pipeline
 
 RATIOS = [0.6, 0.75, 0.9, 1.0, 1.2]
@@ -101,13 +100,3 @@ def test_a_draft_is_no_probe(llada, inputs):
         tokens, text = reference.decode(llada, prompt, row["length"], 4)
         result = decoded[row["length"]]
         assert result.tokens[: result.text] == text == tokens[: result.text]
-
-
-def test_the_store_keeps_drafts_apart_from_probes(llada, inputs, tmp_path):
-    ledger, prompt = Ledger(), inputs.prompts[0]
-    runner = Runner(lambda: Engine(llada, ledger), ledger, Memo(Store(tmp_path), "checkpoint", "numerics"))
-    drafts = [Draft(prompt, 9, 4), Draft(prompt, 9, 3), Draft(prompt, 8, 4)]
-    first = runner.answers(drafts)
-    assert runner.answers(drafts) == first and ledger.computed == 3
-    assert len({request.key("checkpoint", "numerics") for request in drafts}) == 3
-    assert [len(reading.tokens) for reading in first] == [9, 9, 8]

@@ -98,11 +98,6 @@ def test_padded_passes_have_a_kernel_of_their_own(graphs, monkeypatch):
         assert len(graphs) == expected
 
 
-def test_inductor_knows_the_options():
-    options = torch._inductor.list_options()
-    assert set(head.STABLE) <= set(options)
-
-
 def test_without_a_compiler_a_gpu_decodes_nothing(monkeypatch):
     """Uncompiled, the last bits would be others under the same name in the store."""
     ones = torch.ones

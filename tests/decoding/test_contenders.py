@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 import reference_authors
 from bench import METHODS, Bench
-from hypothesis import given
-from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.decoding.requests import Decoded
-from entropy_valley.errors import InputError
-from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.job import winner
-from entropy_valley.translation.translator import Translator
 
 RATIOS = METHODS["ev"]["ratios"]
 
@@ -37,13 +32,6 @@ def test_the_best_mean_log_probability_wins():
     assert winning({2: None, 9: -40.0}) == 9  # an empty text comes last
     assert winning({5: 0.0, 4: None, 3: -0.0}) == 3
     assert winning({3: None, 2: None}) == 2
-
-
-@given(st.dictionaries(st.integers(2, 40), st.none() | st.floats(-50, 0), min_size=1), st.randoms())
-def test_the_winner_does_not_depend_on_the_order(logprobs, random):
-    items = list(logprobs.items())
-    random.shuffle(items)
-    assert winning(dict(items)) == winning(logprobs)
 
 
 class Fixed:
@@ -134,10 +122,3 @@ def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
         lengths = canvas["contenders"]
         assert lengths[0] == 2 and lengths == list(range(2, lengths[-1] + 1))
         assert canvas["length"] in lengths and lengths[-1] < 128  # of the context, which holds the prompt too
-
-
-def test_the_translator_refuses_what_exceeds_the_context_as_jobs_do(llada):
-    prompt = Prompt("English: {src}\nGerman: ", llada.tokenizer)
-    for length_method in (Fixed(500), make_method("ev", {"ratios": [1.0, 90.0]})):
-        with pytest.raises(InputError, match=r"sources: sentence 1: prompt .* but the backbone's context is 128"):
-            Translator(llada, prompt, length_method, steps=4).translate(["Anna sees it"])

@@ -106,13 +106,7 @@ def canvases(backbone, order):
 @pytest.mark.parametrize("fill", [None, 600], ids=["as it is", "padded"])
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [
-        ("med", {}),
-        ("random", {}),
-        ("sig_first", STEPWISE),
-        ("hybrid", {"p": 0.5, **STEPWISE}),
-        ("sig_first", {}),
-    ],
+    [("med", {}), ("random", {}), ("sig_first", STEPWISE), ("hybrid", {"p": 0.5, **STEPWISE}), ("sig_first", {})],
     ids=str,
 )
 def test_the_host_waits_once_a_pass_and_calls_few_operations(llada, name, settings, fill, counted):

@@ -20,7 +20,7 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
-from entropy_valley.model.attention import filled, hidden_states, pack
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.load import load_backbone
 from entropy_valley.translation.job import TOKENS, padded_tokens
 
@@ -95,24 +95,6 @@ def test_the_ledger_counts_the_padding(narrow, canvases):
     _, _, plain = run(narrow, short, fill=None)
     assert (plain.tokens, plain.rows, plain.padded) == (ledger.tokens, ledger.rows, 0)
     assert "padding" not in plain.text()
-
-
-def test_dummy_sequences_stand_behind_the_others():
-    packed = pack([[5, 6, 7], [8, 9]])
-    whole = filled(packed, 600)
-    assert whole.lengths == (3, 2, 256, 256, 83)
-    assert whole.input_ids.shape == whole.position_ids.shape == (1, 600)
-    assert whole.input_ids[0, :6].tolist() == [5, 6, 7, 8, 9, 0]
-    assert whole.position_ids[0, [0, 3, 5, 260, 261, 517, 599]].tolist() == [0, 0, 0, 255, 0, 0, 82]
-    assert filled(packed, 5) is packed and filled(packed, 4) is packed
-
-
-@torch.inference_mode()
-def test_they_change_no_state(llada):
-    packed = pack([[5, 6, 7, 8], [9, 10, 11]])
-    states, expected = hidden_states(llada.model, packed, fill=64), hidden_states(llada.model, packed)
-    assert states.shape == expected.shape
-    torch.testing.assert_close(states, expected, rtol=0, atol=1e-5)
 
 
 def test_mean_states_of_prompts_are_those_of_each_alone(narrow):

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 import torch
 from bench import METHODS, Bench, with_turn_end
-from hypothesis import given
-from hypothesis import strategies as st
 
 from entropy_valley import files
 from entropy_valley.decoding import head, reference
@@ -37,13 +32,6 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         assert row["hypothesis"] == diffusion.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])
         assert len(canvas["candidates"]) == canvas["calls"] and sum(canvas["candidates"]) == canvas["slots"]
-
-
-@given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 12), st.none() | st.integers(0, 9))
-def test_a_text_ends_before_the_first_end_of_a_turn(tokens, text, turn_end):
-    kept = Texts(None, turn_end).tokens(Decoded(tokens, text, None, 1))
-    assert kept == tokens[: len(kept)] and len(kept) <= text and turn_end not in kept
-    assert len(kept) == min(text, len(tokens)) or tokens[len(kept)] == turn_end
 
 
 def test_a_turns_end_cuts_the_text_and_changes_nothing_else(bench, llada, no_model, monkeypatch):
@@ -110,25 +98,6 @@ def test_an_order_and_its_settings_name_a_decode(bench, no_model):
     assert computed[0] == 12 and 24 <= computed[1] <= 36 and computed[2:] == [12, 0]  # the first with the SIG reads it
     no_model()
     bench.decode("ratio", order="hybrid", p=0.25)
-
-
-def test_the_documented_order_of_the_users_own(bench, llada, tmp_path, monkeypatch):
-    """From the module in the docs, which is no part of the package, to the reference's translations."""
-    docs = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n# my_orders\.py(.*?)```", docs, re.DOTALL)
-    assert len(code.splitlines()) < 30
-    (tmp_path / "my_orders.py").write_text(f"#{code}")
-    monkeypatch.chdir(tmp_path)
-    rows, _ = bench.decode("ratio", order="my_orders:Outward", reach=2.0)
-
-    def outward(step):
-        slots = torch.arange(len(step.logits))
-        return (slots - (len(slots) - 1) / 2).abs() + 2 * step.entropy()
-
-    for pair, row in zip(files.read_jsonl(bench.testset), rows, strict=True):
-        prompt = bench.spec["prompt"].replace("{src}", pair["source"])
-        tokens = llada.tokenizer(prompt, add_special_tokens=False)["input_ids"]
-        assert row["tokens"] == reference.decode(llada, tokens, row["length"], 8, rank=outward)[1]
 
 
 def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):

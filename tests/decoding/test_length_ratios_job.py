@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from run_rule import run_here
 
 from entropy_valley import files, results
@@ -32,15 +28,6 @@ def test_by_hand():
     assert length_ratios([*pairs, {"source": " ", "target": "a"}], by_words)["pairs"] == 3  # no tokens, no ratio
     with pytest.raises(InputError, match="no training pair has a source"):
         length_ratios([{"source": "", "target": "a"}], by_words)
-
-
-@given(st.lists(st.floats(0.01, 100), min_size=1))
-def test_moments(ratios):
-    result = moments(ratios)
-    assert result["mean"] == pytest.approx(statistics.fmean(ratios)) and result["pairs"] == len(ratios)
-    assert sum(ratio < result["median"] for ratio in ratios) <= len(ratios) / 2
-    assert result["p50"] == pytest.approx(result["median"]) and result["p10"] <= result["p30"] <= result["p90"]
-    assert sum(ratio > result["median"] for ratio in ratios) <= len(ratios) / 2
 
 
 def test_the_script_measures_each_tokenizer(checkpoints, tmp_path):

@@ -105,23 +105,6 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     assert max(row["calls"] for row in rows) > 3
 
 
-def test_two_length_methods_share_their_probes_and_canvases(llada, inputs, sentences, tmp_path):
-    pipeline, ledger = stored(llada, inputs, tmp_path)
-    first = translations(pipeline, sentences)
-    before = ledger.computed
-    both = translations(pipeline, sentences, method="ev_rerank")
-    more = sum(len(decoded) for _, decoded in both) - len(first)
-    assert (ledger.computed - before, more > 0) == (more, True)
-    assert all(few.items() <= many.items() for (_, few), (_, many) in zip(first, both, strict=True))
-
-
-def test_what_two_sentences_ask_is_computed_once(llada, inputs, tmp_path):
-    twice = Inputs(inputs.file, inputs.names, inputs.prompts[:1] * 2, inputs.sourceless, inputs.context)
-    pipeline, ledger = stored(llada, twice, tmp_path)
-    one, other = translations(pipeline, [Sentence(9)] * 2)
-    assert one == other and (ledger.requested, ledger.computed) == (2 * 4, 4)
-
-
 def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     """The first translations are there before the last probes are read."""
     engine, probes = Engine(llada, budget=60), Engine(llada, budget=60)
@@ -137,9 +120,3 @@ def mean_entropy(backbone, prompt, length, beside=None):
     else:
         entropies, _ = reference_variants.read_cached(backbone, prompt, length, beside)
     return sum(entropies[:-1]) / (length - 1)
-
-
-@pytest.mark.parametrize("refresh", [0, -2])
-def test_a_prompt_is_renewed_after_a_whole_number_of_passes(llada, inputs, refresh):
-    with pytest.raises(ValueError, match=f"refresh is {refresh}: "):
-        Pipeline.of(Engine(llada), inputs, CachePolicy(refresh))

@@ -89,13 +89,6 @@ def test_under_prefix_attention_each_prompt_is_run_once(prefix, cases):
     assert engine.prompts.pool.size == 0 and not engine.prompts.cached  # all is given back
 
 
-def test_under_prefix_attention_a_prompt_cache_changes_nothing(prefix, cases):
-    for canvases in (asked(cases, MED), [Canvas(range(5, 25), 2, (1, 1))]):
-        plain, engine = fill(prefix, canvases)
-        cached, other = fill(prefix, [dataclasses.replace(canvas, reuse=Reuse(1)) for canvas in canvases])
-        assert cached == plain and other.ledger == engine.ledger
-
-
 @pytest.mark.parametrize("refresh", [None, 3], ids=["prefix", "renewed"])
 def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, refresh, order=HYBRID):
     model, canvases = prefix if refresh is None else backbone, asked(cases, order, reuse=Reuse(refresh))
@@ -135,11 +128,6 @@ def test_exact_and_approximate_canvases_share_passes(backbone, cases):
     together, _ = fill(backbone, itertools.chain(*kinds), HYBRID, budget=300)
     apart = (fill(backbone, kind, HYBRID)[0] for kind in kinds)
     assert together == dict(enumerate(results[place] for results in apart for place in sorted(results)))
-
-
-def test_renewed_in_each_pass_a_prompt_is_exact(backbone, cases):
-    canvases = asked(cases, HYBRID)
-    assert fill(backbone, asked(cases, HYBRID, reuse=Reuse(1)), HYBRID)[0] == fill(backbone, canvases, HYBRID)[0]
 
 
 @pytest.mark.parametrize("budget", [40, 1000], ids=["apart", "together"])
@@ -237,7 +225,3 @@ def test_what_is_kept_is_found_again(steps):
     pool.keep([])
     pool.shrink()
     assert pool.size == 0
-
-
-def test_an_empty_pool_holds_no_tensor_of_the_pass():
-    assert all(tensor.untyped_storage().nbytes() == 0 for tensor in Pool().layer(0, torch.ones(9, 2, 4)))

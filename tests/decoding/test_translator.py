@@ -36,12 +36,6 @@ def test_what_is_no_text_is_named(llada, source):
         translator.translate([SOURCES[0], source])
 
 
-def test_no_steps_are_an_error(llada):
-    method = make_method("ev", {"ratios": RATIOS})
-    with pytest.raises(InputError, match="steps: 0, not a number of 1 or more"):
-        Translator(llada, Prompt("{src}", llada.tokenizer), method, steps=0).translate(SOURCES)
-
-
 @pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)
 def test_another_order_with_its_settings(llada, sig):
     prompt, length_method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})

@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from entropy_valley import plugins
 from entropy_valley.config import base_files, load_files, methods
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import Denoising, sourceless_steps
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
@@ -16,6 +18,7 @@ from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.translator import Translator
 
 ROOT = Path(__file__).parents[2]
+SENTENCES = ["Anna sees it", "the cat paints the old red car"]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 OWN = {
     name: (code, block)
@@ -36,10 +39,14 @@ def loaded(tmp_path, monkeypatch):
     return load
 
 
+def prompt_of(backbone):
+    return Prompt("English: {src}\nGerman: ", backbone.tokenizer)
+
+
 def translate(llada, settings):
-    prompt, ratio = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ratio", {"ratios": 1.0})
-    translator = Translator(llada, prompt, ratio, settings["order"], 4, order_settings=settings["order_settings"])
-    return translator.translate(["Anna sees it", "the cat paints the old red car"])
+    ratio, order = make_method("ratio", {"ratios": 1.0}), settings["order"]
+    translator = Translator(llada, prompt_of(llada), ratio, order, 4, order_settings=settings["order_settings"])
+    return translator.translate(SENTENCES)
 
 
 def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
@@ -47,7 +54,14 @@ def test_the_order_of_the_guide_reveals_the_middle_first(llada, loaded):
     assert settings == {"order": plugins.with_code("my_orders:Outward"), "order_settings": {"reach": 2.0}}
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
     assert (denoising.variable_length, denoising.steps, denoising.order.reach) == (None, 4, 2.0)
-    assert len(translate(llada, settings)) == 2
+    for source, translation in zip(SENTENCES, translate(llada, settings), strict=True):
+        text = reference.decode(llada, prompt_of(llada).encode(source), translation.length, 4, rank=outward)[1]
+        assert translation.text == prompt_of(llada).text(text)
+
+
+def outward(step):
+    slots = torch.arange(len(step.logits))
+    return (slots - (len(slots) - 1) / 2).abs() + 2 * step.entropy()
 
 
 def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):

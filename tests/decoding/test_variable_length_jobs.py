@@ -60,23 +60,3 @@ def test_a_window_that_one_eos_never_fills_grows_to_the_end_of_the_context(bench
         assert canvas["length"] == canvas["candidates"][-1]
         assert 80 < canvas["length"] < 128  # of a context of 128 what the prompt leaves
         assert row["length"] == canvas["length"]  # no room to insert anything
-
-
-AT_ONCE = """
-from entropy_valley.decoding.variable_length import reveal
-
-class AtOnce:
-    def __init__(self, cap):
-        self.cap = cap
-
-    def advance(self, seen, eos_id, step, most):
-        return reveal(seen, range(len(seen)))
-"""
-
-
-def test_a_users_own_decoder_runs_without_t_and_is_stored_under_its_name(bench, tmp_path, monkeypatch):
-    (tmp_path / "own_decoders.py").write_text(AT_ONCE)
-    monkeypatch.syspath_prepend(tmp_path)
-    rows, info = bench.decode("ratio", order="own_decoders:AtOnce", cap=24)
-    assert info["signature"]["decoder"] == f"engine r{DECODING}|own_decoders:AtOnce(cap=24)|float32"
-    assert [row["calls"] for row in rows] == [1] * 4 and info["within_steps"] == 4

@@ -9,23 +9,13 @@ import pytest
 from entropy_valley.data import build
 from entropy_valley.demo import grammar
 from entropy_valley.demo.grammar import SOURCES, Synthetic, anchors
-from entropy_valley.demo.languages import (
-    Action,
-    Change,
-    Command,
-    Conditional,
-    NounPhrase,
-    Question,
-    Statement,
-    express,
-)
+from entropy_valley.demo.languages import Action, Change, Command, Conditional, NounPhrase, Question, Statement, express
 
 NOUN = {noun.en: noun for noun in grammar.NOUNS}
 VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}
 ADJECTIVE = {adjective.en: adjective for adjective in grammar.ADJECTIVES}
 SPEAKER, HE, _, WE, YOU = grammar.SUBJECTS
 ANNA = grammar.PEOPLE[0]
-TOMORROW = next(time for time in grammar.TIMES if time.en == "tomorrow")
 
 
 def the(noun, determiner="the", adjective=None):

@@ -2,16 +2,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny_training import ROWS, TEMPLATE
+from tiny_training import ROWS
 
 from entropy_valley import files
 from entropy_valley.demo import pretraining
-from entropy_valley.demo.settings import Pretraining
 from entropy_valley.errors import InputError
-from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.prompt import Prompt, train_tokenizer
-from entropy_valley.training.loss import tokenise
 
 SPEC = {
     "family": "dream",
@@ -96,16 +92,3 @@ def test_broken_off_and_resumed_gives_the_same_bytes(pretrain, family, views, tm
     assert load_backbone(whole, family).context == 96
     assert dev.keys() == SPEC["prompts"].keys() and all(report.keys() == views for report in dev.values())
     assert all(0 < value < 5.7 for report in dev.values() for value in report.values())  # ln 300
-
-
-@pytest.mark.parametrize(("family", "padding", "extra"), [("llada", 0, 0), ("llada", 3, 3), ("llama3", 3, 0)])
-def test_eos_padding_is_laid_out_for_masked_families(family, padding, extra):
-    family = find_family(family)
-    tokenizer = train_tokenizer([row["source"] for row in ROWS], 300, family)
-    pairs = tokenise(ROWS, Prompt(TEMPLATE, tokenizer), tokenizer.eos_token_id, 96)
-    settings = Pretraining(seed=1, **SPEC["pretraining"] | {"eos_padding": padding})
-    batches = pretraining._batches(family, tokenizer, pairs, settings, 8, 1.0)
-    for step in range(len(batches.order)):
-        (batch,) = batches[step]
-        assert batch.packed.lengths == tuple((batches.pairs.lengths[batches.order[step]] + extra).tolist())
-        assert (batch.labels == tokenizer.eos_token_id).sum() == len(batch) * (1 + extra)

@@ -40,12 +40,11 @@ class Run(Workspace):
         process.communicate()
         return True
 
-    def start(self, *arguments, over=None, environment=None, before=lambda: None):
-        """Snakemake in a session of its own, with no more configs or variables; ``before`` is called in its process."""
+    def start(self, *arguments, before=lambda: None):
+        """Snakemake in a session of its own; ``before`` is called in its process."""
         command = [sys.executable, "-m", "snakemake", *arguments, "--configfile", *CONFIGS]
         said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "preexec_fn": before}
-        variables = self._variables(None)
-        return subprocess.Popen(command, cwd=self.folder, env=variables, start_new_session=True, **said)
+        return subprocess.Popen(command, cwd=self.folder, env=self._variables(None), start_new_session=True, **said)
 
     def results(self):
         return results(self.folder / "results/smallest")

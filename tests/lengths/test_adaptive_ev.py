@@ -43,16 +43,6 @@ def test_a_ratio_never_falls_to_nothing():
     assert rounds == [[5, 7], [3]]  # 0.1; a ratio of 0 is none
 
 
-def test_steps_of_less_than_a_slot_probe_nothing_new():
-    row, rounds = adaptive(4, 9, ratios=[0.9, 1.0])  # 4 and 5 slots; 1.1 and 1.2 are 5 too, 1.3 is 6
-    assert rounds == [[4, 5], [6]]
-    assert row["length"] == 6
-
-
-def test_one_ratio_has_no_step():
-    assert adaptive(20, 99, ratios=[1.0])[1] == [[21]]
-
-
 grids = st.lists(st.integers(10, 300), min_size=1, max_size=6, unique=True).map(lambda n: [ratio / 100 for ratio in n])
 
 

@@ -7,7 +7,7 @@ import torch
 from tiny_checkpoints import checkpoints  # noqa: F401 - a fixture
 
 from entropy_valley.decoding.requests import Ledger
-from entropy_valley.lengths import Sentence, find_method, make_method
+from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.length_head import LengthHead, fit, mean_states, report
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.load import load_backbone
@@ -23,12 +23,6 @@ def test_the_beam_is_of_the_likeliest_lengths():
         choice = make_method("length_head", {"beam": beam}).choose(sentence, {})
         assert (choice.length, list(choice.contenders)) == (9, lengths)
         assert choice.scores == {length: -sentence.predicted[length] for length in lengths}
-
-
-def test_it_probes_nothing_and_says_that_it_needs_a_head():
-    assert list(make_method("length_head", {}).propose(Sentence(4), {})) == []
-    assert find_method("length_head", {}).uses_length_head
-    assert not find_method("ev", {}).uses_length_head
 
 
 def test_a_prediction_is_a_softmax_over_lengths():
@@ -59,11 +53,6 @@ def test_it_learns_what_the_states_say_whatever_their_scale():
 def test_a_constant_state_is_no_division_by_zero():
     head = fit(torch.ones(8, 3), [2, 3] * 4, **FITTING)
     assert torch.isfinite(head.weight).all() and torch.isfinite(head.bias).all()
-
-
-def test_from_bytes_to_head():
-    read = LengthHead.of(HEAD.to_bytes())
-    assert torch.equal(read.weight, HEAD.weight) and torch.equal(read.bias, HEAD.bias)
 
 
 def test_a_mean_state_is_of_the_prompt_alone(checkpoints):  # noqa: F811

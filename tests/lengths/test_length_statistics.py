@@ -49,12 +49,6 @@ def test_the_smoother_is_a_weighted_mean_of_its_neighbours():
     assert curve["values"] == pytest.approx([(1 + 2 * 0.8172) / 1.8172, (2 + 0.8172) / 1.8172], abs=1e-4)
 
 
-def test_lengths_far_from_any_pair_take_the_nearest():
-    values = fitting.expected_entropies([(2, 1.0), (2000, 3.0)])["values"]
-    assert len(values) == 1999
-    assert (values[0], values[1], values[-1]) == pytest.approx((1.0, 1.0, 3.0))
-
-
 @given(st.lists(st.tuples(st.integers(2, 40), st.floats(0, 8)), min_size=1, max_size=30))
 def test_the_curve_stays_within_its_points(points):
     values = fitting.expected_entropies(points)["values"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from readings import STATISTICS, reading, search
+from readings import reading, search
 
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
@@ -54,17 +54,6 @@ def test_evs_other_scores(score, length, scores):
 def test_one_slot_of_content_divides_by_no_zero():
     length_method = make_method("ev", {"ratios": [1], "score": "length_normalised"})
     assert length_method.choose(Sentence(1), {2: reading(1.0, 0.0)}).scores == {2: round(1 / math.log(2), 6)}
-
-
-def test_statistics_are_no_setting():
-    with pytest.raises(InputError, match="statistics"):
-        make_method("ev", {"ratios": [1], "statistics": STATISTICS})
-
-
-def test_ev_proposes_each_length_once():
-    length_method = make_method("ev", {"ratios": [0.5, 0.6, 0.7, 1.0]})
-    assert sorted(length_method.propose(Sentence(3), {})) == [2, 3, 4]  # 1.5 and 1.8 both floor to 1
-    assert sorted(length_method.propose(Sentence(1), {})) == [2]
 
 
 @pytest.mark.parametrize(

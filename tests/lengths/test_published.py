@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from readings import choose_canvases, flat, search
 
 from entropy_valley.decoding.requests import ProbeResult
-from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.baselines import quantile
@@ -38,10 +37,6 @@ class TestSmartCropStyle:
         chances = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.4, 0.2, 0.5, 0.1, 0.1]
         assert crop(*chances).length == 7
 
-    def test_the_quantile_lies_between_slots(self):
-        # 6 slots: place 4.5, half-way from 0.2 to 0.6: only the 0.6 reaches 0.4.
-        assert crop(0.1, 0.1, 0.2, 0.1, 0.6, 0.1).length == 5
-
     def test_a_slot_of_content_is_kept(self):
         assert crop(0.9, 0.1, 0.1, 0.1).length == 2
         assert crop(0.1, 0.1, 0.1).length == 2  # no slot expects the EOS more than another
@@ -65,13 +60,6 @@ class TestLengthRegularisedStyle:
         assert choice.length == 4
         assert choice.scores == {2: 0.0, 4: -1.0, 8: 0.0}
 
-    def test_the_mean_is_over_all_slots(self):
-        probes = {2: ProbeResult((0,) * 2, (1.0,) * 2, (-1.0, -4.0), (-9.0,) * 2)}
-        assert lr_choice(probes).scores == {2: 2.5}  # one candidate: no slope
-
-    def test_two_candidates_are_a_tie(self):
-        assert lr_choice({6: flat(6, confidence=0.9), 4: flat(4, confidence=0.1)}).length == 4
-
     @given(st.floats(-3, 3), st.lists(st.floats(0.01, 1.0), min_size=3, max_size=6))
     def test_a_trend_in_log_length_changes_no_choice(self, slope, confidences):
         plain = {length: math.log(value) for length, value in enumerate(confidences, 3)}
@@ -81,9 +69,6 @@ class TestLengthRegularisedStyle:
             for table in ({n: v * n for n, v in plain.items()}, {n: v * n for n, v in tilted.items()})
         )  # one slot stands for the sum: the length_method divides it by the length
         assert others == pytest.approx(scores, abs=2e-6)
-
-    def test_it_probes_evs_grid(self):
-        assert sorted(make_method("lr_style", {"ratios": [0.5, 1.0]}).propose(Sentence(4), {})) == [3, 5]
 
 
 def canvas(length, eos, other=0.4):
@@ -116,15 +101,6 @@ def test_it_grows_by_eight_until_the_last_expecting_slot_is_sure_enough():
     assert row["scores"] == pytest.approx([0, -0.45, -0.6])
 
 
-def test_a_large_window_wants_many_slots():
-    # 64 slots, E = 32: 17 slots with 0.9 are 15.3 / 32 = 0.48, too little; 18 are 16.2 / 32 = 0.51.
-    length_method = make_method("daedal", {"start": 64})
-    sure = {64: 17, 72: 18}
-    row, lengths = grow(length_method, lambda n: canvas(n, {n - 1 - k: 0.9 for k in range(sure[n])}))
-    assert lengths == [64, 72]
-    assert row["scores"] == pytest.approx([-17 * 0.9 / 32, -18 * 0.9 / 32])
-
-
 @pytest.mark.parametrize(
     ("cap", "room", "expected"), [(30, None, [10, 18, 26, 30]), (2048, 20, [10, 18, 20]), (99, 7, [7])]
 )
@@ -132,18 +108,6 @@ def test_without_an_eos_it_ends_at_the_cap_or_where_the_context_does(cap, room, 
     row, lengths = grow(make_method("daedal", {"ratios": 1.0, "cap": cap}), lambda n: canvas(n, {}), room=room)
     assert lengths == expected
     assert row["length"] == expected[-1]
-
-
-def test_the_last_canvas_is_taken_even_where_an_earlier_one_was_surer():
-    table = {10: {9: 0.49}, 18: {}, 20: {}}
-    row, _ = grow(make_method("daedal", {"ratios": 1.0, "eos_window": 1, "cap": 20}), lambda n: canvas(n, table[n]))
-    assert row["length"] == 20 and row["scores"] == pytest.approx([-0.49, 0, 0])
-
-
-def test_the_confidence_is_of_the_last_slots():
-    assert eos_confidence([0.9, 0.5, 0.7], 2) == pytest.approx(0.6)
-    assert eos_confidence([0.5], 2) == 0.25
-    assert eos_confidence([], 2) == 0
 
 
 @pytest.mark.parametrize("settings", [{}, {"ratios": 1.0, "start": 64}])

@@ -5,7 +5,7 @@ from readings import SETTINGS, STATISTICS, choose_canvases
 
 from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
-from entropy_valley.lengths.base import Choice, sentences_of
+from entropy_valley.lengths.base import sentences_of
 
 
 class Words:
@@ -91,20 +91,3 @@ def test_ev_rows_count_each_probed_length_once():
     assert rows[0] == {"length": 4, "candidates": [3, 4, 5], "scores": [1.0, 0.0, 1.0], "calls": 3, "slots": 12}
     assert rows[1] == {"length": 2, "candidates": [2], "scores": [2.0], "calls": 1, "slots": 2}
     assert probe.rounds == [[(0, 3), (0, 4), (0, 5), (1, 2)]]  # one round, nothing twice
-
-
-def test_a_search_goes_on_from_what_it_has_seen():
-    class Downhill:
-        sees_reference = False
-
-        def propose(self, sentence, probes):
-            best = min(probes, key=lambda length: probes[length].entropies[0], default=None)
-            return [4] if best is None else [best - 1, best + 1]
-
-        def choose(self, sentence, probes):
-            return Choice(min(probes, key=lambda length: probes[length].entropies[0]))
-
-    probe = Probes(valley=7)
-    (row,) = choose_canvases(Downhill(), [Sentence(4)], probe)
-    assert (row["length"], row["calls"]) == (7, 6)
-    assert [[length for _, length in canvases] for canvases in probe.rounds] == [[4], [3, 5], [6], [7], [8]]

@@ -71,33 +71,42 @@ def test_settings(refused, changes, match):
     look(match)
 
 
-def test_a_lost_half(refused):
+MODULE = "base_model.model.model.{}_proj.lora_{}.weight"
+STOCK, RELEASED = "layers.0.self_attn.q", "transformer.blocks.0.k"
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (
+            lambda weights: weights.pop(MODULE.format("transformer.blocks.1.q", "B")),
+            r"without its pair: model\.transformer\.blocks\.1\.q_proj\. Give",
+        ),
+        (
+            lambda weights: weights.update({"base_model.model.lm_head.weight": torch.zeros(3, 2)}),
+            r"tensors beside plain LoRA matrices: base_model\.model\.lm_head\.weight",
+        ),
+        (
+            lambda weights: weights.update({MODULE.format(STOCK, "A"): torch.zeros(3, 32)}),
+            "tensors beside plain LoRA matrices: .*0.*q_proj",
+        ),
+        (
+            lambda weights: weights.update(
+                {
+                    MODULE.format(RELEASED, "A"): torch.zeros(3, 32, 1),
+                    MODULE.format(RELEASED, "B"): torch.zeros(16, 3, 1),
+                }
+            ),
+            r"k_proj has A \(3, 32, 1\)",
+        ),
+        (lambda weights: weights.clear(), "no LoRA matrices"),
+    ],
+    ids=["a lost half", "a saved head", "a module in both layouts", "a convolution", "nothing"],
+)
+def test_tensors(refused, change, match):
     folder, look = refused
-    edit_tensors(
-        folder, lambda weights: weights.pop("base_model.model.model.transformer.blocks.1.q_proj.lora_B.weight")
-    )
-    look(r"without its pair: model\.transformer\.blocks\.1\.q_proj\. Give")
-
-
-def test_a_saved_head(refused):
-    folder, look = refused
-    edit_tensors(folder, lambda weights: weights.update({"base_model.model.lm_head.weight": torch.zeros(3, 2)}))
-    look(r"tensors beside plain LoRA matrices: base_model\.model\.lm_head\.weight")
-
-
-def test_a_module_in_both_layouts(refused):
-    folder, look = refused
-    twice = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
-    edit_tensors(folder, lambda weights: weights.update({twice: torch.zeros(3, 32)}))
-    look("tensors beside plain LoRA matrices: .*0.*q_proj")
-
-
-def test_a_convolutions_matrices(refused):
-    folder, look = refused
-    name = "base_model.model.model.transformer.blocks.0.k_proj.lora_{}.weight"
-    matrices = {name.format("A"): torch.zeros(3, 32, 1), name.format("B"): torch.zeros(16, 3, 1)}
-    edit_tensors(folder, lambda weights: weights.update(matrices))
-    look(r"k_proj has A \(3, 32, 1\)")
+    edit_tensors(folder, change)
+    look(match)
 
 
 def test_everything_at_once(refused):
@@ -117,12 +126,6 @@ def test_everything_at_once(refused):
         r"no such linear layer: .*wte.*; of another shape: .*blocks\.0\.ff_out has A \(3, 31\), B \(32, 3\), "
         r"rank 3 on a weight \(32, 48\)"
     )
-
-
-def test_no_matrix_at_all(refused):
-    folder, look = refused
-    edit_tensors(folder, lambda weights: weights.clear())
-    look("no LoRA matrices")
 
 
 def test_a_pickle_with_the_way_to_convert_it(refused):

@@ -54,21 +54,6 @@ def test_other_rows_are_spared(name, counts, queries):
     assert seen == {"mlp": 5, "q": queries, "o": 5, "k": 8}
 
 
-@pytest.mark.parametrize("name", DIFFUSION)
-def test_gradients_are_those_of_the_whole_pass(name):
-    model, packed = MODELS[name], pack([[1, 2, 3, 4], [5, 6, 7]])
-    rows = Rows(torch.tensor([1, 2, 5, 6]), (2, 2))
-
-    def gradients(states):
-        model.zero_grad()
-        states.square().sum().backward()
-        return [parameter.grad.clone() for parameter in model.model.parameters()]
-
-    expected = gradients(hidden_states(model, packed)[rows.places])
-    torch.testing.assert_close(gradients(hidden_states(model, packed, rows)), expected, atol=1e-4, rtol=1e-5)
-    model.zero_grad(set_to_none=True)
-
-
 def test_a_layer_of_an_unknown_class_computes_all_rows():
     from transformers import MistralConfig, MistralForCausalLM
 

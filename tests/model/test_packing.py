@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import random
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Rows, download, hidden_states, pack, upload
+from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, new_model
 
@@ -85,22 +84,6 @@ def test_company_and_order_change_nothing(name, sequences, shuffler: random.Rand
         torch.testing.assert_close(packed, logits(MODELS[name], [sequences[place]])[0], atol=1e-5, rtol=0)
 
 
-def test_positions_restart_in_each_sequence(family):
-    packed = pack([[1, 2, 3], [4, 5]])
-    assert packed.position_ids.tolist() == [[0, 1, 2, 0, 1]]
-    first, _, second = logits(MODELS[family.name], [[1, 2, 3, 4], [5, 6], [1, 2, 3, 4]])
-    torch.testing.assert_close(first, second, atol=1e-5, rtol=0)
-    turned = logits(MODELS[family.name], [[4, 3, 2, 1]])[0].flip(0)
-    assert (first - turned).abs().max() > 1e-2  # positions do count
-
-
-def test_a_later_token_changes_an_earlier_logit_unless_the_family_is_causal(tiny, family):
-    backbone = load_backbone(tiny[family.name][1], family.name)
-    (before,), (after,) = (logits(backbone.model, [[3, 4, last]]) for last in (5, 6))
-    assert torch.equal(before[:2], after[:2]) == family.causal
-    assert not torch.equal(before[2], after[2])
-
-
 @pytest.mark.parametrize("family", ["llada", "llama3"])
 def test_the_other_attention_is_refused(tiny, family, monkeypatch):
     from entropy_valley.model import load
@@ -124,29 +107,3 @@ def test_gradients_are_those_of_the_sequences_apart(name):
     for prefix in (0, 2) if name in DIFFUSION else (0,):
         apart = gradient([[one] for one in sequences], prefix)
         torch.testing.assert_close(gradient([sequences], prefix), apart, atol=1e-4, rtol=1e-5)
-
-
-def test_columns_go_to_the_device_and_back_bit_by_bit():
-    one, empty, other = np.array([1, 2**40]), np.array([], dtype=np.int64), np.array([3])
-    columns = upload([one, empty, other], torch.device("cpu"))
-    assert [column.tolist() for column in columns] == [[1, 2**40], [], [3]]
-    numbers = torch.tensor([0.1, float("nan")], dtype=torch.float64)
-    back = download([*columns, numbers, torch.tensor([0.1])])
-    assert [column.tolist() for column in back[:3]] == [[1, 2**40], [], [3]]
-    assert back[3][0] == 0.1 and np.isnan(back[3][1]) and back[4][0] == np.float32(0.1)
-
-
-def test_what_was_uploaded_does_not_change_with_its_source():
-    source = np.array([1, 2])
-    (column,) = upload([source], torch.device("cpu"))
-    source[0] = 9
-    assert column.tolist() == [1, 2]
-
-
-def test_to_a_gpu_goes_one_copy_from_pinned_memory_for_which_nobody_waits(monkeypatch):
-    calls = []
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: calls.append("pin") or tensor)
-    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, *to, **how: calls.append((to, how)) or tensor)
-    gpu = torch.device("cuda", 1)
-    upload([np.array([1]), np.array([2, 3])], gpu)
-    assert calls == ["pin", ((gpu,), {"non_blocking": True})]

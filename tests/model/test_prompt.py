@@ -19,18 +19,6 @@ def test_a_template_names_the_source_once(template, tokenizer):
         Prompt(template, tokenizer)
 
 
-def test_bos_and_source(tokenizer):
-    prompt = Prompt("Chinese: {src}\n", tokenizer, bos=5)
-    assert prompt.encode("Tap") == [5, *prompt.tokens("Chinese: Tap\n")]
-
-
-@pytest.mark.parametrize("text", ["Tap Reset now.", "点击现在。", "Löschen Sie #NAME#!", "{src}", "a {b} c"])
-def test_text_survives_the_tokenizer(text, tokenizer):
-    prompt = Prompt("{src}", tokenizer)
-    assert prompt.text(prompt.tokens(text)) == text
-    assert prompt.encode(text) == prompt.tokens(text)
-
-
 @pytest.mark.parametrize("light", [True, False], ids=["tokenizers", "transformers"])
 def test_the_tokens_of_a_part_of_a_text(tiny, light):
     folder, text = tiny["llada"][1], "Öffnen Sie die Datei 点击."

@@ -10,8 +10,7 @@ from transformers import LlamaConfig, Qwen2Config
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 
-from entropy_valley.decoding import reference
-from entropy_valley.model.attention import exact, hidden_states, pack
+from entropy_valley.model.attention import exact
 from entropy_valley.model.load import load_backbone
 from entropy_valley.training.processes import float32_products
 
@@ -71,25 +70,6 @@ def test_tables_are_computed_once():
     rotary.inv_freq.zero_()
     cos, _ = rotary(torch.zeros(1), torch.arange(3)[None])
     assert not cos.is_inference() and (cos[0, 1] < 1).any()
-
-
-@torch.inference_mode()
-def test_a_float32_model_is_bit_equal_to_the_stock_one(tiny, family):
-    model, packed = load_backbone(tiny[family.name][1], family.name).model, pack([[1, 2, 3, 4], [5, 6, 7]])
-    before = hidden_states(model, packed)
-    model.model.rotary_emb = type(model.model.rotary_emb).__base__(config=model.config)
-    assert torch.equal(before, hidden_states(model, packed))
-
-
-@torch.inference_mode()
-def test_the_reference_decoder_runs_in_bfloat16_too(tiny):
-    """Eager attention has float32 queries beside bfloat16 values there, unless they are cast."""
-    folder, tokens = tiny["llada"][1], [3, 4, 5, 6, 7]
-    for name, rounding in (("bfloat16", 0.05), ("float32", 1e-5)):
-        backbone = load_backbone(folder, "llada", dtype=name)
-        ours = backbone.model.lm_head(hidden_states(backbone.model, pack([tokens])))
-        plain = reference._logits(backbone, tokens, prefix=0)
-        torch.testing.assert_close(ours.float(), plain, atol=rounding, rtol=0)
 
 
 def test_what_is_ordered_otherwise_moves_logits_no_further_than_bfloat16_does():

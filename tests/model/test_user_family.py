@@ -85,33 +85,17 @@ def folder(quill, tmp_path):
     return tmp_path / "checkpoint"
 
 
-def by_hand(folder):
-    """The stock model with every tensor put where the family's authors would say it belongs."""
+def plain(folder):
+    """A stock model with the tensors of the checkpoint, each under the stock name that the file above gives it."""
     fields, tensors = files.read_json(folder / "config.json"), load_file(folder / "model.safetensors")
-    config = LlamaConfig(
-        vocab_size=fields["vocabulary"],
-        hidden_size=fields["dim"],
-        intermediate_size=fields["ffn_dim"],
-        num_hidden_layers=fields["depth"],
-        num_attention_heads=fields["heads"],
-        num_key_value_heads=fields["kv_heads"],
-        max_position_embeddings=fields["context"],
-        rope_theta=fields["theta"],
-        rms_norm_eps=fields["epsilon"],
-        attn_implementation="eager",
-    )
-    model = LlamaForCausalLM(config).eval()
-    model.model.embed_tokens.weight.data = tensors.pop("quill.tokens.weight")
-    model.model.norm.weight.data = tensors.pop("quill.last_norm.weight")
-    model.lm_head.weight.data = tensors.pop("head.weight")
-    names = {"query": "q", "key": "k", "value": "v", "out": "o"}
-    block = {f"attention.{name}": f"self_attn.{short}_proj" for name, short in names.items()}
-    block |= {"before_attention": "input_layernorm", "before_ffn": "post_attention_layernorm"}
-    block |= {f"ffn.{name}": f"mlp.{name}_proj" for name in ("gate", "up", "down")}
-    for i, layer in enumerate(model.model.layers):
-        for name, module in block.items():
-            layer.get_submodule(module).weight.data = tensors.pop(f"quill.{i}.{name}.weight")
-    assert not tensors
+    code = {}
+    exec(CODE, code)
+    given = {stock: fields[released] for stock, released in code["FIELDS"].items()}
+    stock = {"quill.tokens": "model.embed_tokens", "quill.last_norm": "model.norm", "head": "lm_head"}
+    for i in range(2):
+        stock |= {f"quill.{i}.{name}": f"model.layers.{i}.{module}" for name, module in code["BLOCK"].items()}
+    model = LlamaForCausalLM(LlamaConfig(**given, attn_implementation="eager")).eval()
+    model.load_state_dict({f"{stock[name.removesuffix('.weight')]}.weight": one for name, one in tensors.items()})
     return model
 
 
@@ -119,7 +103,7 @@ def by_hand(folder):
 def test_it_computes_what_the_stock_class_does(folder):
     backbone = load_backbone(folder, NAME)
     everything = torch.zeros(1, 1, len(SENTENCE), len(SENTENCE))
-    expected = by_hand(folder)(input_ids=torch.tensor([SENTENCE]), attention_mask=everything).logits[0]
+    expected = plain(folder)(input_ids=torch.tensor([SENTENCE]), attention_mask=everything).logits[0]
     ours = backbone.model.lm_head(hidden_states(backbone.model, pack([SENTENCE])))
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
     assert backbone.eos_id != backbone.mask_id

@@ -226,12 +226,6 @@ class TestBadCheckpoints:
             with pytest.raises(InputError, match=r"not a COMET checkpoint.*hf download Unbabel/wmt22-comet-da.*\.ckpt"):
                 ready(place)
 
-    def test_without_hparams(self, comet_folder, tmp_path):
-        folder = copy(comet_folder, tmp_path)
-        (folder / comet_checkpoint.HPARAMS).unlink()
-        with pytest.raises(InputError, match=r"no hparams\.yaml"):
-            comet.load(folder)
-
     @pytest.mark.parametrize(
         "text", ["class_identifier: [", "- a list\n", "\0", "!!python/name:os.system", "", b"\xff"]
     )
@@ -250,11 +244,14 @@ class TestBadCheckpoints:
             comet.load(path)
         assert not (tmp_path / "made").exists()
 
-    def test_truncated(self, comet_folder, tmp_path):
+    def test_not_whole(self, comet_folder, tmp_path):
         path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         path.write_bytes(path.read_bytes()[:-5000])
         with pytest.raises(InputError, match="COMET cannot load it"):
             comet.load(path)
+        (path.parents[1] / comet_checkpoint.HPARAMS).unlink()
+        with pytest.raises(InputError, match=r"no hparams\.yaml"):
+            comet.load(path.parents[1])
 
     def test_without_its_encoder(self, comet_folder, tmp_path, monkeypatch):
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")

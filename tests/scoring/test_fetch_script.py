@@ -9,7 +9,7 @@ import yaml
 from fake_hub import serve
 from run_rule import run_here
 
-from entropy_valley import files, hub
+from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS
@@ -68,15 +68,6 @@ def test_without_a_pin_the_newest_commit_is_fetched(fetch, released, tmp_path):
     assert files.read_json(tmp_path / "model.json")["revision"] == OLD
 
 
-def test_a_large_download_needs_the_configs_agreement(fetch, released, monkeypatch):
-    monkeypatch.setattr(hub, "SMALL", 1000)
-    with serve({NEW: released}) as server:
-        with pytest.raises(InputError, match=r"someone/model: this would download .* MB.*--config confirm=yes"):
-            fetch(server)
-        assert not server.served
-        fetch(server, confirm=True)
-
-
 @pytest.mark.parametrize("named", [None, 3, "", "../../etc", "a/b/c", "https://somewhere"])
 def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
     (tmp_path / HPARAMS).write_text(
@@ -91,9 +82,3 @@ def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
 def test_a_revision_is_of_a_repository():
     with pytest.raises(ValueError, match="`revision` is the commit of a `checkpoint` on the hub"):
         comet.MainComet(checkpoint="my/model.ckpt", revision=OLD)
-
-
-def test_each_checkpoint_and_commit_has_a_folder_of_its_own():
-    names = [comet_checkpoint.folder_name(*of) for of in [("a/b",), ("a/b", OLD), ("a/b", NEW), ("a/c", OLD)]]
-    assert names[:2] == ["a--b", "a--b@aaaaaaaa"] and len(set(names)) == 4
-    assert comet_checkpoint.folder_name("Unbabel/wmt22-comet-da") == "Unbabel--wmt22-comet-da@2760a223"

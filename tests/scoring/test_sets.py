@@ -16,12 +16,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, System
 from entropy_valley.scoring import comet, comet_checkpoint, make_metric, metrics, sets
 
-SPEC = {
-    "direction": "en-zh",
-    "revision": 1,
-    "target_language": "zh",
-    "comet": {"checkpoint": None, "batch_size": 1},
-}
+SPEC = {"direction": "en-zh", "revision": 1, "target_language": "zh", "comet": {"checkpoint": None, "batch_size": 1}}
 EV, ORACLE, OTHER = System("test", "ev", "med", 8), System("test", "oracle", "med", 8), System("other", "ev", "med", 8)
 KIWI = {"metric": "comet", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
 GUIDE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")

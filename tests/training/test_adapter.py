@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from safetensors.torch import load_file, save_file
 from entropy_valley import files
 from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import hidden_states, pack
-from entropy_valley.model.checkpoint import write_manifest
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.training import adapter
 from entropy_valley.training.adapter import attach_lora, lora_modules, trainable
@@ -61,17 +59,6 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
     assert facts["trainable_parameters"] == sum(parameter.numel() for parameter in trainable(model))
 
 
-def test_peft_reads_it(load, adapted, checkpoints, tmp_path):
-    from peft import PeftModel
-
-    backbone, model = adapted
-    save(backbone, model, checkpoints, tmp_path / "adapter")
-    again = PeftModel.from_pretrained(load().model, tmp_path / "adapter")
-    for name, tensor in adapter.tensors(model).items():
-        assert torch.equal(adapter.tensors(again)[name], tensor), name
-    assert again.peft_config["default"].lora_alpha / again.peft_config["default"].r == 3
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -87,14 +74,6 @@ def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, messag
     with pytest.raises(adapter.AdapterError, match=message):
         save(backbone, model, checkpoints, tmp_path / "adapter")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_hub_repository_of_the_backbone_is_said_where_it_is_known(adapted, checkpoints, tmp_path):
-    backbone, model = adapted
-    folder = shutil.copytree(checkpoints / "llada", tmp_path / "llada")
-    assert adapter.trained(model, backbone, folder).base is None
-    write_manifest(folder, backbone.family, repository="someone/llada")
-    assert adapter.trained(model, backbone, folder).base == "someone/llada"
 
 
 def test_a_finished_adapter_is_known_by_its_facts_its_files_and_its_weights(adapted, checkpoints, tmp_path):

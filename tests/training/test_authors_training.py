@@ -187,21 +187,6 @@ def training(experiment, backbone):
     return json.loads(params.training(experiment, matrix.Run("en-zh", backbone, experiment.matrix.seeds[0])))
 
 
-def test_the_authors_config_has_all_their_readings_of_training():
-    assert AUTHORS.matrix.seeds == [42, 123, 456]
-    llada = training(AUTHORS, "llada-8b")["training"]
-    rest = {"micro_batch": 4, "time": "sequence", "eps": 1e-3, "eos_padding": 0, "padding_read": True}
-    assert llada["loss"] == THEIRS | rest
-    assert (llada["lora"]["targets"], llada["betas"], llada["too_long"]) == ("by_name", [0.9, 0.999], "cut")
-    assert llada["keep_every"] == 500
-    assert not training(AUTHORS, "dream-7b")["training"]["loss"]["padding_read"]
-    assert not training(AUTHORS, "dream-7b")["shifted"] and not training(AUTHORS, "diffullama-7b")["bos"]
-    llama = training(AUTHORS, "llama3-8b")
-    assert llama["training"]["loss"] == {"normaliser": "micro_batch", "micro_batch": 4}
-    assert llama["training"]["betas"] == [0.9, 0.95]
-    assert llama["training"]["keep_every"] == 1  # its evaluated adapter is the final one
-
-
 def test_two_backbones_decode_behind_a_prompt_that_they_were_not_trained_with():
     """And a third one does not; the prompts of the text are those of the training in every direction."""
     for direction, prompt in ((name, section.prompt) for name, section in AUTHORS.directions.items()):
