@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveInt,
+    Strict,
     ValidationInfo,
     create_model,
     field_validator,
@@ -67,6 +68,7 @@ from entropy_valley.training.settings import AdapterTraining, DirectionTraining,
 Pool = Annotated[str, Field(pattern=r"^[a-z0-9]+$")]  # part of a run's folder: seed1-50k
 LENGTH = {"epochs", "max_steps"}  # of a training: one of them is null
 ALL, DEV = "all", "dev"  # in the place of a test set
+Seed = Annotated[PositiveInt, Strict(False)]  # as a key: jobs on a cluster get the config as JSON, whose keys are text
 
 
 # --- Length methods, reveal orders and metrics: a block sets up one of ours, or a class of the user's.
@@ -512,7 +514,7 @@ class Experiment(Section):
     sources: dict[Name, AnySource] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
     backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
-    released: dict[Name, dict[Direction, dict[PositiveInt, AdapterSection]]] = Field(
+    released: dict[Name, dict[Direction, dict[Seed, AdapterSection]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )
     autoregressive: Autoregressive

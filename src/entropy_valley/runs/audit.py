@@ -87,8 +87,9 @@ class Audit:
         self._chains: dict[Job, list[Job]] = {}
 
     def cells(self) -> list[CellState]:
-        """The state of each cell, in the config's order."""
-        return [self.cell(cell) for cell in self.sets.home]
+        """The state of each cell that the jobs make, in the config's order."""
+        scores = {cell: home.scores(self.jobs.root) for cell, home in self.sets.home.items()}
+        return [self.cell(cell) for cell, path in scores.items() if path in self.jobs.by_output]
 
     def cell(self, cell: Cell) -> CellState:
         """The state of a cell. Of a missing one, the reason is a failure, else the first job that is missing."""
@@ -143,7 +144,7 @@ class Audit:
         return self._states[job]
 
     def _state(self, job: Job) -> JobState:
-        missing = [path for path in map(Path, job.outputs) if not path.is_file()]
+        missing = [path for path in map(Path, job.outputs) if not path.exists()]
         if missing:
             text = "not made yet" if len(missing) == len(job.outputs) else f"no {missing[0].name}"
             return JobState(job, MISSING, (Reason(job, MISSING, text),), exists=False)
