@@ -284,9 +284,10 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
             backbone = hub.place(spec["repository"], spec["revision"])
         load.fetch(spec, backbone, False, *agreed, f"`backbones.{origin}.folder` {OVER}")
     if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
-        section = paths.released_adapter(experiment, paths.adapter_run(experiment, run))
+        trained = paths.adapter_run(experiment, run)
+        section = paths.released_adapter(experiment, trained)
         source = section.repository, section.revision, section.subfolder
-        key = f"`released.{run.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
+        key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
         adapter = Path(section.folder) if section.folder else load.kept_adapter(*source, key, *agreed)
     return backbone, adapter
 

@@ -73,13 +73,6 @@ class Cell:
     order: str = ""
     steps: int = 0
 
-    @classmethod
-    def named(cls, run: Run, testset: str, system: str) -> Self:
-        """The cell of a :attr:`system`: ``ev/med-T32``, ``beam4``."""
-        method, _, setting = system.partition("/")
-        order, _, steps = setting.rpartition("-T")
-        return cls(run, testset, method, order, int(steps or 0))
-
     @property
     def system(self) -> str:
         """How the run is decoded, as its path says it."""

@@ -21,7 +21,7 @@ from entropy_valley.config.methods import (
     needs_length_head,
     needs_statistics,
     order_settings,
-    reassigned_methods,
+    origins,
     sees_reference,
     source_guided,
 )
@@ -234,13 +234,6 @@ def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
     return experiment.backbones[backbone].pretraining.directions or experiment.matrix.directions
 
 
-def weight_digests(experiment: Experiment, run: Run) -> dict[str, str]:
-    """What a run's model is made from: its adapter, or a bare checkpoint."""
-    if experiment.backbones[run.backbone].zero_shot:
-        return {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
-    return {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
-
-
 def any_adapter(experiment: Experiment, run: Run) -> str:
     """The params of a run's adapter, which is trained or given."""
     kind = adapter if experiment.adapters == "released" else training
@@ -363,9 +356,14 @@ def filling(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 
 def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: bool = False) -> dict[str, str]:
-    """What a job is made from that runs a run's model on test sets; ``fitted``: also on training pairs."""
+    """What a job is made from that runs a run's model, which has an adapter or is a bare checkpoint, on test sets;
+    ``fitted``: also on training pairs."""
+    if experiment.backbones[run.backbone].zero_shot:
+        weights = {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
+    else:
+        weights = {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
     fits = corpus_digests(experiment, run.direction) if fitted else {}
-    return {**weight_digests(experiment, run), **testset_digests(experiment, run.direction, testsets), **fits}
+    return {**weights, **testset_digests(experiment, run.direction, testsets), **fits}
 
 
 # --- Translations of a set, latency of a cell, diagnostics of a run.
@@ -383,7 +381,8 @@ def translation(experiment: Experiment, cells: CellSet) -> str:
 
 def _denoising(experiment: Experiment, cells: CellSet) -> str:
     run, own = cells.run, experiment.of(cells.run.backbone)
-    methods = _with_origins(own, dict.fromkeys(cell.method for cell in cells.cells))
+    methods = dict.fromkeys(cell.method for cell in cells.cells)
+    methods = list(methods | dict.fromkeys(origin for name in methods for origin in origins(own, name)))
     fits = _fits(own, run, methods)
     return _slice(
         **filling(own, run),
@@ -396,13 +395,6 @@ def _denoising(experiment: Experiment, cells: CellSet) -> str:
     )
 
 
-def _with_origins(experiment: Experiment, methods: dict[str, None]) -> list[str]:
-    """Length methods, and those whose canvases some of them reassign."""
-    dealt = set(reassigned_methods(experiment))
-    origins = [getattr(experiment.length_methods, name).of for name in methods if name in dealt]
-    return list(methods | dict.fromkeys(origins))
-
-
 def _order(experiment: Experiment, order: str) -> dict[str, Any]:
     """A reveal order and its settings; of one that looks at the SIG also a revision of its own, beside that of all."""
     revision = {"sig_revision": revisions.SOURCE_GUIDED} if source_guided(experiment, order) else {}
@@ -411,34 +403,18 @@ def _order(experiment: Experiment, order: str) -> dict[str, Any]:
 
 def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any]:
     """What is fitted to training pairs for these length methods, with its params."""
-    statistics = any(needs_statistics(experiment, name) for name in methods)
-    head = any(needs_length_head(experiment, name) for name in methods)
-    return {
-        **({"length_statistics": _length_statistics(experiment, run)} if statistics else {}),
-        **({"length_head": _length_head(experiment, run)} if head else {}),
-    }
-
-
-def _length_statistics(experiment: Experiment, run: Run) -> dict[str, Any]:
-    return dict(
-        **engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
-        **dump(experiment.length_statistics),
-        **_pool(experiment, run),
-    )
-
-
-def _length_head(experiment: Experiment, run: Run) -> dict[str, Any]:
-    return dict(
-        **engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
-        seed=run.seed,
-        training=dump(experiment.length_head_training),
-        **_pool(experiment, run),
-    )
-
-
-def _pool(experiment: Experiment, run: Run) -> dict[str, int]:
-    """How many of the training pairs a job may read; of a run on all of them it says nothing."""
-    return {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
+    # How many of the training pairs a job may read; of a run on all of them it says nothing.
+    limit = {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
+    fits = {}
+    if any(needs_statistics(experiment, name) for name in methods):
+        revision = [revisions.DECODING, revisions.LENGTH_STATISTICS]
+        model = engine_passes(experiment, run, revision)
+        fits["length_statistics"] = {**model, **dump(experiment.length_statistics), **limit}
+    if any(needs_length_head(experiment, name) for name in methods):
+        model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
+        trained = {"seed": run.seed, "training": dump(experiment.length_head_training)}
+        fits["length_head"] = {**model, **trained, **limit}
+    return fits
 
 
 def _system(cell: Cell) -> list[str | int]:
@@ -515,31 +491,22 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 
 def scores(experiment: Experiment, cells: CellSet) -> str:
-    """For the scores of a set."""
-    made_from = {"translations": digest(translation(experiment, cells)), **comet_digests(experiment)}
-    return _slice(**_scoring(experiment, cells.run), made_from=made_from)
-
-
-def _scoring(experiment: Experiment, run: Run) -> dict[str, Any]:
-    target = run.direction.split("-")[1]
-    return {
-        "direction": run.direction,
-        "target_language": target,
-        "revision": revisions.SCORING_INTO.get(target, revisions.SCORING),
+    """For the scores of a set. Of a COMET that is trained here they have a digest, of any other its name."""
+    run, target = cells.run, cells.run.direction.split("-")[1]
+    trained = {"comet": digest(comet_training(experiment))} if experiment.scoring.comet.training else {}
+    return _slice(
+        direction=run.direction,
+        target_language=target,
+        revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
         **scoring_params(experiment.scoring, experiment.backbones[run.backbone].bleu),
-    }
+        made_from={"translations": digest(translation(experiment, cells)), **trained},
+    )
 
 
 def comet(experiment: Experiment, metric: str) -> str:
     """For the download of a metric's COMET checkpoint."""
     section = checkpoints(experiment.scoring)[metric]
     return _slice(repository=section.checkpoint, revision=section.revision)
-
-
-def comet_digests(experiment: Experiment) -> dict[str, str]:
-    """What the COMET checkpoint is made from, where it is trained here; the params of scores name any other."""
-    trained = experiment.scoring.comet.training
-    return {"comet": digest(comet_training(experiment))} if trained else {}
 
 
 def comet_training(experiment: Experiment) -> str:
@@ -602,7 +569,7 @@ def run_of(wildcards: Wildcards) -> Run:
     return Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
 
 
-def cells_of(experiment: Experiment, rule: str, wildcards: Wildcards) -> tuple[Cell, ...]:
+def cells_of(experiment: Experiment, wildcards: Wildcards) -> tuple[Cell, ...]:
     """The cells that a job computes, those of its set or the one that it times; none for other jobs.
 
     Raises InputError for a set that its run does not have."""

@@ -255,17 +255,6 @@ class DirectionSection(Section):
         {}, description="smaller sets of training pairs, for studies: so many of the first ones, so they are nested"
     )
 
-    def corpus_with(self, common: CorpusSection) -> CorpusSection:
-        """The settings of its pairs: those for all directions, with its own laid over them."""
-        own = {name: value for name, value in self.corpus if value is not None}
-        return common.model_copy(update={**own, "filters": common.filters | self.corpus.filters})
-
-    def training_with(self, common: Training) -> Training:
-        """The settings of its trainings, likewise; a length of its own replaces the other kind of length, too."""
-        own = {name: value for name, value in self.training if value is not None}
-        length = dict.fromkeys(LENGTH) if own.keys() & LENGTH else {}
-        return common.model_copy(update=length | own)
-
 
 class Study(Section):
     """Systems that are compared with each other: a product of their own, and single ones. Its name is its table's."""
@@ -549,11 +538,15 @@ class Experiment(Section):
 
     def corpus_of(self, direction: str) -> CorpusSection:
         """`corpus` with what a direction changes."""
-        return self.directions[direction].corpus_with(self.corpus)
+        section = self.directions[direction].corpus
+        own = {name: value for name, value in section if value is not None}
+        return self.corpus.model_copy(update={**own, "filters": self.corpus.filters | section.filters})
 
     def training_of(self, direction: str) -> Training:
-        """`training` with what a direction changes."""
-        return self.directions[direction].training_with(self.training)
+        """`training` with what a direction changes; a length of its own replaces the other kind of length, too."""
+        own = {name: value for name, value in self.directions[direction].training if value is not None}
+        length = dict.fromkeys(LENGTH) if own.keys() & LENGTH else {}
+        return self.training.model_copy(update=length | own)
 
 
 def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

@@ -25,9 +25,9 @@ _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it end
 
 @dataclass(frozen=True)
 class ScriptJob:
-    """``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its record
-    has it; ``spec`` the same without ``made_from``, as computations and keys use it. ``execution`` says where things are and how the job runs. ``input`` and ``output`` are
-    Snakemake's: their items have names or numbers."""
+    """``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
+    record has it; ``spec`` the same without ``made_from``, as computations and keys use it. ``execution`` says where
+    things are and how the job runs. ``input`` and ``output`` are Snakemake's: their items have names or numbers."""
 
     rule: str
     params: dict[str, Any]

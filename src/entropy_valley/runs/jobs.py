@@ -73,7 +73,7 @@ class Job:
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Those of its set, or the one that it times."""
-        return params.cells_of(self.experiment, self.rule, self.wildcards) if self.rule in RULES else ()
+        return params.cells_of(self.experiment, self.wildcards) if self.rule in RULES else ()
 
     @property
     def name(self) -> str:
@@ -111,7 +111,8 @@ class Jobs:
     @functools.cached_property
     def root(self) -> str:
         """The folder of results, which is below the prefix of a module."""
-        return next((root_of(job.log, self.experiment.results) for job in self.all if job.spec), self.experiment.results)
+        results = self.experiment.results
+        return next((root_of(job.log, results) for job in self.all if job.spec), results)
 
     def read_by(self, job: Job) -> list[Job]:
         """The jobs whose files a job reads."""
@@ -176,9 +177,9 @@ def told_by(record: logging.LogRecord) -> dict[str, Any]:
 
 # --- Finished jobs, by their benchmarks.
 
-_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>[^.]+)\.seed(?P<seed>[^.]+)"
+_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)"  # names may have dots, such as llada-1.5
 _BENCHMARKS = (  # of rules that run a model
-    r"(?P<rule>pretrain)/(?P<backbone>[^.]+)\.seed(?P<seed>\d+)",
+    r"(?P<rule>pretrain)/(?P<backbone>.+)\.seed(?P<seed>\d+)",
     rf"(?P<rule>train|diagnose)/{_RUN}",
     rf"(?P<rule>translate|score)/{_RUN}\.(?P<set>.+)",
     rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)",
