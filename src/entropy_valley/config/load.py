@@ -113,7 +113,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({' '.join(str(error).split())})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Start from config.yaml.")
+        raise InputError(path, "is not a mapping", "Start from config.yaml.")
     return content
 
 
