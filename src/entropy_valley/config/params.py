@@ -14,7 +14,7 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.config import matrix
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, remembered, sets_of
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
 from entropy_valley.config.methods import (
     dump,
     method_settings,
@@ -57,6 +57,7 @@ def _slice(**settings: Any) -> str:
 # --- Corpora and test sets, and what is counted in them.
 
 
+@once
 def corpus(experiment: Experiment, direction: str) -> str:
     settings = experiment.corpus_of(direction)
     source = experiment.sources[experiment.directions[direction].train]
@@ -76,11 +77,7 @@ def corpus(experiment: Experiment, direction: str) -> str:
 
 def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
     """What the training and development pairs of directions are made from."""
-    specs = {
-        name: remembered(experiment, ("corpus", name), lambda name=name: corpus(experiment, name))
-        for name in directions
-    }
-    return {f"corpus {name}": digest(spec) for name, spec in specs.items()}
+    return {f"corpus {name}": digest(corpus(experiment, name)) for name in directions}
 
 
 def reads_slowly(experiment: Experiment) -> bool:
@@ -97,7 +94,11 @@ def trained(experiment: Experiment) -> set[str]:
     return {run.direction for run in runs if not experiment.backbones[run.backbone].zero_shot}
 
 
+@once
 def testset(experiment: Experiment, direction: str, name: str) -> str:
+    """The params of a test set; the development pairs are a copy."""
+    if name == DEV:
+        return _slice(made_from={"corpus": digest(corpus(experiment, direction))})
     return _slice(
         direction=direction,
         revision=revisions.CORPUS,
@@ -107,16 +108,9 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
     )
 
 
-def any_testset(experiment: Experiment, direction: str, name: str) -> str:
-    """The params of a test set; the development pairs are a copy."""
-    if name == DEV:
-        return _slice(made_from={"corpus": digest(corpus(experiment, direction))})
-    return remembered(experiment, ("testset", direction, name), lambda: testset(experiment, direction, name))
-
-
 def testset_digests(experiment: Experiment, direction: str, testsets: list[str]) -> dict[str, str]:
     """What test sets are made from."""
-    return {f"testset {name}": digest(any_testset(experiment, direction, name)) for name in testsets}
+    return {f"testset {name}": digest(testset(experiment, direction, name)) for name in testsets}
 
 
 def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
@@ -236,10 +230,10 @@ def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
 
 def any_adapter(experiment: Experiment, run: Run) -> str:
     """The params of a run's adapter, which is trained or given."""
-    kind = adapter if experiment.adapters == "released" else training
-    return remembered(experiment, (kind.__name__, run), lambda: kind(experiment, run))
+    return adapter(experiment, run) if experiment.adapters == "released" else training(experiment, run)
 
 
+@once
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
     settings = {
@@ -283,6 +277,7 @@ def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
     return settings | changes
 
 
+@once
 def adapter(experiment: Experiment, run: Run) -> str:
     """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
     given = released_adapter(experiment, run)
@@ -369,17 +364,15 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
 # --- Translations of a set, latency of a cell, diagnostics of a run.
 
 
+@once
 def translation(experiment: Experiment, cells: CellSet) -> str:
     """For the translations of a set.
 
     ``cells`` lists (test set, length method, reveal order, step budget); ``methods`` and ``orders`` have the settings
     of those that occur; ``fits`` what is measured or trained on training pairs for them, where any needs it.
     """
-    compute = _generation if cells.autoregressive else _denoising
-    return remembered(experiment, ("translation", cells), lambda: compute(experiment, cells))
-
-
-def _denoising(experiment: Experiment, cells: CellSet) -> str:
+    if cells.autoregressive:
+        return _generation(experiment, cells)
     run, own = cells.run, experiment.of(cells.run.backbone)
     methods = dict.fromkeys(cell.method for cell in cells.cells)
     methods = list(methods | dict.fromkeys(origin for name in methods for origin in origins(own, name)))
@@ -599,8 +592,8 @@ def _human(experiment: Experiment, wildcards: Wildcards) -> str:
 SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
     "fetch_dataset": lambda config, w: dataset(config, w["dataset"]),
     "corpus": lambda config, w: corpus(config, w["direction"]),
-    "testset": lambda config, w: any_testset(config, w["direction"], w["testset"]),
-    "dev_as_testset": lambda config, w: any_testset(config, w["direction"], DEV),
+    "testset": lambda config, w: testset(config, w["direction"], w["testset"]),
+    "dev_as_testset": lambda config, w: testset(config, w["direction"], DEV),
     "overlap": lambda config, w: overlap(config, w["direction"], w["testset"]),
     "length_ratios": lambda config, w: length_ratios(config, w["direction"]),
     "tokens": lambda config, w: tokens(config, w["direction"], w["backbone"], w["testset"]),
