@@ -48,14 +48,9 @@ def spec_of(rule):
     return spec
 
 
-def root_of(output):
-    """The folder of results as a job calls it."""
-    return jobs.root_of(str(output[0]), R)
-
-
-def execution_of(how):
+def execution_of(execution):
     """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
-    return lambda wildcards, output: moved(how(wildcards), R, root_of(output))
+    return lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R))
 
 
 # What jobs that run a model request of a cluster, beside GPUs. A computer without one has no use for it.

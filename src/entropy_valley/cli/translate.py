@@ -210,7 +210,6 @@ class Chosen:
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.lengths import make_method
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt

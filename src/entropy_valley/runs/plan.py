@@ -253,7 +253,7 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "adopt_adapter":
             run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
             given = paths.released_adapter(experiment, run)
-            if given.repository and not given.folder:
+            if given.repository:
                 size = subject.size(experiment, run.backbone)
                 yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
 
