@@ -137,10 +137,11 @@ def test_from_another_folder_jobs_run_in_the_given_one(fresh, tmp_path):
 def test_a_config_is_laid_over_the_one_that_it_extends(tmp_path):
     """In the process that a user starts, below --config; and in the config that it hands down to jobs on a cluster."""
     mine = Workspace(tmp_path, {"extends": "config/demo.yaml", "matrix": {"seeds": [1, 7]}})
-    mine.run("mine/corpus/en-zh/corpus.json", "--cores", "1", "--config", "results=mine")
+    mine.run("mine/corpus/en-zh/corpus.json", "--cores", "1", "--config", "results=mine", "confirm=yes")
     (path,) = (tmp_path / "mine/work/configs").iterdir()
     config = json.loads(path.read_text())
     assert config["matrix"]["backbones"][0] == "llada-tiny" and config["matrix"]["seeds"] == [1, 7]
+    assert config["confirm"] is True  # as scripts read it, too
     text = mine.run("-n", "all", fails=True, over={"extends": "config/authors.yaml"})
     assert "in this order: --configfile config/demo.yaml over0.yaml config/authors.yaml over1.yaml" in text
 
@@ -179,7 +180,7 @@ def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch
     text = MODULE.replace("PREFIX", f'prefix: "{prefix}"' if prefix else "").replace("ROOT", root)
     (tmp_path / "outer.smk").write_text(text)
     outer = ("-s", "outer.smk")
-    workspace.run(*outer, "--cores", "2", "mine")
+    workspace.run(*outer, "--cores", "2", "mine", "--config", "confirm=yes")
     assert (tmp_path / "mine.txt").read_text() == (tmp_path / root / "corpus/en-zh/dev.jsonl").read_text()
     assert not (prefix and (tmp_path / "results").exists())
     assert not workspace.planned(*outer, "mine")
