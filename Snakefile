@@ -6,6 +6,7 @@ min_version("9.0")
 
 from entropy_valley import config as configuration, errors, tables
 from entropy_valley.config import matrix
+from entropy_valley.decoding.orders import KNOWN
 from entropy_valley.runs import snapshot
 
 # Beside this file, also with --directory or as a module.
@@ -40,8 +41,8 @@ wildcard_constraints:
     seed=matrix.RUN_NAME,
     testset="|".join([*EXPERIMENT.sources, matrix.DEV]),
     set=r"[^/]+",
-    method=r"[^/]+",
-    order=r"[^/]+",
+    method="|".join(name for name, block in EXPERIMENT.length_methods if block),
+    order="|".join([*KNOWN, *EXPERIMENT.reveal_orders]),
     steps=r"\d+",
     shard=r"\d+of\d+",
 

@@ -32,20 +32,8 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed, question
 
 # The folders of the repository: nothing that is computed goes there.
-PROJECT = (
-    ".git",
-    ".snakemake",
-    "benchmarks",
-    "config",
-    "demo",
-    "docs",
-    "envs",
-    "profiles",
-    "slurm",
-    "src",
-    "tests",
-    "workflow",
-)
+PROJECT = (".git", ".snakemake", "benchmarks", "config", "demo", "docs", "envs", "profiles", "slurm", "src", "tests")
+PROJECT += ("workflow",)
 
 
 class Section(BaseModel):

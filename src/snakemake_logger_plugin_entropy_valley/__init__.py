@@ -197,7 +197,7 @@ class JobFile(DryRun):
     def end(self) -> Iterator[str]:
         from entropy_valley.runs import jobs, snapshot
 
-        jobs.write(self._out, map(jobs.told_by, self._jobs), *snapshot.written())
+        jobs.write(self._out, map(jobs.told_by, self._jobs), snapshot.written())
         return iter(())
 
 

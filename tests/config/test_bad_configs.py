@@ -304,8 +304,8 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     "missing": (None, ": file not found"),
     "broken": ("a: [1\n", ": not YAML"),
     "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),
-    "a list": ("- a\n", ": holds no mapping"),
-    "comments": ("# nothing\n", ": holds no mapping"),
+    "a list": ("- a\n", ": is not a mapping"),
+    "comments": ("# nothing\n", ": is not a mapping"),
     "encoded": ("a: 1\n".encode("utf-16"), ": not YAML"),
 }
 

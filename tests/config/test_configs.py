@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from entropy_valley import plugins, tables
 from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge, read_files
+from entropy_valley.config.load import load_merged, merge, read_files, read_values
 from entropy_valley.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
@@ -43,7 +43,8 @@ OVERLAYS = [
 
 @pytest.mark.parametrize("names", OVERLAYS, ids="+".join)
 def test_every_config_loads(names):
-    load_files([*base_files(ROOT), *(ROOT / "config" / f"{name}.yaml" for name in names)])
+    files = [*base_files(ROOT), *(ROOT / "config" / f"{name}.yaml" for name in names)]
+    assert load_merged(json.loads(json.dumps(merge(files)))) == load_files(files)  # so jobs on a cluster get it
 
 
 def test_a_file_lies_over_those_that_it_extends_and_each_counts_once(tmp_path):
@@ -300,7 +301,8 @@ def test_further_metrics_come_last():
 def test_values_of_the_command_line_are_read_as_yaml():
     """Snakemake leaves `yes` of its --config, and what stands inside a block, as text."""
     given = {"confirm": "yes", "corpus": {"test_limit": "8"}, "matrix": {"seeds": ["1"]}, "valley": {"seeds": "null"}}
-    experiment = load_merged(overlay(merge(base_files(ROOT)), given), base_files(ROOT))
+    files = merge(base_files(ROOT))
+    experiment = load_merged(read_values(overlay(files, given), files))
     assert (experiment.confirm, experiment.corpus.test_limit, experiment.matrix.seeds) == (True, 8, [1])
     assert experiment.valley.seeds is None
 

@@ -9,18 +9,20 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from job_lists import jobs_of
+from job_lists import config_of, jobs_of
 
 from entropy_valley import files, results
 from entropy_valley.checking import checks
+from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.results import Record, record_path
 from entropy_valley.runs import plan
 from entropy_valley.runs.audit import DONE, Audit
+from entropy_valley.runs.jobs import finished
 from entropy_valley.runs.plan import CHECKED, FINISHED, Plan
 from entropy_valley.runs.work import Text, Work, shards
 
-MAIN = ["results/tables/main.csv"]
+MAIN, DEMO = ["results/tables/main.csv"], "config/demo.yaml"
 DIRECTIONS = ("en-zh", "zh-en", "en-de")
 TEXTS = {(direction, "grammar"): Text(200, 7, 6) for direction in DIRECTIONS}
 TEXTS |= {(direction, "train"): Text(20000, 7, 6) for direction in DIRECTIONS}
@@ -33,7 +35,7 @@ def empty_folder(tmp_path, monkeypatch):
 
 def demo(**over):
     """The jobs of the demo with something laid over its config."""
-    return jobs_of(over, "config/demo.yaml")
+    return jobs_of(over, DEMO)
 
 
 def paper(**over):
@@ -172,6 +174,19 @@ def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
     assert after.speed(translation) == before.speed(translation)  # none of it has finished, so it is three times usual
     table, same = (next(took for job, took in one.seconds.items() if job.rule == "table") for one in (before, after))
     assert after.slower == pytest.approx(3) and same == pytest.approx(3 * table)
+
+
+def test_finished_jobs_are_known_by_names_that_have_dots():
+    backbone, run = {"variant_of": "llada-tiny", "label": "tiny"}, "en-zh.tiny-1.5.seed1"
+    names = [f"train/{run}", f"translate/{run}.matrix", f"score/{run}.grammar.ev-med-T32", f"shard/{run}.matrix.0of2"]
+    names.append(f"latency/{run}.grammar.ratio_0.80.med-T32")
+    for name in [*names, "train/en-zh.gone.seed1", f"translate/{run}.gone"]:
+        benchmark(name, 1)
+    config = config_of({"backbones": {"tiny-1.5": backbone}, "matrix": {"backbones": ["llada-tiny", "tiny-1.5"]}}, DEMO)
+    jobs = finished(load_merged(config))
+    assert [job.rule for job in jobs] == ["latency", "score", "shard", "train", "translate"]
+    assert {job.wildcards["backbone"] for job in jobs} == {"tiny-1.5"}
+    assert next(iter(jobs)).cells[0].method == "ratio_0.80"
 
 
 def test_a_job_holds_the_gpus_of_its_rule():

@@ -138,7 +138,7 @@ NO_ACCOUNT = 'echo "allocation failure: Invalid account or account/partition com
         ({"sbatch": NO_NODE}, None, "train", "mem_mb or set-threads, correct gpu_model, or lower training.processes"),
         ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: set `max_runtime: 120`"),
         ({"state": "DOWN"}, None, "latency", "partition gpu is DOWN"),
-        ({}, HOURS, "", "all other rules: runtime: 4h is no number"),
+        ({}, HOURS, "", "all other rules: runtime: 4h is not a number"),
         ({"age": 100}, None, "watching", "after 100 s (MinJobAge): set `slurm-status-command: sacct`"),
         ({"sacct": "false"}, BY_SACCT, "watching", "set `slurm-status-command: squeue`"),
     ],
@@ -196,7 +196,7 @@ def test_the_partition_is_the_one_whose_limits_a_request_fills_most(site, check)
 
 def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeypatch):
     assert "profiles/default/config.yaml: does not submit to SLURM" in check("--profile", "default")[1]
-    assert "none/of/these: is no profile" in check("--profile", "none/of/these")[1]
+    assert "none/of/these: is not a profile" in check("--profile", "none/of/these")[1]
     site.change(("profiles/slurm/partitions.yaml", "elsewhere.yaml"))
     assert "slurm-partition-config: [Errno 2] No such file" in check()[1]
     site.change(("elsewhere.yaml", "profiles/slurm/partitions.yaml"))

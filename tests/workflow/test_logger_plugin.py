@@ -133,4 +133,4 @@ def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
         snakefile.write("\n\nsnapshot.current = lambda: (0, [])\n")
     text = paper.dry_run("results/corpus/en-de/test/wmt22.jsonl")
-    assert "No hours and cells: TypeError" in text and rows(text) == {"testset": 1, "all": 1}
+    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "all": 1}

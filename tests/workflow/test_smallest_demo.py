@@ -465,7 +465,7 @@ def test_fifty_sentences_of_each_test_set(tmp_path):
     assert not sources & {row["source"] for row in files.read_jsonl(corpus / "test/tatoeba.jsonl")}
     table = (tmp_path / "results/tables/main.md").read_text()
     for testset in ("tatoeba", "wmt22"):
-        cell = Cell.named(Run("en-de", "llada-tiny", 1), testset, "ev/med-T8")
+        cell = Cell(Run("en-de", "llada-tiny", 1), testset, "ev", "med", 8)
         assert len(results.rows(matrix / results.TRANSLATIONS, cell)) == 50
         assert results.entry(matrix / results.SCORES, cell)["sentences"] == 50
         assert testset in table

@@ -137,10 +137,11 @@ def test_from_another_folder_jobs_run_in_the_given_one(fresh, tmp_path):
 def test_a_config_is_laid_over_the_one_that_it_extends(tmp_path):
     """In the process that a user starts, below --config; and in the config that it hands down to jobs on a cluster."""
     mine = Workspace(tmp_path, {"extends": "config/demo.yaml", "matrix": {"seeds": [1, 7]}})
-    mine.run("mine/corpus/en-zh/corpus.json", "--cores", "1", "--config", "results=mine")
+    mine.run("mine/corpus/en-zh/corpus.json", "--cores", "1", "--config", "results=mine", "confirm=yes")
     (path,) = (tmp_path / "mine/work/configs").iterdir()
     config = json.loads(path.read_text())
     assert config["matrix"]["backbones"][0] == "llada-tiny" and config["matrix"]["seeds"] == [1, 7]
+    assert config["confirm"] is True  # as scripts read it, too
     text = mine.run("-n", "all", fails=True, over={"extends": "config/authors.yaml"})
     assert "in this order: --configfile config/demo.yaml over0.yaml config/authors.yaml over1.yaml" in text
 
@@ -156,23 +157,31 @@ module ev:
 use rule * from ev as ev_*
 
 rule mine:
-    input: "ROOTcorpus/en-zh/corpus.json"
+    input: "ROOTcorpus/en-zh/test/dev.jsonl"
     output: "mine.txt"
     shell: "cp {input} {output}"
+
+rule train:
+    default_target: True
+    input: "mine.txt", "ROOTtables/main.tex"
+    output: "trained.txt"
+    log: "logs/train/log.txt"
+    shell: "cat {input} > {output}"
 """
 
 
 @pytest.mark.parametrize("prefix", ["", "sub"])
 def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch):
-    workspace = Workspace(tmp_path)
-    config = overlay(merge([ROOT / "config/demo.yaml"]), CONFIG)
+    """Scripts and the audit know its rules by whatever names, and rules of the user's from them."""
+    workspace = Workspace(tmp_path, real=True)
+    config = overlay(merge([ROOT / "config/demo.yaml"]), CONFIG | {"corpus": {"train": 40, "dev": 4}})
     (tmp_path / "outer.yaml").write_text(yaml.safe_dump(config))
     root = f"{prefix}/results/" if prefix else "results/"
     text = MODULE.replace("PREFIX", f'prefix: "{prefix}"' if prefix else "").replace("ROOT", root)
     (tmp_path / "outer.smk").write_text(text)
     outer = ("-s", "outer.smk")
-    workspace.run(*outer, "--cores", "2", "mine")
-    assert (tmp_path / root / "corpus/en-zh/corpus.json").is_file()
+    workspace.run(*outer, "--cores", "2", "mine", "--config", "confirm=yes")
+    assert (tmp_path / "mine.txt").read_text() == (tmp_path / root / "corpus/en-zh/dev.jsonl").read_text()
     assert not (prefix and (tmp_path / "results").exists())
     assert not workspace.planned(*outer, "mine")
     planned = by_rule(workspace.planned(*outer, f"{root}tables/main.tex"))
@@ -180,7 +189,8 @@ def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch
     monkeypatch.chdir(tmp_path)
     audit = Audit(listed(None, snakefile="outer.smk"))
     assert f"{audit.jobs.root}/" == root and {one.state for one in audit.cells()} == {MISSING}
-    assert [one.job.name for one in audit.all() if one.exists] == ["corpus/en-zh"]
+    assert [one.job.name for one in audit.all() if one.exists] == ["corpus/en-zh", "dev_as_testset/en-zh", "mine"]
+    assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train (not of this workflow)"]
 
 
 def test_a_rule_of_the_users_loads_no_model_twice(fresh):

@@ -33,7 +33,7 @@ READY = {path: made for path, made in REPORTS.items() if made.ready}  # those th
 
 def one_of(names):
     """A wildcard's constraint: one of the names; without names it matches nothing."""
-    return "|".join(names) or "none"
+    return "|".join(names) or "(?!)"
 
 
 def spec_of(rule):
@@ -48,14 +48,9 @@ def spec_of(rule):
     return spec
 
 
-def root_of(output):
-    """The folder of results as a job calls it."""
-    return jobs.root_of(str(output[0]), R)
-
-
-def execution_of(how):
+def execution_of(execution):
     """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
-    return lambda wildcards, output: moved(how(wildcards), R, root_of(output))
+    return lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R))
 
 
 # What jobs that run a model request of a cluster, beside GPUs. A computer without one has no use for it.

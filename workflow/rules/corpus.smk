@@ -81,7 +81,7 @@ rule dev_as_testset:
     output:
         f"{CORPUS}/test/{matrix.DEV}.jsonl",
     log:
-        f"{R}/logs/testset/{{direction}}.{matrix.DEV}.log",
+        f"{R}/logs/dev_as_testset/{{direction}}.log",
     localrule: True
     conda:
         "../../envs/workflow.yaml"

@@ -42,11 +42,11 @@ with job_of(snakemake) as job:  # noqa: F821
                 where = f"{read[0]}: {known:,} of {len(test):,} sources occur in the training pairs"
                 print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
 
-    if snakemake.rule == "corpus":  # noqa: F821
+    if job.rule == "corpus":
         write_corpus(job.execution, job.output)
-    elif snakemake.rule == "testset":  # noqa: F821
+    elif job.rule == "testset":
         write_testset(job.execution, job.output[0])
-    elif snakemake.rule == "dev_as_testset":  # noqa: F821
+    elif job.rule == "dev_as_testset":
         copy(job.input[0], job.output[0])
     else:
         write_overlap(job.input, job.output[0])

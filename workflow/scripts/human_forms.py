@@ -13,7 +13,7 @@ from entropy_valley.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     pack, annotator = Pack.read(job.input[0]), snakemake.wildcards.annotator  # noqa: F821
-    if snakemake.rule == "human_simulated":  # noqa: F821
+    if job.rule == "human_simulated":
         with results.made("human_simulated", job.params, job.input, job.output):
             filled = annotators.ratings(pack, annotator, job.spec["seed"])
             forms.write_csv(Path(job.output[0]), pack, filled)

@@ -12,12 +12,12 @@ from entropy_valley.tables import document, pages
 
 with job_of(snakemake) as job:  # noqa: F821
     experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
-    rule, wildcards = snakemake.rule, snakemake.wildcards  # noqa: F821
-    if rule.endswith("page"):
+    wildcards = snakemake.wildcards  # noqa: F821
+    if job.rule == "page":
         pages.write(experiment, (wildcards.direction, wildcards.testset), job.output[0], job.input)
-    elif rule.endswith("document"):
+    elif job.rule == "document":
         document.write(experiment, tables.configured(experiment), Path(job.output[0]))
-    elif rule.endswith("pdf"):
+    elif job.rule == "pdf":
         document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:
         folder, file = Path(job.output[0]).parts[-2:]

@@ -17,7 +17,7 @@ with job_of(snakemake) as job:  # noqa: F821
 
     (out,), folders = job.output, {name: Path(folder) for name, folder in job.execution.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}
-    if snakemake.rule == "length_ratios":  # noqa: F821
+    if job.rule == "length_ratios":
         with results.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):
             pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
             ratios = {}

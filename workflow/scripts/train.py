@@ -13,7 +13,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
     from entropy_valley.training import adapter, sft
 
-    out, execution, rule = Path(job.output[0]), dict(job.execution), snakemake.rule  # noqa: F821
+    out, execution, rule = Path(job.output[0]), dict(job.execution), job.rule
     backbone, work = (Path(execution.pop(name)) for name in ("backbone", "work"))
     known = {backbone: checkpoint_digest(backbone)}
     if rule == "adopt_adapter":

@@ -11,7 +11,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.translation import diagnostics, latency, translations
     from entropy_valley.translation.job import Execution
 
-    execution, rule = Execution.of(job.execution, job.threads), snakemake.rule  # noqa: F821
+    execution, rule = Execution.of(job.execution, job.threads), job.rule
     if rule == "diagnose":
         diagnostics.write(job.params, execution, job.input.testsets, job.output[0])
     elif rule == "latency":

@@ -210,7 +210,6 @@ class Chosen:
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.lengths import make_method
         from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
@@ -284,9 +283,10 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
             backbone = hub.place(spec["repository"], spec["revision"])
         load.fetch(spec, backbone, False, *agreed, f"`backbones.{origin}.folder` {OVER}")
     if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
-        section = paths.released_adapter(experiment, paths.adapter_run(experiment, run))
+        trained = paths.adapter_run(experiment, run)
+        section = paths.released_adapter(experiment, trained)
         source = section.repository, section.revision, section.subfolder
-        key = f"`released.{run.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
+        key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
         adapter = Path(section.folder) if section.folder else load.kept_adapter(*source, key, *agreed)
     return backbone, adapter
 

@@ -195,10 +195,10 @@ def _causal(experiment: Experiment, name: str) -> Iterator[Problem]:
 
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Length methods that take canvases which nobody chooses, and a user's own ones that cannot be made."""
-    dealt, decoded = reassigned_methods(experiment), methods(experiment)
+    reassigned, decoded = reassigned_methods(experiment), methods(experiment)
     for method, directions in decoded.items():
         block = getattr(experiment.length_methods, method)
-        if method in dealt and (block.of in dealt or block.of not in decoded):
+        if method in reassigned and (block.of in reassigned or block.of not in decoded):
             yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
         elif ":" in block.method:
             yield from ((("length_methods", method), problem) for problem in _refused(experiment, method, directions))

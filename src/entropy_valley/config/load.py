@@ -113,7 +113,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(path, f"not YAML ({' '.join(str(error).split())})", "Correct the line it names.") from None
     if not isinstance(content, dict):
-        raise InputError(path, "holds no mapping", "Start from config.yaml.")
+        raise InputError(path, "is not a mapping", "Start from config.yaml.")
     return content
 
 
@@ -173,7 +173,6 @@ def load_merged(
         remedy = "Unset PYTHONUTF8, or set it to 1."
         raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
-    merged = _read(merged, functools.reduce(overlay, files.values(), {})) if files else merged
     expanded, experiment = expand(merged), None
     problems = list(expanded.problems)
     try:
@@ -196,18 +195,18 @@ def load_merged(
     return experiment
 
 
-def _read(value: Any, in_files: Any) -> Any:
+def read_values(value: Any, in_files: Any) -> Any:
     """A merged config with numbers, true, false and null of the command line as YAML reads them.
 
     Of ``--config``, Snakemake leaves ``yes``, and all that stands inside a block, as text.
     """
     if isinstance(value, Mapping):
         files = in_files if isinstance(in_files, Mapping) else {}
-        return {key: _read(one, files.get(key)) for key, one in value.items()}
+        return {key: read_values(one, files.get(key)) for key, one in value.items()}
     if value == in_files or not isinstance(value, str | list):
         return value
     if isinstance(value, list):
-        return [_read(one, None) for one in value]
+        return [read_values(one, None) for one in value]
     try:
         read = yaml.load(value, _Loader)
     except (yaml.YAMLError, InputError):

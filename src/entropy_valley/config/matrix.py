@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self, TypeVar
 from weakref import finalize
 
@@ -25,6 +25,16 @@ def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) 
     if key not in values:
         values[key] = compute()
     return values[key]
+
+
+def once(compute: Callable[..., T]) -> Callable[..., T]:
+    """A function of a config and of what can be a key that computes each value once. Nobody changes what it returns."""
+
+    @functools.wraps(compute)
+    def call(experiment: Experiment, *key: Hashable) -> T:
+        return remembered(experiment, (compute, *key), lambda: compute(experiment, *key))
+
+    return call
 
 
 # --- Runs, cells, and which cells the matrix, the tables and each study have.
@@ -73,35 +83,28 @@ class Cell:
     order: str = ""
     steps: int = 0
 
-    @classmethod
-    def named(cls, run: Run, testset: str, system: str) -> Self:
-        """The cell of a :attr:`system`: ``ev/med-T32``, ``beam4``."""
-        method, _, setting = system.partition("/")
-        order, _, steps = setting.rpartition("-T")
-        return cls(run, testset, method, order, int(steps or 0))
-
     @property
     def system(self) -> str:
         """How the run is decoded, as its path says it."""
         return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
 
-    @cached_property
+    @functools.cached_property
     def backbone(self) -> str:
         return self.run.backbone
 
-    @cached_property
+    @functools.cached_property
     def direction(self) -> str:
         return self.run.direction
 
-    @cached_property
+    @functools.cached_property
     def seed(self) -> int:
         return self.run.seed
 
-    @cached_property
+    @functools.cached_property
     def pool(self) -> str:
         return self.run.pool
 
-    @cached_property
+    @functools.cached_property
     def autoregressive(self) -> bool:
         """Whether it is written from left to right, not denoised."""
         return not self.order
@@ -140,12 +143,9 @@ def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list
     ]
 
 
+@once
 def cells(experiment: Experiment) -> list[Cell]:
     """Every cell of the product, in the config's order."""
-    return list(remembered(experiment, "cells", lambda: _cells(experiment)))
-
-
-def _cells(experiment: Experiment) -> list[Cell]:
     matrix = experiment.matrix
     return [
         Cell(run, testset, method, order, steps)
@@ -205,14 +205,11 @@ def instruct_cells(experiment: Experiment) -> list[Cell]:
     ]
 
 
+@once
 def study_cells(experiment: Experiment, name: str) -> list[Cell]:
     """The cells of a study, each once; none where ``tables.studies`` does not list it, or it has no direction."""
     if name not in experiment.tables.studies:
         return []
-    return list(remembered(experiment, ("study_cells", name), lambda: _study_cells(experiment, name)))
-
-
-def _study_cells(experiment: Experiment, name: str) -> list[Cell]:
     study, tables = experiment.studies[name], experiment.tables
     settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
     others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
@@ -281,12 +278,9 @@ def evaluated_directions(experiment: Experiment) -> list[str]:
     return [name for name in experiment.matrix.directions if name in experiment.human_evaluation.directions]
 
 
+@once
 def all_cells(experiment: Experiment) -> list[Cell]:
     """Everything that is scored, each once."""
-    return list(remembered(experiment, "all_cells", lambda: _all_cells(experiment)))
-
-
-def _all_cells(experiment: Experiment) -> list[Cell]:
     return list(dict.fromkeys(cell for _, listed in by_set(experiment) for cell in listed))
 
 
@@ -407,16 +401,18 @@ class Sets:
         and without the source (``sig``). Empty where nothing shows them."""
         testsets_of = {
             kind: sorted({cell.testset for cell in cells if cell.run == run})
-            for kind, cells in remembered(self.experiment, "diagnosed", lambda: _diagnosed(self.experiment)).items()
+            for kind, cells in _diagnosed(self.experiment).items()
         }
         return {kind: testsets for kind, testsets in testsets_of.items() if testsets}
 
 
+@once
 def sets_of(experiment: Experiment) -> Sets:
-    """The sets of a config, made once."""
-    return remembered(experiment, "sets", lambda: Sets(experiment))
+    """The sets of a config."""
+    return Sets(experiment)
 
 
+@once
 def _diagnosed(experiment: Experiment) -> dict[str, list[Cell]]:
     """The cells whose runs and test sets are diagnosed, by the kind."""
     of_layout = {

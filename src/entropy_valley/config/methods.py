@@ -62,6 +62,12 @@ def reassigned_methods(experiment: Experiment) -> list[str]:
     return [name for name, block in experiment.length_methods if isinstance(block, Reassigned)]
 
 
+def origins(experiment: Experiment, method: str) -> list[str]:
+    """The method whose canvas ratios a method reassigns; none for any other."""
+    block = getattr(experiment.length_methods, method)
+    return [block.of] if isinstance(block, Reassigned) else []
+
+
 def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
     """The reveal order that a name of the config stands for, with its code if it is a user's, and its settings as the
     config has them, without defaults: the store identifies results by these."""

@@ -14,14 +14,14 @@ from typing import Any
 
 from entropy_valley import revisions
 from entropy_valley.config import matrix
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, remembered, sets_of
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
 from entropy_valley.config.methods import (
     dump,
     method_settings,
     needs_length_head,
     needs_statistics,
     order_settings,
-    reassigned_methods,
+    origins,
     sees_reference,
     source_guided,
 )
@@ -57,6 +57,7 @@ def _slice(**settings: Any) -> str:
 # --- Corpora and test sets, and what is counted in them.
 
 
+@once
 def corpus(experiment: Experiment, direction: str) -> str:
     settings = experiment.corpus_of(direction)
     source = experiment.sources[experiment.directions[direction].train]
@@ -76,11 +77,7 @@ def corpus(experiment: Experiment, direction: str) -> str:
 
 def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
     """What the training and development pairs of directions are made from."""
-    specs = {
-        name: remembered(experiment, ("corpus", name), lambda name=name: corpus(experiment, name))
-        for name in directions
-    }
-    return {f"corpus {name}": digest(spec) for name, spec in specs.items()}
+    return {f"corpus {name}": digest(corpus(experiment, name)) for name in directions}
 
 
 def reads_slowly(experiment: Experiment) -> bool:
@@ -97,7 +94,11 @@ def trained(experiment: Experiment) -> set[str]:
     return {run.direction for run in runs if not experiment.backbones[run.backbone].zero_shot}
 
 
+@once
 def testset(experiment: Experiment, direction: str, name: str) -> str:
+    """The params of a test set; the development pairs are a copy."""
+    if name == DEV:
+        return _slice(made_from={"corpus": digest(corpus(experiment, direction))})
     return _slice(
         direction=direction,
         revision=revisions.CORPUS,
@@ -107,16 +108,9 @@ def testset(experiment: Experiment, direction: str, name: str) -> str:
     )
 
 
-def any_testset(experiment: Experiment, direction: str, name: str) -> str:
-    """The params of a test set; the development pairs are a copy."""
-    if name == DEV:
-        return _slice(made_from={"corpus": digest(corpus(experiment, direction))})
-    return remembered(experiment, ("testset", direction, name), lambda: testset(experiment, direction, name))
-
-
 def testset_digests(experiment: Experiment, direction: str, testsets: list[str]) -> dict[str, str]:
     """What test sets are made from."""
-    return {f"testset {name}": digest(any_testset(experiment, direction, name)) for name in testsets}
+    return {f"testset {name}": digest(testset(experiment, direction, name)) for name in testsets}
 
 
 def _sizes(experiment: Experiment, direction: str, name: str) -> dict[str, Any]:
@@ -234,19 +228,12 @@ def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
     return experiment.backbones[backbone].pretraining.directions or experiment.matrix.directions
 
 
-def weight_digests(experiment: Experiment, run: Run) -> dict[str, str]:
-    """What a run's model is made from: its adapter, or a bare checkpoint."""
-    if experiment.backbones[run.backbone].zero_shot:
-        return {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
-    return {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
-
-
 def any_adapter(experiment: Experiment, run: Run) -> str:
     """The params of a run's adapter, which is trained or given."""
-    kind = adapter if experiment.adapters == "released" else training
-    return remembered(experiment, (kind.__name__, run), lambda: kind(experiment, run))
+    return adapter(experiment, run) if experiment.adapters == "released" else training(experiment, run)
 
 
+@once
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
     settings = {
@@ -290,6 +277,7 @@ def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
     return settings | changes
 
 
+@once
 def adapter(experiment: Experiment, run: Run) -> str:
     """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
     given = released_adapter(experiment, run)
@@ -363,27 +351,31 @@ def filling(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 
 def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: bool = False) -> dict[str, str]:
-    """What a job is made from that runs a run's model on test sets; ``fitted``: also on training pairs."""
+    """What a job is made from that runs a run's model, which has an adapter or is a bare checkpoint, on test sets;
+    ``fitted``: also on training pairs."""
+    if experiment.backbones[run.backbone].zero_shot:
+        weights = {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
+    else:
+        weights = {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
     fits = corpus_digests(experiment, run.direction) if fitted else {}
-    return {**weight_digests(experiment, run), **testset_digests(experiment, run.direction, testsets), **fits}
+    return {**weights, **testset_digests(experiment, run.direction, testsets), **fits}
 
 
 # --- Translations of a set, latency of a cell, diagnostics of a run.
 
 
+@once
 def translation(experiment: Experiment, cells: CellSet) -> str:
     """For the translations of a set.
 
     ``cells`` lists (test set, length method, reveal order, step budget); ``methods`` and ``orders`` have the settings
     of those that occur; ``fits`` what is measured or trained on training pairs for them, where any needs it.
     """
-    compute = _generation if cells.autoregressive else _denoising
-    return remembered(experiment, ("translation", cells), lambda: compute(experiment, cells))
-
-
-def _denoising(experiment: Experiment, cells: CellSet) -> str:
+    if cells.autoregressive:
+        return _generation(experiment, cells)
     run, own = cells.run, experiment.of(cells.run.backbone)
-    methods = _with_origins(own, dict.fromkeys(cell.method for cell in cells.cells))
+    methods = dict.fromkeys(cell.method for cell in cells.cells)
+    methods = list(methods | dict.fromkeys(origin for name in methods for origin in origins(own, name)))
     fits = _fits(own, run, methods)
     return _slice(
         **filling(own, run),
@@ -396,13 +388,6 @@ def _denoising(experiment: Experiment, cells: CellSet) -> str:
     )
 
 
-def _with_origins(experiment: Experiment, methods: dict[str, None]) -> list[str]:
-    """Length methods, and those whose canvases some of them reassign."""
-    dealt = set(reassigned_methods(experiment))
-    origins = [getattr(experiment.length_methods, name).of for name in methods if name in dealt]
-    return list(methods | dict.fromkeys(origins))
-
-
 def _order(experiment: Experiment, order: str) -> dict[str, Any]:
     """A reveal order and its settings; of one that looks at the SIG also a revision of its own, beside that of all."""
     revision = {"sig_revision": revisions.SOURCE_GUIDED} if source_guided(experiment, order) else {}
@@ -411,34 +396,18 @@ def _order(experiment: Experiment, order: str) -> dict[str, Any]:
 
 def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any]:
     """What is fitted to training pairs for these length methods, with its params."""
-    statistics = any(needs_statistics(experiment, name) for name in methods)
-    head = any(needs_length_head(experiment, name) for name in methods)
-    return {
-        **({"length_statistics": _length_statistics(experiment, run)} if statistics else {}),
-        **({"length_head": _length_head(experiment, run)} if head else {}),
-    }
-
-
-def _length_statistics(experiment: Experiment, run: Run) -> dict[str, Any]:
-    return dict(
-        **engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS]),
-        **dump(experiment.length_statistics),
-        **_pool(experiment, run),
-    )
-
-
-def _length_head(experiment: Experiment, run: Run) -> dict[str, Any]:
-    return dict(
-        **engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD]),
-        seed=run.seed,
-        training=dump(experiment.length_head_training),
-        **_pool(experiment, run),
-    )
-
-
-def _pool(experiment: Experiment, run: Run) -> dict[str, int]:
-    """How many of the training pairs a job may read; of a run on all of them it says nothing."""
-    return {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
+    # How many of the training pairs a job may read; of a run on all of them it says nothing.
+    limit = {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
+    fits = {}
+    if any(needs_statistics(experiment, name) for name in methods):
+        revision = [revisions.DECODING, revisions.LENGTH_STATISTICS]
+        model = engine_passes(experiment, run, revision)
+        fits["length_statistics"] = {**model, **dump(experiment.length_statistics), **limit}
+    if any(needs_length_head(experiment, name) for name in methods):
+        model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
+        trained = {"seed": run.seed, "training": dump(experiment.length_head_training)}
+        fits["length_head"] = {**model, **trained, **limit}
+    return fits
 
 
 def _system(cell: Cell) -> list[str | int]:
@@ -515,31 +484,22 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 
 def scores(experiment: Experiment, cells: CellSet) -> str:
-    """For the scores of a set."""
-    made_from = {"translations": digest(translation(experiment, cells)), **comet_digests(experiment)}
-    return _slice(**_scoring(experiment, cells.run), made_from=made_from)
-
-
-def _scoring(experiment: Experiment, run: Run) -> dict[str, Any]:
-    target = run.direction.split("-")[1]
-    return {
-        "direction": run.direction,
-        "target_language": target,
-        "revision": revisions.SCORING_INTO.get(target, revisions.SCORING),
+    """For the scores of a set. Of a COMET that is trained here they have a digest, of any other its name."""
+    run, target = cells.run, cells.run.direction.split("-")[1]
+    trained = {"comet": digest(comet_training(experiment))} if experiment.scoring.comet.training else {}
+    return _slice(
+        direction=run.direction,
+        target_language=target,
+        revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
         **scoring_params(experiment.scoring, experiment.backbones[run.backbone].bleu),
-    }
+        made_from={"translations": digest(translation(experiment, cells)), **trained},
+    )
 
 
 def comet(experiment: Experiment, metric: str) -> str:
     """For the download of a metric's COMET checkpoint."""
     section = checkpoints(experiment.scoring)[metric]
     return _slice(repository=section.checkpoint, revision=section.revision)
-
-
-def comet_digests(experiment: Experiment) -> dict[str, str]:
-    """What the COMET checkpoint is made from, where it is trained here; the params of scores name any other."""
-    trained = experiment.scoring.comet.training
-    return {"comet": digest(comet_training(experiment))} if trained else {}
 
 
 def comet_training(experiment: Experiment) -> str:
@@ -602,7 +562,7 @@ def run_of(wildcards: Wildcards) -> Run:
     return Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
 
 
-def cells_of(experiment: Experiment, rule: str, wildcards: Wildcards) -> tuple[Cell, ...]:
+def cells_of(experiment: Experiment, wildcards: Wildcards) -> tuple[Cell, ...]:
     """The cells that a job computes, those of its set or the one that it times; none for other jobs.
 
     Raises InputError for a set that its run does not have."""
@@ -632,8 +592,8 @@ def _human(experiment: Experiment, wildcards: Wildcards) -> str:
 SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
     "fetch_dataset": lambda config, w: dataset(config, w["dataset"]),
     "corpus": lambda config, w: corpus(config, w["direction"]),
-    "testset": lambda config, w: any_testset(config, w["direction"], w["testset"]),
-    "dev_as_testset": lambda config, w: any_testset(config, w["direction"], DEV),
+    "testset": lambda config, w: testset(config, w["direction"], w["testset"]),
+    "dev_as_testset": lambda config, w: testset(config, w["direction"], DEV),
     "overlap": lambda config, w: overlap(config, w["direction"], w["testset"]),
     "length_ratios": lambda config, w: length_ratios(config, w["direction"]),
     "tokens": lambda config, w: tokens(config, w["direction"], w["backbone"], w["testset"]),

@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PositiveInt,
+    Strict,
     ValidationInfo,
     create_model,
     field_validator,
@@ -67,6 +68,7 @@ from entropy_valley.training.settings import AdapterTraining, DirectionTraining,
 Pool = Annotated[str, Field(pattern=r"^[a-z0-9]+$")]  # part of a run's folder: seed1-50k
 LENGTH = {"epochs", "max_steps"}  # of a training: one of them is null
 ALL, DEV = "all", "dev"  # in the place of a test set
+Seed = Annotated[PositiveInt, Strict(False)]  # as a key: jobs on a cluster get the config as JSON, whose keys are text
 
 
 # --- Length methods, reveal orders and metrics: a block sets up one of ours, or a class of the user's.
@@ -252,17 +254,6 @@ class DirectionSection(Section):
     pools: dict[Pool, PositiveInt] = Field(
         {}, description="smaller sets of training pairs, for studies: so many of the first ones, so they are nested"
     )
-
-    def corpus_with(self, common: CorpusSection) -> CorpusSection:
-        """The settings of its pairs: those for all directions, with its own laid over them."""
-        own = {name: value for name, value in self.corpus if value is not None}
-        return common.model_copy(update={**own, "filters": common.filters | self.corpus.filters})
-
-    def training_with(self, common: Training) -> Training:
-        """The settings of its trainings, likewise; a length of its own replaces the other kind of length, too."""
-        own = {name: value for name, value in self.training if value is not None}
-        length = dict.fromkeys(LENGTH) if own.keys() & LENGTH else {}
-        return common.model_copy(update=length | own)
 
 
 class Study(Section):
@@ -478,9 +469,6 @@ class Tables(Section):
     )
 
 
-SeedKey = Annotated[int, Field(gt=0, strict=False)]  # a key: JSON, by which jobs on a cluster get the config, has texts
-
-
 class Experiment(Section):
     """The whole config."""
 
@@ -515,7 +503,7 @@ class Experiment(Section):
     sources: dict[Name, AnySource] = Field(description="where training pairs and test sets come from")
     directions: dict[Direction, DirectionSection] = Field(description="source-target, as language codes: en-zh")
     backbones: dict[Name, BackboneSection] = Field(description="those that other keys may name")
-    released: dict[Name, dict[Direction, dict[SeedKey, AdapterSection]]] = Field(
+    released: dict[Name, dict[Direction, dict[Seed, AdapterSection]]] = Field(
         {}, description="finished adapters by backbone, direction and seed; read only with `adapters: released`"
     )
     autoregressive: Autoregressive
@@ -550,11 +538,15 @@ class Experiment(Section):
 
     def corpus_of(self, direction: str) -> CorpusSection:
         """`corpus` with what a direction changes."""
-        return self.directions[direction].corpus_with(self.corpus)
+        section = self.directions[direction].corpus
+        own = {name: value for name, value in section if value is not None}
+        return self.corpus.model_copy(update={**own, "filters": self.corpus.filters | section.filters})
 
     def training_of(self, direction: str) -> Training:
-        """`training` with what a direction changes."""
-        return self.directions[direction].training_with(self.training)
+        """`training` with what a direction changes; a length of its own replaces the other kind of length, too."""
+        own = {name: value for name, value in self.directions[direction].training if value is not None}
+        length = dict.fromkeys(LENGTH) if own.keys() & LENGTH else {}
+        return self.training.model_copy(update=length | own)
 
 
 def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley.config import Experiment, params
-from entropy_valley.config.matrix import Cell, CellSet, remembered, sets_of
-from entropy_valley.config.methods import needs_length_head, needs_statistics, reassigned_methods
+from entropy_valley.config.matrix import Cell, CellSet, sets_of
+from entropy_valley.config.methods import needs_length_head, needs_statistics, origins
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
 from entropy_valley.results import (
@@ -87,8 +87,9 @@ class Audit:
         self._chains: dict[Job, list[Job]] = {}
 
     def cells(self) -> list[CellState]:
-        """The state of each cell, in the config's order."""
-        return [self.cell(cell) for cell in self.sets.home]
+        """The state of each cell that the jobs make, in the config's order."""
+        scores = {cell: home.scores(self.jobs.root) for cell, home in self.sets.home.items()}
+        return [self.cell(cell) for cell, path in scores.items() if path in self.jobs.by_output]
 
     def cell(self, cell: Cell) -> CellState:
         """The state of a cell. Of a missing one, the reason is a failure, else the first job that is missing."""
@@ -143,7 +144,7 @@ class Audit:
         return self._states[job]
 
     def _state(self, job: Job) -> JobState:
-        missing = [path for path in map(Path, job.outputs) if not path.is_file()]
+        missing = [path for path in map(Path, job.outputs) if not path.exists()]
         if missing:
             text = "not made yet" if len(missing) == len(job.outputs) else f"no {missing[0].name}"
             return JobState(job, MISSING, (Reason(job, MISSING, text),), exists=False)
@@ -241,24 +242,17 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
         case "cells":
             return False  # the header lists those that exist
         case "methods":
-            return name in _methods(experiment, cell)
+            return name in (cell.method, *origins(experiment, cell.method))
         case "orders":
             return name == cell.order
         case "fits":
-            own = experiment.of(cell.run.backbone)
             needs = {"length_statistics": needs_statistics, "length_head": needs_length_head}
             some = [needs[name]] if name else needs.values()
-            return any(need(own, method) for need in some for method in _methods(experiment, cell))
+            methods = (cell.method, *origins(experiment, cell.method))
+            return any(need(experiment, method) for need in some for method in methods)
         case "made_from":
             return not rest.startswith("testset ") or rest == f"testset {cell.testset}"
     return True
-
-
-def _methods(experiment: Experiment, cell: Cell) -> list[str]:
-    """A cell's length method, and the one whose canvases it reassigns."""
-    reassigned = remembered(experiment, "reassigned", lambda: reassigned_methods(experiment))
-    origins = [getattr(experiment.length_methods, cell.method).of] if cell.method in reassigned else []
-    return [cell.method, *origins]
 
 
 def _is_of(job: Job, cell: Cell) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,10 +25,11 @@ _held = contextlib.ExitStack()  # the locks of this process's GPUs, until it end
 
 @dataclass(frozen=True)
 class ScriptJob:
-    """``params`` is what the result depends on, as its record has it; ``spec`` the same without ``made_from``, as
-    computations and keys use it. ``execution`` says where things are and how the job runs. ``input`` and ``output`` are
-    Snakemake's: their items have names or numbers."""
+    """``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
+    record has it; ``spec`` the same without ``made_from``, as computations and keys use it. ``execution`` says where
+    things are and how the job runs. ``input`` and ``output`` are Snakemake's: their items have names or numbers."""
 
+    rule: str
     params: dict[str, Any]
     spec: dict[str, Any]
     execution: dict[str, Any]
@@ -41,7 +43,15 @@ class ScriptJob:
         params = json.loads(snakemake.params.spec)
         spec = {key: value for key, value in params.items() if key != "made_from"}
         execution = dict(snakemake.params.get("execution") or {})
-        return cls(params, spec, execution, snakemake.input, snakemake.output, snakemake.threads)
+        rule = rule_of(snakemake.rule, next(iter(snakemake.log), ""))
+        return cls(rule, params, spec, execution, snakemake.input, snakemake.output, snakemake.threads)
+
+
+def rule_of(name: str, log: str) -> str:
+    """The name of a rule in this workflow, by its log: a workflow that has this one as a module calls rules otherwise,
+    such as ``ev_train``, but leaves their logs in ``logs/train``."""
+    logged = re.search(r".*\blogs/(\w+)", log)
+    return logged[1] if logged and logged[1] in name else name
 
 
 @contextlib.contextmanager

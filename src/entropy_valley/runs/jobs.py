@@ -26,11 +26,12 @@ from entropy_valley.config import Experiment, params
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError
+from entropy_valley.runs.job import rule_of
 from entropy_valley.stats.job_costs import finished_seconds
 
 VARIABLE = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file into which a dry run writes its jobs
-# Of a job as Snakemake tells it, what is kept.
 SHOWING = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
+# Of a job as Snakemake tells it, what is kept.
 FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "threads", "resources", "reason")
 RULES = (*params.SPECS, *SHOWING)
 RESOURCES = ("gpu", "runtime", "mem_mb")
@@ -56,18 +57,13 @@ class Job:
     @classmethod
     def of(cls, experiment: Experiment, told: Mapping[str, Any]) -> Job:
         """A job from the :data:`FIELDS` that a dry run tells of it."""
-        names = (name for name in RULES if f"_{told['rule_name']}".endswith(f"_{name}"))
-        return cls(
-            experiment,
-            max(names, key=len, default=told["rule_name"]),
-            told["wildcards"],
-            tuple(map(_path, told["output"])),
-            tuple(map(_path, told["input"])),
-            *(_path(next(iter(told[name]), "")) for name in ("log", "benchmark")),
-            told["threads"],
-            told["resources"],
-            told["reason"],
-        )
+        log, benchmark = (_path(next(iter(told[name]), "")) for name in ("log", "benchmark"))
+        rule, name = rule_of(told["rule_name"], log), told["rule_name"]
+        if rule not in RULES or f"{experiment.results}/logs/{rule}" not in log:
+            rule = f"{name} (not of this workflow)" if name in RULES else name
+        outputs, inputs = (tuple(map(_path, told[name])) for name in ("output", "input"))
+        fields = (told[name] for name in ("threads", "resources", "reason"))
+        return cls(experiment, rule, told["wildcards"], outputs, inputs, log, benchmark, *fields)
 
     @functools.cached_property
     def spec(self) -> str:
@@ -77,7 +73,7 @@ class Job:
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Those of its set, or the one that it times."""
-        return params.cells_of(self.experiment, self.rule, self.wildcards) if self.rule in RULES else ()
+        return params.cells_of(self.experiment, self.wildcards) if self.rule in RULES else ()
 
     @property
     def name(self) -> str:
@@ -115,7 +111,8 @@ class Jobs:
     @functools.cached_property
     def root(self) -> str:
         """The folder of results, which is below the prefix of a module."""
-        return root_of(next(iter(self.by_output), ""), self.experiment.results)
+        results = self.experiment.results
+        return next((root_of(job.log, results) for job in self.all if job.spec), results)
 
     def read_by(self, job: Job) -> list[Job]:
         """The jobs whose files a job reads."""
@@ -159,14 +156,14 @@ def listed(
             sys.exit(done.returncode or 1)
         told = json.loads(out.read_bytes())
     if experiment is None:
-        experiment = load_merged(told["config"], told["files"], tables.problems)
+        experiment = load_merged(told["config"], further=tables.problems)
     return Jobs(experiment, (Job.of(experiment, one) for one in told["jobs"]))
 
 
-def write(out: Path, told: Iterable[Mapping[str, Any]], config: Mapping[str, Any], paths: Sequence[str]) -> None:
+def write(out: Path, told: Iterable[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
     """Write what a dry run tells of its jobs, with the config of its workflow, for :func:`listed`."""
     # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
-    out.write_text(json.dumps({"config": config, "files": list(paths), "jobs": list(told)}), encoding="utf-8")
+    out.write_text(json.dumps({"config": config, "jobs": list(told)}), encoding="utf-8")
 
 
 def told_by(record: logging.LogRecord) -> dict[str, Any]:
@@ -180,9 +177,9 @@ def told_by(record: logging.LogRecord) -> dict[str, Any]:
 
 # --- Finished jobs, by their benchmarks.
 
-_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>[^.]+)\.seed(?P<seed>[^.]+)"
+_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)"  # names may have dots, such as llada-1.5
 _BENCHMARKS = (  # of rules that run a model
-    r"(?P<rule>pretrain)/(?P<backbone>[^.]+)\.seed(?P<seed>\d+)",
+    r"(?P<rule>pretrain)/(?P<backbone>.+)\.seed(?P<seed>\d+)",
     rf"(?P<rule>train|diagnose)/{_RUN}",
     rf"(?P<rule>translate|score)/{_RUN}\.(?P<set>.+)",
     rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)",

@@ -20,7 +20,7 @@ from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.schema import checkpoints
-from entropy_valley.results import system_of
+from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
@@ -72,7 +72,7 @@ def new_cells(audit: Audit, job: Job) -> tuple[Cell, ...]:
     if not job.cells:
         return ()
     if "shard" in job.wildcards:
-        merged = next((one for one in audit.jobs.all if _set(one) == _set(job) and one.rule == "merge"), None)
+        merged = audit.jobs.by_output.get(f"{Path(job.outputs[0]).parents[1]}/{TRANSLATIONS}")
         return new_cells(audit, merged) if merged else job.cells
     state, read = audit.job(job), set()
     if job.rule == "score":
@@ -85,10 +85,6 @@ def new_cells(audit: Audit, job: Job) -> tuple[Cell, ...]:
         or system_of(cell) not in (state.cells or ())
         or any(not key or concerns(audit.experiment, key, cell) for key in keys)
     )
-
-
-def _set(job: Job) -> tuple[str | None, ...]:
-    return tuple(job.wildcards.get(name) for name in ("direction", "backbone", "seed", "set"))
 
 
 class Plan:
@@ -257,7 +253,7 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "adopt_adapter":
             run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
             given = paths.released_adapter(experiment, run)
-            if given.repository and not given.folder:
+            if given.repository:
                 size = subject.size(experiment, run.backbone)
                 yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
 

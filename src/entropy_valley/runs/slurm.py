@@ -92,7 +92,7 @@ class Profile:
         files = [Path(folder, "config.yaml") for folder in (f"profiles/{name}", name)]
         self.path = next((path for path in files if path.is_file()), None)
         if self.path is None:
-            raise InputError(name, "is no profile", "Name a folder with a config.yaml, as profiles/slurm.")
+            raise InputError(name, "is not a profile", "Name a folder with a config.yaml, as profiles/slurm.")
         self.settings = yaml.safe_load(self.path.read_text(encoding="utf-8"))
         if self.settings.get("executor") != "slurm":
             raise InputError(self.path, "does not submit to SLURM", "Name a profile with `executor: slurm`.")
@@ -132,7 +132,7 @@ class Profile:
             for key in ("gpu", "threads", "mem_mb", "runtime"):
                 if not isinstance(values[key], (int, float)):
                     remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
-                    raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is no number", remedy)
+                    raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is not a number", remedy)
                 values[key] = int(values[key])
             if values != last:
                 yield SlurmRequest(attempt, values.get("slurm_partition") or self._partition(values), values)

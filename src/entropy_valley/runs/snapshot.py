@@ -16,7 +16,7 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import extends, merge, near, read_files
+from entropy_valley.config.load import extends, merge, near, read_files, read_values
 from entropy_valley.errors import InputError, listed
 from entropy_valley.results import code
 
@@ -40,10 +40,12 @@ def extended(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
 
 def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
     """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
-    the files that it has ``read``. Of a module to which another workflow gives a config, it has not read ``base``."""
+    the files that it has ``read``, with the values of its command line as YAML has them. Of a module to which another
+    workflow gives a config, it has not read ``base``."""
     if path := _handed_down():
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    return config if base[0] in map(str, read) else overlay(merge([*base, *extends(config)]), config)
+    files = merge(read if base[0] in map(str, read) else [*base, *extends(config)])
+    return read_values(overlay(files, config), files)
 
 
 def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
@@ -89,9 +91,9 @@ def current() -> tuple[Experiment | None, list[str]]:
     return _current.get("experiment"), _current.get("files", [])
 
 
-def written() -> tuple[Mapping[str, Any], list[str]]:
-    """The same config as it was merged, and its files."""
-    return _current.get("config", {}), _current.get("files", [])
+def written() -> Mapping[str, Any]:
+    """The same config as it was merged."""
+    return _current.get("config", {})
 
 
 def results() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
 from entropy_valley.config import Experiment, params
-from entropy_valley.config.matrix import DEV, Cell, CellSet, remembered
+from entropy_valley.config.matrix import DEV, Cell, CellSet, once
 from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.prompts import CachePolicy
@@ -214,6 +214,7 @@ class Work:
         return Text(sentences, tokens, ratio * tokens)
 
 
+@once
 def shards(experiment: Experiment, one: CellSet) -> int:
     """Into how many shards the translation of a set is divided. It follows from the config, and from the shape of
     checkpoints in folders of the user's own, whatever is measured or downloaded by now: with another number, Snakemake
@@ -222,14 +223,10 @@ def shards(experiment: Experiment, one: CellSet) -> int:
         return experiment.decoding.shards
     if experiment.device != "cuda":
         return 1
-
-    def compute() -> int:
-        run = one.run
-        wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
-        job = Job(experiment, "translate", wildcards | {"set": one.name})
-        return max(1, math.ceil(Work(experiment, expected=True).of([job])[job] / GPU / SHARD))
-
-    return remembered(experiment, ("shards", one), compute)
+    run = one.run
+    wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
+    job = Job(experiment, "translate", wildcards | {"set": one.name})
+    return max(1, math.ceil(Work(experiment, expected=True).of([job])[job] / GPU / SHARD))
 
 
 def _prompted(spec: Mapping[str, Any], passes: float) -> float:
