@@ -127,7 +127,7 @@ def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
     try:
         return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
     except (LookupError, TypeError):
-        raise InputError(path, "is no header of translations or scores", REMEDY) from None
+        raise InputError(path, "is not a header of translations or scores", REMEDY) from None
 
 
 # --- The record of a result.
@@ -136,16 +136,8 @@ ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
 HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
-COMPUTING = (
-    "data",
-    "demo",
-    "decoding",
-    "lengths",
-    "model",
-    "scoring",
-    "training",
-    "translation",
-)  # its folders that make numbers
+# The folders of the package that make numbers.
+COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # in a whole folder: for people, who may edit it
@@ -164,18 +156,9 @@ class Record:
     outputs: dict[str, dict[str, Any]]
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def matches(self, params: Any) -> bool:
-        """Whether it was made by these params, given as values or as JSON text."""
-        return self.params == (json.loads(params) if isinstance(params, str) else params)
-
     def write(self, place: Path) -> None:
         content = json.loads(files.canonical(dataclasses.asdict(self)))  # as it is read: its keys are texts
         files.write_json(place, content | {"digest": files.digest(content)})
-
-    @property
-    def text(self) -> str:
-        """The params as the JSON text that a rule has."""
-        return files.canonical(self.params)
 
 
 def record_path(path: str | Path) -> Path:
@@ -194,8 +177,8 @@ def _record(place: Path, version: files.Version) -> Record:
     try:
         content = json.loads(place.read_bytes())
         written, record = content.pop("digest"), Record(**content)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # no JSON, or not these keys
-        raise InputError(place, "is no record of a result", _AGAIN) from None
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # not JSON, or not these keys
+        raise InputError(place, "is not a record of a result", _AGAIN) from None
     if written != (digest := files.digest(content)):
         raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written!s:.{SHORT}} was written", _AGAIN)
     return record
@@ -370,14 +353,7 @@ LONGEST = 60  # characters of a value in print
 SHARED = 12  # of them, before the first that differs
 
 
-class Absent:
-    """The value of a key that one side does not have."""
-
-    def __repr__(self) -> str:
-        return "absent"
-
-
-ABSENT = Absent()
+ABSENT = object()  # the value of a key that one side does not have
 
 
 class Difference(NamedTuple):
@@ -389,7 +365,7 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
-        texts = [repr(one) if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
+        texts = ["absent" if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
         start = 0
         if max(map(len, texts)) > LONGEST:
             differ = (at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
