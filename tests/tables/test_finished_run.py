@@ -6,8 +6,7 @@ import finished
 import pytest
 
 from entropy_valley import tables
-from entropy_valley.verification import tables as verified
-from entropy_valley.verification.folder import Folder, Report
+from entropy_valley.verification import Folder, Report, check_tables
 
 
 @pytest.fixture(scope="module")
@@ -36,5 +35,5 @@ def test_every_report_and_layout_is_there(run, made):
 def test_every_number_follows_from_the_rows(run, made):
     (run.root / "tables/corpus.csv").unlink()  # the training pairs are not kept
     report = Report()
-    verified.check(Folder(run.root), report)
+    check_tables(Folder(run.root), report)
     assert report.differences == [] and sum(report.same.values()) > 5000

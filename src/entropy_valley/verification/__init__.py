@@ -17,11 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from entropy_valley import files
+from entropy_valley.results import ENDING
 from entropy_valley.verification import sets, tables
 from entropy_valley.verification.cells import NAN, Expected, Table
 from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, NotAtHandError, Report, Unchecked, text
 
-__all__ = ["HEADERS", "Folder", "Report", "verify"]
+__all__ = ["HEADERS", "Folder", "Report", "check_tables", "verify"]
 
 
 def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
@@ -30,8 +31,7 @@ def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
     folder.check_contents(report)
     folder.check_seals(report)
     sets.check(folder, report, comet)
-    for path in sorted(path for part in ("tables", "figures") for path in (folder.root / part).glob("*.csv")):
-        _check_table(folder, report, path.relative_to(folder.root).as_posix())
+    check_tables(folder, report)
     return folder, report
 
 
@@ -64,6 +64,12 @@ NOT_RESULTS = {
     "method": "a drawing with made-up numbers",
     "paper_comparison": "the paper's numbers beside cells of other tables",
 }
+
+
+def check_tables(folder: Folder, report: Report) -> None:
+    """Compare every cell of the CSV files of tables and figures with its number, computed again from the rows."""
+    for path in sorted(path for part in ("tables", "figures") for path in (folder.root / part).glob("*.csv")):
+        _check_table(folder, report, path.relative_to(folder.root).as_posix())
 
 
 def _check_table(folder: Folder, report: Report, file: str) -> None:
@@ -111,7 +117,7 @@ def _recomputed(
 
 
 def _record(file: str) -> str:
-    return PurePosixPath(file).with_suffix(".made.json").as_posix()
+    return PurePosixPath(file).with_suffix(ENDING).as_posix()
 
 
 def _belongs(file: str, table: Table, row: Expected) -> bool:
