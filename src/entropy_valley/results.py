@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
@@ -48,16 +48,8 @@ class System(NamedTuple):
         return " ".join(filter(None, [self.testset, self.method, self.order and f"{self.order}-T{self.steps}"]))
 
 
-class HasSystem(Protocol):
-    """A cell of any kind."""
-
-    testset: str
-    method: str
-    order: str
-    steps: int
-
-
-def system_of(cell: HasSystem) -> System:
+def system_of(cell: Any) -> System:
+    """That of a cell of the config, or of anything else that says its test set, method, order and steps."""
     return System(cell.testset, cell.method, cell.order, cell.steps)
 
 
@@ -99,7 +91,7 @@ def _systems(path: str, version: files.Version) -> dict[System, list[dict[str, A
     return cells
 
 
-def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
+def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
     """The rows of one cell; raise InputError where the file has none of it."""
     cells, system = systems(path), system_of(cell)
     if system not in cells:
@@ -107,7 +99,7 @@ def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
     return cells[system]
 
 
-def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
+def entry(path: str | Path, cell: Any) -> dict[str, Any]:
     """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
     cells, system = entries(path), system_of(cell)
     if system not in cells:
