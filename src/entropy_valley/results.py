@@ -169,7 +169,7 @@ def _record(place: Path, version: files.Version) -> Record:
     try:
         content = json.loads(place.read_bytes())
         written, record = content.pop("digest"), Record(**content)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # not JSON, or not these keys
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # no JSON, or not these keys
         raise InputError(place, "is not a record of a result", _AGAIN) from None
     if written != (digest := files.digest(content)):
         raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written!s:.{SHORT}} was written", _AGAIN)
