@@ -24,7 +24,7 @@ from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
-from entropy_valley.training.log import HISTORY, WandbRun, reports, require_finite, require_wandb
+from entropy_valley.training.log import HISTORY, reports, require_finite, require_wandb
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
@@ -270,8 +270,8 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        wandb = WandbRun(job.wandb, "/".join(job.logs.parts[-3:]), job.key) if job.wandb else None
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
+        wandb = {"project": job.wandb, "name": "/".join(job.logs.parts[-3:]), "id": job.key}
+        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb if job.wandb else None)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
