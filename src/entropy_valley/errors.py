@@ -99,12 +99,12 @@ def question(name: object, names: Iterable[object]) -> str:
     return f"Did you mean {' or '.join(filter(None, (', '.join(first), last)))}? " if last else ""
 
 
-def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is", most: int = FEW) -> str:
-    """``problem``, the names that may be meant, and which there are: of more than ``most`` only the first ones.
+def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is") -> str:
+    """``problem``, the names that may be meant, and which there are: of more than :data:`FEW` only the first ones.
     ``holder`` says where they are, as "`sources` has"."""
     names = list(dict.fromkeys(map(str, names)))
     hint, near = question(name, names), nearest(name, names)
-    listing = listed(names, most) or "none"
-    if near and len(names) > most:
+    listing = listed(names, FEW) or "none"
+    if near and len(names) > FEW:
         listing = f"these and {len(names) - len(near)} more"
     return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listing}"

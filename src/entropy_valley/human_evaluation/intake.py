@@ -196,7 +196,7 @@ def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
     """The cells of a form as text: no more rows and columns than a form of ``expected`` sentences may come to have.
     Their texts tell the encoding of a CSV file.
 
-    Raises :class:`InputError` for a file that is no spreadsheet and no CSV, or larger than a form.
+    Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
     """
     files.regular(path, LARGEST)
     rows = 1000 + 2 * len(expected)  # an empty cell far below the others would else be a million rows
