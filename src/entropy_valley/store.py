@@ -80,6 +80,9 @@ class Store:
         if machine.nears_its_limit():
             machine.requeue()
 
+    def __len__(self) -> int:
+        return len(self._lines)
+
     def __enter__(self) -> Self:
         return self
 

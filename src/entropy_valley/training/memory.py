@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley.errors import InputError
+from entropy_valley.machine import amount
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
@@ -154,9 +155,9 @@ def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, 
 
 
 def _too_small(room: Room, tokens: int, checkpointing: bool, remedy: str) -> InputError:
-    needed, fixed = (f"{value / 1e9:.1f} GB" for value in (room.demand.of(tokens, checkpointing), room.demand.fixed))
+    needed, fixed = map(amount, (room.demand.of(tokens, checkpointing), room.demand.fixed))
     passes = f"a pass of {tokens} tokens {'with' if checkpointing else 'without'} activation checkpointing"
-    problem = f"{room.free / 1e9:.1f} GB are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
+    problem = f"{amount(room.free)} are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
     return InputError("the GPU's memory", problem, remedy)
 
 
