@@ -58,6 +58,7 @@ INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")  # sets by 
 FEWER = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")  # variables that switch some off
 
 
+@functools.cache
 def processor() -> tuple[str, list[str]]:
     """The name of the CPU, and those of INSTRUCTIONS that it has."""
     lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []

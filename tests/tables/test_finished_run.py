@@ -6,7 +6,7 @@ import finished
 import pytest
 
 from entropy_valley import tables
-from entropy_valley.verification import Folder, Report, check_tables
+from entropy_valley.verification import verify
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +28,13 @@ def test_a_file_is_as_it_was(made, name):
 
 
 def test_every_report_and_layout_is_there(run, made):
-    assert made.keys() == GOLDEN.keys()
+    assert made.keys() >= GOLDEN.keys()  # what a new table prints is kept by the next run of finished.py
     assert {report.key for report in tables.configured(run.experiment).values()} == tables.REPORTS.keys()
 
 
 def test_every_number_follows_from_the_rows(run, made):
     (run.root / "tables/corpus.csv").unlink()  # the training pairs are not kept
-    report = Report()
-    check_tables(Folder(run.root), report)
-    assert report.differences == [] and sum(report.same.values()) > 5000
+    _, report = verify(run.root)
+    shown = ("tables/", "figures/")
+    assert [one for one in report.differences if one.part.startswith(shown)] == []
+    assert sum(count for part, count in report.same.items() if part.startswith(shown)) > 5000

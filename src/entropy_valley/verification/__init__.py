@@ -22,7 +22,7 @@ from entropy_valley.verification import sets, tables
 from entropy_valley.verification.cells import NAN, Expected, Table
 from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, NotAtHandError, Report, Unchecked, text
 
-__all__ = ["HEADERS", "Folder", "Report", "check_tables", "verify"]
+__all__ = ["HEADERS", "Folder", "Report", "verify"]
 
 
 def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
@@ -31,7 +31,8 @@ def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
     folder.check_contents(report)
     folder.check_seals(report)
     sets.check(folder, report, comet)
-    check_tables(folder, report)
+    for path in sorted(path for part in ("tables", "figures") for path in (folder.root / part).glob("*.csv")):
+        _check_table(folder, report, path.relative_to(folder.root).as_posix())
     return folder, report
 
 
@@ -64,12 +65,6 @@ NOT_RESULTS = {
     "method": "a drawing with made-up numbers",
     "paper_comparison": "the paper's numbers beside cells of other tables",
 }
-
-
-def check_tables(folder: Folder, report: Report) -> None:
-    """Compare every cell of the CSV files of tables and figures with its number, computed again from the rows."""
-    for path in sorted(path for part in ("tables", "figures") for path in (folder.root / part).glob("*.csv")):
-        _check_table(folder, report, path.relative_to(folder.root).as_posix())
 
 
 def _check_table(folder: Folder, report: Report, file: str) -> None:
