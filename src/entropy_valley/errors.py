@@ -57,12 +57,6 @@ def tell(error: Exception, before: str = "") -> None:
     print(f"{before}{error}", file=sys.stderr, flush=True)
 
 
-def run(main: Callable[[], None]) -> None:
-    """Run ``main``; bad input and failed writes end it as :func:`in_one_line` says."""
-    with in_one_line():
-        main()
-
-
 @contextlib.contextmanager
 def in_one_line() -> Iterator[None]:
     """Let bad input and failed writes in the block end the process with one line instead of a traceback.
@@ -81,17 +75,11 @@ def in_one_line() -> Iterator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
         sys.exit(1)
-    except UnicodeEncodeError as error:  # a file's name that is not UTF-8, or Python without its UTF-8 mode
-        part = error.object[max(0, error.start - 20) : error.end + 20]
-        remedy = "Give the file another name, or unset PYTHONUTF8 and set LC_ALL=C.UTF-8."
-        print(f"error: {part!r}: cannot be written as {error.encoding}. {remedy}", file=sys.stderr, flush=True)
-        sys.exit(2)
     except OSError as error:
         folder = isinstance(error, IsADirectoryError)
         act = "Name a file, not a folder" if folder else "Free space or correct the permissions"
-        remedy = f"{act}, then run the same command again."
-        place = error.filename or "file system"
-        print(f"error: {place}: {error.strerror or error}. {remedy}", file=sys.stderr, flush=True)
+        problem = f"{error.filename or 'file system'}: {error.strerror or error}"
+        print(f"error: {problem}. {act}, then run the same command again.", file=sys.stderr, flush=True)
         sys.exit(1)
 
 
@@ -111,12 +99,12 @@ def question(name: object, names: Iterable[object]) -> str:
     return f"Did you mean {' or '.join(filter(None, (', '.join(first), last)))}? " if last else ""
 
 
-def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is", most: int = FEW) -> str:
-    """``problem``, the names that may be meant, and which there are: of more than ``most`` only the first ones.
+def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is") -> str:
+    """``problem``, the names that may be meant, and which there are: of more than :data:`FEW` only the first ones.
     ``holder`` says where they are, as "`sources` has"."""
     names = list(dict.fromkeys(map(str, names)))
     hint, near = question(name, names), nearest(name, names)
-    listing = listed(names, most) or "none"
-    if near and len(names) > most:
+    listing = listed(names, FEW) or "none"
+    if near and len(names) > FEW:
         listing = f"these and {len(names) - len(near)} more"
     return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listing}"

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
@@ -48,16 +48,8 @@ class System(NamedTuple):
         return " ".join(filter(None, [self.testset, self.method, self.order and f"{self.order}-T{self.steps}"]))
 
 
-class HasSystem(Protocol):
-    """A cell of any kind."""
-
-    testset: str
-    method: str
-    order: str
-    steps: int
-
-
-def system_of(cell: HasSystem) -> System:
+def system_of(cell: Any) -> System:
+    """That of a cell of the config, or of anything else that says its test set, method, order and steps."""
     return System(cell.testset, cell.method, cell.order, cell.steps)
 
 
@@ -99,7 +91,7 @@ def _systems(path: str, version: files.Version) -> dict[System, list[dict[str, A
     return cells
 
 
-def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
+def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
     """The rows of one cell; raise InputError where the file has none of it."""
     cells, system = systems(path), system_of(cell)
     if system not in cells:
@@ -107,7 +99,7 @@ def rows(path: str | Path, cell: HasSystem) -> Sequence[dict[str, Any]]:
     return cells[system]
 
 
-def entry(path: str | Path, cell: HasSystem) -> dict[str, Any]:
+def entry(path: str | Path, cell: Any) -> dict[str, Any]:
     """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
     cells, system = entries(path), system_of(cell)
     if system not in cells:
@@ -136,16 +128,8 @@ ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
 HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
-COMPUTING = (
-    "data",
-    "demo",
-    "decoding",
-    "lengths",
-    "model",
-    "scoring",
-    "training",
-    "translation",
-)  # its folders that make numbers
+# The folders of the package that make numbers.
+COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # in a whole folder: for people, who may edit it
@@ -164,18 +148,9 @@ class Record:
     outputs: dict[str, dict[str, Any]]
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def matches(self, params: Any) -> bool:
-        """Whether it was made by these params, given as values or as JSON text."""
-        return self.params == (json.loads(params) if isinstance(params, str) else params)
-
     def write(self, place: Path) -> None:
         content = json.loads(files.canonical(dataclasses.asdict(self)))  # as it is read: its keys are texts
         files.write_json(place, content | {"digest": files.digest(content)})
-
-    @property
-    def text(self) -> str:
-        """The params as the JSON text that a rule has."""
-        return files.canonical(self.params)
 
 
 def record_path(path: str | Path) -> Path:
@@ -370,14 +345,7 @@ LONGEST = 60  # characters of a value in print
 SHARED = 12  # of them, before the first that differs
 
 
-class Absent:
-    """The value of a key that one side does not have."""
-
-    def __repr__(self) -> str:
-        return "absent"
-
-
-ABSENT = Absent()
+ABSENT = object()  # the value of a key that one side does not have
 
 
 class Difference(NamedTuple):
@@ -389,7 +357,7 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
-        texts = [repr(one) if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
+        texts = ["absent" if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
         start = 0
         if max(map(len, texts)) > LONGEST:
             differ = (at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)

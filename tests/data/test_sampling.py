@@ -81,7 +81,7 @@ def test_every_dropped_pair_has_one_reason_the_same_in_both_directions(pairs):
     there, back = Tally(), Tally()
     kept = list(filtered(pairs, "en-zh", LIMITS, there))
     assert list(filtered([pair[::-1] for pair in pairs], "zh-en", LIMITS, back)) == [pair[::-1] for pair in kept]
-    assert there == back and there.counts == {"read": len(pairs), "filtered": len(pairs) - len(kept)}
+    assert there == back and there.read == len(pairs)
     assert sum(sum(whys.values()) for whys in there.reasons.values()) == len(pairs) - len(kept)
 
 

@@ -65,11 +65,8 @@ def test_both_forms_say_the_same_and_an_open_row_is_left_out(made, filled, form,
     from_csv, from_sheet = rated(form, made), rated(sheet(), made)
     assert from_csv.keys() == from_sheet.keys() == filled.keys()
     for name, one in from_csv.items():
-        assert (one.adequacy, one.fluency, one.preference) == (
-            {"a": int(filled[name][0]), "b": int(filled[name][2])},
-            {"a": int(filled[name][1]), "b": int(filled[name][3])},
-            filled[name][4].lower(),
-        )
+        assert [str(score) for slot in "ab" for score in one.scores[slot].values()] == list(filled[name][:4])
+        assert one.preference == filled[name][4].lower()
         assert dataclasses.replace(one, notes="") == dataclasses.replace(from_sheet[name], notes="")
 
 
@@ -87,7 +84,8 @@ def test_encodings_and_separators_of_programs(made, filled, form, encoding, sepa
 def test_full_width_digits_decimals_and_case(made, sheet):
     path = sheet(F2="４", G2=3.0, H2="2.0", J2="ｔｉｅ")
     one = rated(path, made)[made[0].rows[0].id]
-    assert (one.adequacy["a"], one.fluency["a"], one.adequacy["b"], one.preference) == (4, 3, 2, "tie")
+    assert one.scores["a"] == {"adequacy": 4, "fluency": 3} and one.scores["b"]["adequacy"] == 2
+    assert one.preference == "tie"
 
 
 @pytest.mark.parametrize("digit", ["⁴", "₄", "④", "𝟒", "٤"])

@@ -86,8 +86,8 @@ def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
 
 def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_class, capsys):
     length_method = users_class(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
-    with pytest.raises(SystemExit) as status:
-        errors.run(lambda: chosen(length_method))
+    with pytest.raises(SystemExit) as status, errors.in_one_line():
+        chosen(length_method)
     *before, last = capsys.readouterr().err.splitlines()
     assert status.value.code == 2 and before[0] == "Traceback (most recent call last):"
     assert any("mine.py" in line and "line 12, in choose" in line for line in before) and before[-1] == "KeyError: 10"

@@ -240,14 +240,14 @@ class TestBadCheckpoints:
     def test_a_pickle_that_would_run_code(self, comet_folder, tmp_path):
         path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         torch.save({**torch.load(path), "more": Hostile(tmp_path / "made")}, path)
-        with pytest.raises(InputError, match="COMET cannot load it"):
+        with pytest.raises(InputError, match="is not a COMET checkpoint that can be read"):
             comet.load(path)
         assert not (tmp_path / "made").exists()
 
     def test_not_whole(self, comet_folder, tmp_path):
         path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         path.write_bytes(path.read_bytes()[:-5000])
-        with pytest.raises(InputError, match="COMET cannot load it"):
+        with pytest.raises(InputError, match="is not a COMET checkpoint that can be read"):
             comet.load(path)
         (path.parents[1] / comet_checkpoint.HPARAMS).unlink()
         with pytest.raises(InputError, match=r"no hparams\.yaml"):
@@ -257,7 +257,7 @@ class TestBadCheckpoints:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
         folder = copy(comet_folder, tmp_path)
         shutil.rmtree(folder / "encoder")
-        with pytest.raises(InputError, match=r"COMET cannot load it.*xlm-roberta-large"):
+        with pytest.raises(InputError, match=r"is not a COMET checkpoint that can be read.*xlm-roberta-large"):
             comet.load(folder)
 
     def test_missing_tensors(self, comet_folder, tmp_path):

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from entropy_valley.config import base_files, load_files, params
 from entropy_valley.config.matrix import runs
 from entropy_valley.errors import InputError
-from entropy_valley.training.log import WandbRun, reports, require_wandb
+from entropy_valley.training.log import reports, require_wandb
 
 STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 40}
 
@@ -34,7 +34,7 @@ def wandb(monkeypatch):
 
 def test_weights_and_biases_gets_what_tensorboard_gets(wandb, tmp_path):
     require_wandb()
-    run = WandbRun("mine", "en-zh/llada-8b/seed1", "a1")
+    run = {"project": "mine", "name": "en-zh/llada-8b/seed1", "id": "a1"}
     with reports(tmp_path / "logs", 2, 4, "fine-tuning", wandb=run) as report:
         for _ in range(2):
             report({**STEP})
@@ -47,7 +47,7 @@ def test_weights_and_biases_gets_what_tensorboard_gets(wandb, tmp_path):
             event = board.Scalars(name)[place]
             assert (event.step, event.value) == (step, pytest.approx(scalars[name]))
     folder = tmp_path / "logs"
-    assert wandb.started == {"project": "mine", "name": run.name, "id": "a1", "dir": folder, "resume": "allow"}
+    assert wandb.started == {**run, "dir": folder, "resume": "allow"}
 
 
 def test_the_speed_of_a_resumed_training_is_that_of_its_own_steps(tmp_path, capsys):

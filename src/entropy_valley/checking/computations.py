@@ -52,9 +52,9 @@ def training(subject: Subject, folder: Path) -> str:
     files.write_jsonl(folder / "train.jsonl", ROWS)
     precision = subject.training["precision"] if subject.training else subject.precision
     out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
-    how = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
+    options = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
     spec = tiny_training("llada", precision)
-    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **how)
+    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **options)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:

@@ -11,7 +11,9 @@ from entropy_valley import errors
 
 
 def main() -> None:
-    errors.run(_main)
+    with errors.in_one_line():
+        arguments = parser().parse_args()
+        arguments.command(arguments)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,11 +30,6 @@ def parser() -> argparse.ArgumentParser:
     for module in (plan, audit, verify, translate, commands):
         module.add(subparsers)
     return whole
-
-
-def _main() -> None:
-    arguments = parser().parse_args()
-    arguments.command(arguments)
 
 
 class _Version(argparse.Action):

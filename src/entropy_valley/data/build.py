@@ -45,7 +45,7 @@ def corpus(
         "seed": spec["seed"],
         "source": dict(spec["source"]),
         "filters": spec.get("filters") or {},
-        "counts": {**counts.counts, "train": len(train), "dev": len(dev)},
+        "counts": {"read": counts.read, "filtered": counts.dropped.total(), "train": len(train), "dev": len(dev)},
         "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
     }
     return train, dev, report, facts

@@ -49,7 +49,8 @@ def filtered(
         if passes:
             yield pair
         elif endless and dropped == PATIENCE:
-            problem = f"{PATIENCE:,} pairs in a row were dropped, and this source never ends ({counts.described})"
+            reasons = ", ".join(f"{language} {why}: {n:,}" for (language, why), n in sorted(counts.dropped.items()))
+            problem = f"{PATIENCE:,} pairs in a row were dropped, and this source never ends ({reasons})"
             raise InputError("corpus.filters", problem, "Widen the filters: perhaps no sentence passes them.")
 
 
@@ -83,20 +84,10 @@ class Tally:
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Pairs read, and those that the filters dropped."""
-        return {"read": self.read, "filtered": self.dropped.total()}
-
-    @property
     def reasons(self) -> dict[str, dict[str, int]]:
         """The numbers of dropped pairs by language and reason, those that are none left out."""
         languages = sorted({language for language, _ in self.dropped})
         return {one: {why: n for why in REASONS if (n := self.dropped[one, why])} for one in languages}
-
-    @property
-    def described(self) -> str:
-        """:attr:`reasons` in words."""
-        return ", ".join(f"{one} {why}: {n:,}" for one, whys in self.reasons.items() for why, n in whys.items())
 
 
 # --- By a keyed hash: one pass, bounded memory, independent of the order of the pairs.

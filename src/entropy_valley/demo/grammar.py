@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -114,11 +113,6 @@ def with_meanings(seed: int) -> Iterator[tuple[Utterance, Words]]:
         for text, earlier in zip(sentence, seen, strict=True):
             earlier.add(text)
         yield utterance, sentence
-
-
-def generate(count: int, seed: int) -> list[Words]:
-    """The first ``count`` sentences of :func:`stream`."""
-    return list(islice(stream(seed), count))
 
 
 def draw(rng: Random) -> Utterance:

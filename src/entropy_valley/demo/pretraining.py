@@ -40,7 +40,7 @@ DEV_BATCH = 64
 
 @dataclass(frozen=True)
 class PretrainingJob:
-    """One pre-training: the params of ``pretrain.py`` and its paths; ``corpora`` and ``dev`` by direction."""
+    """One pre-training: the params of the rule ``pretrain`` and its paths; ``corpora`` and ``dev`` by direction."""
 
     spec: Mapping[str, Any]
     corpora: Mapping[str, Path]

@@ -6,6 +6,7 @@ import contextlib
 import io
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -366,10 +367,10 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
 
 def _vocabularies(pairs: Sequence[ReferencePair]) -> dict[str, list[str]]:
     """The units of each direction's references, as often as they occur."""
-    result: dict[str, list[str]] = {}
+    vocabularies = defaultdict(list)
     for pair in pairs:
-        result.setdefault(pair.direction, []).extend(units(pair.target))
-    return result
+        vocabularies[pair.direction] += units(pair.target)
+    return vocabularies
 
 
 def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:

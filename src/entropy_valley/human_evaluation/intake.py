@@ -27,7 +27,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, brief
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, SHEET, TEXTS
-from entropy_valley.human_evaluation.pack import SYSTEMS, Pack, Unblinded, read_mapping
+from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS, Pack, Unblinded, read_mapping
 from entropy_valley.texts import unguarded
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -45,8 +45,7 @@ class Rating:
 
     annotator: str
     id: str
-    adequacy: Mapping[str, int]  # by slot: a, b
-    fluency: Mapping[str, int]
+    scores: Mapping[str, Mapping[str, int]]  # by slot, a or b: adequacy and fluency
     preference: str  # a, b or tie
     notes: str
 
@@ -161,10 +160,9 @@ class Form:
                 self._problem(column, number, "was changed; the rating may be of another text")
         given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
         if any(given.values()) and self._all_possible(number, given, cells):
-            adequacy_a, fluency_a, adequacy_b, fluency_b = (int(given[column]) for column in RATINGS)
-            adequacy, fluency = {"a": adequacy_a, "b": adequacy_b}, {"a": fluency_a, "b": fluency_b}
-            notes = cells[NOTES].strip()
-            self.ratings[name] = Rating(self.annotator, name, adequacy, fluency, given[PREFERENCE], notes)
+            grades = iter([int(given[column]) for column in RATINGS])
+            scores = {slot: {scale: next(grades) for scale in SCALES} for slot in "ab"}
+            self.ratings[name] = Rating(self.annotator, name, scores, given[PREFERENCE], cells[NOTES].strip())
 
     def _all_possible(self, number: int, given: Mapping[str, str], cells: Mapping[str, str]) -> bool:
         possible = True
@@ -198,7 +196,7 @@ def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
     """The cells of a form as text: no more rows and columns than a form of ``expected`` sentences may come to have.
     Their texts tell the encoding of a CSV file.
 
-    Raises :class:`InputError` for a file that is no spreadsheet and no CSV, or larger than a form.
+    Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
     """
     files.regular(path, LARGEST)
     rows = 1000 + 2 * len(expected)  # an empty cell far below the others would else be a million rows
@@ -278,12 +276,10 @@ def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Unblinded]) -> lis
     rows = []
     for rating in ratings:
         row = behind[rating.id]
-        slots, systems = {row.a: "a", row.b: "b"}, {"a": row.a, "b": row.b, "tie": "tie"}
+        slots = {row.a: "a", row.b: "b"}
         sentence = {name: getattr(row, name) for name in ("id", "testset_id", "bucket", "difference")}
-        scores = {
-            system: {"adequacy": rating.adequacy[slots[system]], "fluency": rating.fluency[slots[system]]}
-            for system in SYSTEMS
-        }
-        preference = {"preference": systems[rating.preference], "notes": rating.notes}
-        rows.append({"annotator": rating.annotator, **sentence, **scores, **preference})
+        scores = {system: rating.scores[slots[system]] for system in SYSTEMS}
+        preference = {"a": row.a, "b": row.b, "tie": "tie"}[rating.preference]
+        rows.append({"annotator": rating.annotator, **sentence, **scores})
+        rows[-1] |= {"preference": preference, "notes": rating.notes}
     return rows

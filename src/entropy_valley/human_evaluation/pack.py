@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BUCKETS = ("first_best", "second_best", "tied", "random")
 SYSTEMS = ("first", "second")
+SCALES = ("adequacy", "fluency")  # of each output
 LANGUAGES = ("en", "zh")  # of the guidelines
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley.human_evaluation.pack import SYSTEMS
+from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS
 from entropy_valley.stats.significance import Statistics, paired_test, wilcoxon_p
 
-SCALES = ("adequacy", "fluency")
 PREFERENCES = (*SYSTEMS, "tie")
 POOLED = "all"  # in the place of an annotator
 LEVEL, POWER = 0.05, 0.8
@@ -68,7 +67,6 @@ def majority(choices: Sequence[str]) -> str:
 
 def sign_p(first: float, second: float) -> float:
     """Two-sided p of the sign test: sentences won by the first and by the second system, ties left out."""
-
     import scipy.stats
 
     wins, losses = int(first), int(second)
@@ -77,7 +75,6 @@ def sign_p(first: float, second: float) -> float:
 
 def correlations(means: pd.DataFrame) -> dict[str, float]:
     """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant."""
-
     import scipy.stats
 
     values = {}
@@ -117,7 +114,6 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
 
 def fleiss_kappa(choices: np.ndarray) -> float:
     """Fleiss' κ (1971) of (sentences, annotators) categories, by statsmodels; 1 where there is one category only."""
-
     from statsmodels.stats import inter_rater
 
     if len(np.unique(choices)) == 1:
@@ -131,7 +127,6 @@ def kendall_w(scores: np.ndarray) -> float:
     Friedman's χ², which scipy corrects for ties, is W · annotators · (sentences - 1). NaN for fewer than three
     sentences, or where each annotator gave one score to all.
     """
-
     import scipy.stats
 
     sentences, annotators = scores.shape
@@ -167,7 +162,6 @@ def needed(differences: np.ndarray) -> float:
     That of the paired t test for the observed Cohen's d, divided by the tests' relative efficiency for normal
     differences. It takes the observed effect for the true one. Infinite without an effect, NaN without a deviation.
     """
-
     from statsmodels.stats import power
 
     deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0

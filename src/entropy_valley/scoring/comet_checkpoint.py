@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import re
 import warnings
 import zipfile
@@ -18,17 +17,6 @@ from entropy_valley.settings import REPOSITORY
 
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"
-
-_BROKEN = (
-    OSError,
-    EOFError,
-    RuntimeError,  # torch: not a whole archive
-    LookupError,  # COMET: no such hyper-parameter or tensor
-    ValueError,
-    TypeError,
-    AttributeError,  # transformers: a tokenizer without files
-    pickle.UnpicklingError,
-)
 
 _READS = {  # COMET's classes that score one translation: what they read, None where hparams.yaml says so
     "regression_metric": ["src", "mt", "ref"],
@@ -63,12 +51,10 @@ def check_class(path: Path, reference_free: bool) -> None:
 def read_hparams(folder: Path) -> dict[str, Any]:
     """What hparams.yaml of a checkpoint's folder says; InputError if it is not YAML with a mapping."""
     path = folder / HPARAMS
-    try:
+    with files.readable(path, "YAML file", f"{_AGAIN}."):
         hparams = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(path, f"not YAML ({' '.join(str(error).split())})", f"{_AGAIN}.") from None
     if not isinstance(hparams, dict):
-        raise InputError(path, "holds no mapping", f"{_AGAIN}.")
+        raise InputError(path, "does not hold a mapping", f"{_AGAIN}.")
     return hparams
 
 
@@ -110,15 +96,11 @@ def load(checkpoint: str | Path, device: str = "cpu") -> Any:
 
     path = locate(checkpoint)
     read_hparams(path.parents[1])
-    try:
-        with contextlib.chdir(path.parents[1]):
-            model = comet_models().load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
+    with files.readable(path, "COMET checkpoint", f"{_AGAIN}."), contextlib.chdir(path.parents[1]):
+        model = comet_models().load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
         # COMET would leave what is missing at random values. The tensors themselves are not read here.
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
         missing = {name for name, _ in model.named_parameters()} - {*checkpoint["state_dict"]}
-    except _BROKEN as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise InputError(path, f"COMET cannot load it ({reason})", f"{_AGAIN}.") from error
     if missing:
         raise InputError(path, f"{len(missing)} tensors are missing, {min(missing)} first", f"{_REMEDY}.")
     return model.float().eval().to(device)

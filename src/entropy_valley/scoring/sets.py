@@ -38,7 +38,7 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
     """Put a system's rows beside the sentences of a test set's file; ``place`` is what errors name of the system.
 
     Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
-    that is no text.
+    that is not a text.
     """
     rows, lines = files.read_jsonl(testset, ("id", "source", "target")), {}
     for number, row in enumerate(rows, 1):
@@ -71,7 +71,7 @@ MAIN = "comet"  # how a rule names the checkpoint of the main metric, and the na
 
 def write(
     params: Mapping[str, Any],
-    how: Mapping[str, Any],
+    execution: Mapping[str, Any],
     testsets: Sequence[str],
     translations: str,
     out: str,
@@ -79,8 +79,8 @@ def write(
 ) -> None:
     """Write the scores of a set and their header.
 
-    ``params`` and ``how`` are those of the rule: metrics with their settings; ``checkpoints`` by metric, ``device`` and
-    ``store`` (None: nothing is kept). ``testsets`` are files named by their test set.
+    ``params`` and ``execution`` are those of the rule: metrics with their settings; ``checkpoints`` by metric,
+    ``device`` and ``store`` (None: nothing is kept). ``testsets`` are files named by their test set.
     """
     paths = {Path(path).stem: path for path in testsets}
     cells = {
@@ -89,11 +89,11 @@ def write(
     }
     scorers = from_params(params)
     main = next(iter(scorers))
-    checkpoints = {main if name == MAIN else name: path for name, path in how["checkpoints"].items()}
-    with results.made("score", params, [*testsets, translations], [out]) as record, Store(how["store"]) as store:
+    checkpoints = {main if name == MAIN else name: path for name, path in execution["checkpoints"].items()}
+    with results.made("score", params, [*testsets, translations], [out]) as record, Store(execution["store"]) as store:
         scores: dict[str, dict[System, Scores]] = {}
         for name in list(scorers):  # what one has loaded is let go before the next
-            job = ScoringJob(params["target_language"], checkpoints.get(name), how["device"], threads, store)
+            job = ScoringJob(params["target_language"], checkpoints.get(name), execution["device"], threads, store)
             scores[name] = score_cells(name, scorers.pop(name), job, cells)
         by_cell = {cell: {name: of_cells[cell] for name, of_cells in scores.items()} for cell in cells}
         files.write_jsonl(out, results.tidy({cell: _rows(cells[cell], by_cell[cell]) for cell in cells}))
@@ -109,7 +109,7 @@ def score_cells(name: str, metric: Scorer, job: ScoringJob, cells: Mapping[Syste
     """The scores of each cell by one metric.
 
     COMET scores the sentences of all cells at once, unless its batches are padded: then a score depends on its
-    neighbours in the cell. Raises InputError that names metric, cell and sentence for a score that is no number; by
+    neighbours in the cell. Raises InputError that names metric, cell and sentence for a score that is not a number; by
     then all others are in the store.
     """
     metrics.prepare(name, metric, job)

@@ -8,7 +8,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 
 Report = Callable[[dict[str, float]], None]
-Log = Callable[[dict[str, float], int], None]
 HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 
@@ -34,22 +32,12 @@ def require_wandb() -> None:
         raise InputError("training.wandb", "the package wandb is not installed", remedy)
 
 
-@dataclass(frozen=True)
-class WandbRun:
-    """A run of Weights & Biases. A training that goes on has the same ``id``, and so goes on there, too."""
+def _wandb(settings: Mapping[str, str], folder: Path) -> Any:
+    """A run of Weights & Biases, which ends with its block; what is not yet sent is kept in ``folder``."""
+    import wandb
 
-    project: str
-    name: str
-    id: str
-
-    @contextlib.contextmanager
-    def logging(self, folder: Path) -> Iterator[Log]:
-        """Yield a function that takes scalars and their step; what is not yet sent is kept in ``folder``."""
-        import wandb
-
-        folder.mkdir(parents=True, exist_ok=True)
-        with wandb.init(project=self.project, name=self.name, id=self.id, dir=folder, resume="allow") as run:
-            yield lambda scalars, step: run.log(scalars, step=step)
+    folder.mkdir(parents=True, exist_ok=True)
+    return wandb.init(**settings, dir=folder, resume="allow")
 
 
 def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: object) -> None:
@@ -77,16 +65,17 @@ def _tensorboard(logs: Path, first: int) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def reports(
-    logs: Path, start: int, steps: int, description: str, every: int = 1, wandb: WandbRun | None = None
+    logs: Path, start: int, steps: int, description: str, every: int = 1, wandb: Mapping[str, str] | None = None
 ) -> Iterator[Report]:
     """Yield a function that takes the scalars of each finished step, in order, from step ``start``.
 
     ``tokens`` (of the step) is logged as tokens per second, and the bar shows ``cross_entropy``. Every ``every``-th
-    step goes to TensorBoard, and to ``wandb``; steps beyond ``start`` that a killed run logged are hidden.
+    step goes to TensorBoard, where steps beyond ``start`` that a killed run logged are hidden. It also goes to the run
+    of Weights & Biases with the project, name and id in ``wandb``: a training that goes on has the same id.
     """
     with (
         _tensorboard(logs, start + 1) as board,
-        wandb.logging(logs) if wandb else contextlib.nullcontext() as log,
+        _wandb(wandb, logs) if wandb else contextlib.nullcontext() as run,
         progress(total=steps, description=description, unit="step", initial=start) as bar,
     ):
         last = time.perf_counter()
@@ -101,7 +90,7 @@ def reports(
                 values = scalars | {"tokens_per_second": rate}
                 for name, value in values.items():
                     board.add_scalar(name, value, bar.n)
-                if log:
-                    log(values, bar.n)
+                if run:
+                    run.log(values, step=bar.n)
 
         yield report

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from entropy_valley.errors import InputError
+from entropy_valley.machine import amount
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
@@ -69,10 +70,9 @@ def demand(model: Any, family: Family, settings: Lora, processes: int, attention
     inputs = 4 + (settings.dropout > 0)
     layer = _layer(model, attention) + sum(inputs * width + 4 * settings.rank for width, _ in pairs) // layers
     # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
-    passing = max(int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size)
+    head, widest = int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size
     kept_inputs = layers * model.dtype.itemsize * config.hidden_size
-    last = max(int(PREDICTED * 12 * config.vocab_size), layer + 8 * config.intermediate_size)
-    return Demand(fixed, layers * layer + passing, kept_inputs + last)
+    return Demand(fixed, layers * layer + max(head, widest), kept_inputs + max(head, layer + widest))
 
 
 def _layer(model: Any, attention: str) -> int:
@@ -155,21 +155,17 @@ def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, 
 
 
 def _too_small(room: Room, tokens: int, checkpointing: bool, remedy: str) -> InputError:
-    needed, fixed = (f"{value / 1e9:.1f} GB" for value in (room.demand.of(tokens, checkpointing), room.demand.fixed))
+    needed, fixed = map(amount, (room.demand.of(tokens, checkpointing), room.demand.fixed))
     passes = f"a pass of {tokens} tokens {'with' if checkpointing else 'without'} activation checkpointing"
-    problem = f"{room.free / 1e9:.1f} GB are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
+    problem = f"{amount(room.free)} are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
     return InputError("the GPU's memory", problem, remedy)
 
 
 def _remedy(checkpointing: bool) -> str:
-    if not checkpointing:
-        return (
-            "Set `training.activation_checkpointing: true`. This changes no number; a training that has begun goes on."
-        )
-    return (
-        "Lower `training.micro_tokens` and `training.max_tokens`, or use a GPU with more memory. A training with other "
-        "settings begins anew."
-    )
+    if checkpointing:
+        most = "`training.micro_tokens` and `training.max_tokens`"
+        return f"Lower {most}, or use a GPU with more memory. A training with other settings begins anew."
+    return "Set `training.activation_checkpointing: true`. This changes no number; a training that has begun goes on."
 
 
 def measured(device: str, plan: PassPlan) -> dict[str, Any]:

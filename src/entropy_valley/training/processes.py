@@ -20,18 +20,14 @@ TIMEOUT = timedelta(hours=2)
 
 
 def launch(processes: int, module: str, *arguments: str) -> None:
-    """Run a module in several processes and wait for them; if one fails, end this process as well."""
-    if run_module("torch.distributed.run", *torchrun(processes), "--module", module, *arguments):
-        sys.exit(1)
+    """Run a module in several processes of this machine and wait for them; if one fails, end this process as well.
 
-
-def torchrun(processes: int) -> list[str]:
-    """The options of torchrun that start so many processes on this machine.
-
-    It picks a free port, so several jobs can run on one machine. It would tell the processes the machine's full name;
-    where that does not resolve, they would wait for ever.
+    Torchrun picks a free port, so several jobs can run on one machine. By itself it would tell the processes the
+    machine's full name; where that does not resolve, they would wait for ever.
     """
-    return ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", str(processes)]
+    options = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", str(processes)]
+    if run_module("torch.distributed.run", *options, "--module", module, *arguments):
+        sys.exit(1)
 
 
 def use_threads(count: int) -> None:

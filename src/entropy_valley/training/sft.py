@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import json
 import os
 import shutil
 import sys
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
@@ -25,7 +24,7 @@ from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
-from entropy_valley.training.log import HISTORY, WandbRun, reports, require_finite, require_wandb
+from entropy_valley.training.log import HISTORY, reports, require_finite, require_wandb
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
@@ -96,16 +95,8 @@ class Finetuning:
         """Whether ``out`` holds the adapter already; no model is loaded."""
         return adapter.is_finished(self.out, self.facts)
 
-    @property
-    def text(self) -> str:
-        """As JSON, for the processes that train: see :meth:`read`."""
-        return json.dumps(dataclasses.asdict(self), default=str)
 
-    @classmethod
-    def read(cls, text: str) -> Finetuning:
-        given = json.loads(text)
-        files = {name: Path(given[name]) for name in ("corpus", "backbone", "out", "work", "logs")}
-        return cls(**given | files | {"tested": list(map(Path, given["tested"]))})
+AS_JSON = TypeAdapter(Finetuning)  # how the processes that train get a job
 
 
 def run(job: Finetuning, threads: int) -> None:
@@ -122,7 +113,8 @@ def run(job: Finetuning, threads: int) -> None:
         (job.out / name).unlink(missing_ok=True)
     each = max(1, threads // job.processes)
     if job.processes > 1:
-        processes.launch(job.processes, "entropy_valley.training.sft", job.text, str(each))
+        text = AS_JSON.dump_json(job).decode()
+        processes.launch(job.processes, "entropy_valley.training.sft", text, str(each))
     else:
         processes.use_threads(each)
         finetune(job)
@@ -279,8 +271,8 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        wandb = WandbRun(job.wandb, "/".join(job.logs.parts[-3:]), job.key) if job.wandb else None
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
+        wandb = {"project": job.wandb, "name": "/".join(job.logs.parts[-3:]), "id": job.key}
+        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb if job.wandb else None)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
@@ -290,9 +282,8 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
             done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history}
             done["micro_tokens"] = trainer.batches.passes.tokens
             last = step + 1 == steps
-            ending = not last and processes.first_says(
-                trainer.rank == 0 and machine.nears_its_limit(), trainer.model.device
-            )
+            nears_limit = trainer.rank == 0 and machine.nears_its_limit()
+            ending = not last and processes.first_says(nears_limit, trainer.model.device)
             if (step + 1) % job.checkpoint_every == 0 or last or ending:
                 checkpoints.save(trainer.model, done)
             if ending and trainer.rank == 0:  # the others wait for it in the next step
@@ -303,4 +294,4 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
 if __name__ == "__main__":  # one of the processes of a training: JOB THREADS
     with errors.in_one_line():
         processes.use_threads(int(sys.argv[2]))
-        finetune(Finetuning.read(sys.argv[1]))
+        finetune(AS_JSON.validate_json(sys.argv[1]))

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from entropy_valley import files
+from entropy_valley.results import ENDING
 from entropy_valley.verification import sets, tables
 from entropy_valley.verification.cells import NAN, Expected, Table
 from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, NotAtHandError, Report, Unchecked, text
@@ -111,7 +112,7 @@ def _recomputed(
 
 
 def _record(file: str) -> str:
-    return PurePosixPath(file).with_suffix(".made.json").as_posix()
+    return PurePosixPath(file).with_suffix(ENDING).as_posix()
 
 
 def _belongs(file: str, table: Table, row: Expected) -> bool:

@@ -208,7 +208,7 @@ class Table:
         return [row.values for row in self.folder.outputs(cell.home).get(cell.system, [])]
 
     def texts(self, cell: Cell) -> dict[str, str]:
-        return {row["id"]: row["hypothesis"] for row in self.rows(cell)}
+        return self.folder.texts(cell.home, cell.system)
 
     def errors(self, cell: Cell, oracle: Cell) -> dict[str, int]:
         """The distance of each canvas from Oracle's."""

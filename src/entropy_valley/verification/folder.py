@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 from entropy_valley import files
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief
-from entropy_valley.results import SCORES, TRANSLATIONS, System
+from entropy_valley.results import ENDING, REPORTS, SCORES, TRANSLATIONS, System
 from entropy_valley.texts import guarded, shown
 
-ENDING = ".made.json"
 HEADERS = ("translations.json", "scores.json")
 SKIPPED = ("store", "work", "logs")  # folders of the results that no table reads
-REPORTS = ("table", "comparison", "figure")  # rules of what is shown: not a part of what another table comes from
 CONTENTS = "files and the digests in records"  # a part of the report
 MOST_BYTES = 2**31  # of a file of rows
 REMEDY = "Get the file again from where the folder comes from, or make the result again."
@@ -248,6 +246,10 @@ class Folder:
 
     def outputs(self, home: str) -> dict[System, list[Row]]:
         return self.rows(f"{home}/{TRANSLATIONS}")
+
+    def texts(self, home: str, system: System) -> dict[str, str]:
+        """The output of each sentence, by id."""
+        return {row.values["id"]: row.values["hypothesis"] for row in self.outputs(home).get(system, [])}
 
     def segments(self, home: str) -> dict[System, list[Row]]:
         return self.rows(f"{home}/{SCORES}") if (self.root / home / SCORES).is_file() else {}

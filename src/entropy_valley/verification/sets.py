@@ -43,8 +43,7 @@ def check(folder: Folder, report: Report, comet: Path | None) -> None:
                     report.compare("totals of cells", header, f"{name} of {system.label}", entry[name], sums[name])
         if f"{one.home}/{HEADERS[1]}" in folder.records:
             with files.readable(folder.root / one.home / SCORES, "file of scores", REMEDY):
-                _check_scores(folder, report, one)
-                _check_comet(folder, report, one, comet)
+                _check_scores(folder, report, one, comet)
 
 
 def _check_ids(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row], file: str) -> None:
@@ -232,14 +231,11 @@ class Scored:
 
         return CHRF(**{name: self.params["chrf"][name] for name in ("char_order", "word_order", "beta")})
 
-    def texts(self, system: System) -> dict[str, str]:
-        return {row.values["id"]: row.values["hypothesis"] for row in self.folder.outputs(self.home).get(system, [])}
-
     @functools.cache  # noqa: B019
     def system(self, system: System, metric: str) -> float | Unchecked:
         """The score of a cell by a metric."""
         if metric in ("bleu", "chrf"):
-            texts, testset = self.texts(system), self.folder.testset(self.home, system.testset)
+            texts, testset = self.folder.texts(self.home, system), self.folder.testset(self.home, system.testset)
             if not testset or [*testset] != [*texts]:
                 return Unchecked("rows that are not those of the test set") if testset else NO_TESTSET
             scorer = self.bleu if metric == "bleu" else self.chrf
@@ -258,45 +254,35 @@ class Scored:
 scored = functools.cache(Scored)
 
 
-def _check_scores(folder: Folder, report: Report, one: Set) -> None:
-    """BLEU and chrF of each cell and sentence, and the means of the other scores."""
+def _check_scores(folder: Folder, report: Report, one: Set, checkpoint: Path | None) -> None:
+    """BLEU, chrF and COMET of each sentence, one after the other, and of each cell."""
     scores, file, header = scored(folder, one.home), f"{one.home}/{SCORES}", f"{one.home}/{HEADERS[1]}"
     segments, entries = folder.segments(one.home), dict(cells_of(folder.records[header]))
     report.compare("rows", file, "cells", sorted(segments), sorted(folder.outputs(one.home)))
+    settings = scores.params["comet"]
+    place = checkpoint or (folder.root / "comet" if not settings.get("checkpoint") else None)
+    alone = settings.get("batch_size") == 1
+    model = _comet(place.resolve()) if place and place.exists() and alone else None
+    no_comet = NO_COMET if alone else Unchecked("COMET in padded batches: a score depends on its neighbours")
     for system, rows in segments.items():
         _check_ids(folder, report, one, system, rows, file)
-        references, outputs = folder.testset(one.home, system.testset), scores.texts(system)
+        references, outputs = folder.testset(one.home, system.testset), folder.texts(one.home, system)
         for row in rows:
-            name, recomputed = row.values["id"], NO_TESTSET
+            name, stored, chrf, comet = row.values["id"], row.values.get(scores.main), NO_TESTSET, no_comet
             if name in references and name in outputs:
-                recomputed = round(scores.chrf.sentence_score(outputs[name], [references[name]["target"]]).score, 6)
-            report.compare("BLEU and chrF", file, f"line {row.line}, chrf", row.values.get("chrf"), recomputed)
+                source, output, reference = references[name]["source"], outputs[name], references[name]["target"]
+                chrf = round(scores.chrf.sentence_score(output, [reference]).score, 6)
+                comet = _comet_score(model, source, output, reference) if model else no_comet
+                if model and isinstance(stored, int | float) and abs(stored - comet) < 2e-6:
+                    comet = float(stored)  # six decimals, of sums in another order
+            report.compare("BLEU and chrF", file, f"line {row.line}, chrf", row.values.get("chrf"), chrf)
+            report.compare("COMET of sentences", file, f"line {row.line}, {scores.main}", stored, comet)
         entry = entries.get(system, {})
         for metric in (scores.main, "bleu", "chrf", *scores.params.get("metrics", {})):
             part = "BLEU and chrF" if metric in ("bleu", "chrf") else "COMET of cells, the mean of its rows"
             place, recomputed = f"{metric} of {system.label}", scores.system(system, metric)
             report.compare(part, header, place, entry.get(metric), recomputed)
         report.compare("totals of cells", header, f"sentences of {system.label}", entry.get("sentences"), len(rows))
-
-
-def _check_comet(folder: Folder, report: Report, one: Set, checkpoint: Path | None) -> None:
-    """COMET of each sentence, one after the other."""
-    scores, file = scored(folder, one.home), f"{one.home}/{SCORES}"
-    settings = scores.params["comet"]
-    place = checkpoint or (folder.root / "comet" if not settings.get("checkpoint") else None)
-    alone = settings.get("batch_size") == 1
-    model = _comet(place.resolve()) if place and place.exists() and alone else None
-    reason = NO_COMET if alone else Unchecked("COMET in padded batches: a score depends on its neighbours")
-    for system, rows in folder.segments(one.home).items():
-        references, outputs = folder.testset(one.home, system.testset), scores.texts(system)
-        for row in rows:
-            name, value, stored = row.values["id"], reason, row.values.get(scores.main)
-            if model and name in references and name in outputs:
-                pair = references[name]
-                value = _comet_score(model, pair["source"], outputs[name], pair["target"])
-                if isinstance(stored, int | float) and abs(stored - value) < 2e-6:
-                    value = float(stored)  # six decimals, of sums in another order
-            report.compare("COMET of sentences", file, f"line {row.line}, {scores.main}", stored, value)
 
 
 @functools.cache

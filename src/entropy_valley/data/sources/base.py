@@ -81,7 +81,7 @@ class Source(Section, ABC):
         return self.total
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
-        """What these splits were read from, for the record of the job: digests of files that are no inputs of it."""
+        """What these splits were read from, for the record of the job: digests of files that are not its inputs."""
         return {}
 
     @property

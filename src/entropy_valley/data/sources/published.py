@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,16 @@ from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
 from entropy_valley.texts import checked_sentence
+
+
+def _whole(name: str, paths: Sequence[Path], size: int, copy: object) -> list[Pair]:
+    """The pairs of a test set's two files; InputError unless there are as many as the release has."""
+    rows = read_parallel(*paths)
+    if len(rows) != size:
+        remedy = f"An incomplete copy: delete {copy} and run again."
+        raise InputError(f"test set {name}", f"{len(rows)} lines instead of {size}", remedy)
+    return rows
+
 
 # --- The WMT22 general test set.
 
@@ -42,13 +52,7 @@ class Wmt22(Source):
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""
         pair = self._pair(direction)
-        rows = read_parallel(*self._paths(pair))
-        if len(rows) != WMT22_SENTENCES[pair]:
-            raise InputError(
-                f"test set wmt22: {pair}",
-                f"{len(rows)} lines instead of {WMT22_SENTENCES[pair]}",
-                f"An incomplete copy: delete {self.folder or self._cache()} and run again.",
-            )
+        rows = _whole(f"wmt22: {pair}", self._paths(pair), WMT22_SENTENCES[pair], self.folder or self._cache())
         return iter(rows if pair == direction else [(target, source) for source, target in rows])
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
@@ -114,14 +118,8 @@ class Flores(Source):
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs in the order of the files."""
-        rows = read_parallel(*self._paths(direction))
-        if len(rows) != self.size:
-            raise InputError(
-                f"test set flores: {direction} {self.split}",
-                f"{len(rows)} lines instead of {self.size}",
-                f"An incomplete copy: delete {self.folder or _flores_cache()} and run again.",
-            )
-        return iter(rows)
+        name, copy = f"flores: {direction} {self.split}", self.folder or _flores_cache()
+        return iter(_whole(name, self._paths(direction), self.size, copy))
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         return {"files": files.digests(self._paths(direction))}
