@@ -13,7 +13,8 @@ import forked_snakemake
 import yaml
 
 from entropy_valley import tables
-from entropy_valley.config.load import load_merged
+from entropy_valley.config import base_files
+from entropy_valley.config.load import load_merged, merge
 from entropy_valley.runs import jobs
 
 ROOT = Path(__file__).parents[1]
@@ -37,3 +38,11 @@ def _told(over: str, between: tuple[str, ...]) -> dict[str, Any]:
         status, text = forked_snakemake.run(Path(folder), [*command, "--configfile", *files], variables)
         assert status == 0 and out.is_file(), text
         return json.loads(out.read_bytes())
+
+
+def config_of(over: dict[str, Any], *between: str) -> dict[str, Any]:
+    """The same config, merged."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "over.yaml")
+        config.write_text(yaml.safe_dump(over))
+        return merge([*base_files(ROOT), *(ROOT / name for name in between), config])

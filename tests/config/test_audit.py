@@ -229,3 +229,14 @@ def test_a_purged_file_that_nothing_needs_is_told(small, done):
     assert set(states(small()).values()) == {DONE}
     told = {(one.job.rule, reason.text) for one in Audit(small()).all() for reason in one.reasons}
     assert told == {("train", UNNEEDED), ("translate", UNNEEDED)}
+
+
+def test_a_purged_file_that_a_new_cell_needs_is_missing(small, done):
+    """Other cells of its set stay done."""
+    (SET.parent / "adapter/adapter_model.safetensors").unlink()
+    wider = small(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_line", "ev_sum"]})
+    assert reasons(wider, Cell(RUN, "grammar", "ev_sum", "med", 32)) == [
+        MISSING,
+        ("train", "no adapter_model.safetensors"),
+    ]
+    assert reasons(wider) == [DONE]

@@ -84,7 +84,6 @@ class Audit:
     def __init__(self, jobs: Jobs) -> None:
         self.jobs, self.experiment, self.sets = jobs, jobs.experiment, sets_of(jobs.experiment)
         self._states: dict[Job, JobState] = {}
-        self._chains: dict[Job, list[Job]] = {}
 
     def cells(self) -> list[CellState]:
         """The state of each cell that the jobs make, in the config's order."""
@@ -93,44 +92,53 @@ class Audit:
 
     def cell(self, cell: Cell) -> CellState:
         """The state of a cell. Of a missing one, the reason is a failure, else the first job that is missing."""
-        reasons: list[Reason] = []
-        for state in map(self.job, self.chain(cell)):
-            reasons += (
-                reason for reason in state.reasons if not reason.follows and concerns(self.experiment, reason.key, cell)
-            )
-            if state.cells is not None and system_of(cell) not in state.cells:
-                reasons.append(Reason(state.job, MISSING, "not among the cells of its set yet"))
+        reasons = [reason for job in self.chain(cell) for reason in self._reasons(job, cell)]
         if missing := [reason for reason in reasons if reason.state == MISSING]:
             return CellState(cell, MISSING, (min(missing, key=lambda reason: not reason.log),))
         return CellState(cell, STALE if reasons else DONE, tuple(reasons))
 
+    def _reasons(self, job: Job, cell: Cell) -> list[Reason]:
+        """Why a job has to run for a cell, as far as it has reasons of its own."""
+        state = self.job(job)
+        reasons = [
+            reason for reason in state.reasons if not reason.follows and concerns(self.experiment, reason.key, cell)
+        ]
+        if state.cells is not None and system_of(cell) not in state.cells:
+            reasons.append(Reason(job, MISSING, "not among the cells of its set yet"))
+        return reasons
+
     def chain(self, cell: Cell) -> list[Job]:
         """The jobs that a cell is made by, each after those that it reads, as far as their state matters: an adapter or
-        a corpus that was moved away from finished results is not missed."""
-        scores = self.jobs.by_output[self.sets.home[cell].scores(self.jobs.root)]
-        return [job for job in self._behind(scores) if _is_of(job, cell)]
+        a corpus that was moved away is missed only by a job that has to run."""
+        has_to_run: dict[Job, bool] = {}
 
-    def _behind(self, job: Job) -> list[Job]:
-        if job not in self._chains:
-            before: dict[Job, None] = {}
-            for read in self.jobs.read_by(job):
-                if self.job(read).exists or not self.job(job).exists:
-                    before |= dict.fromkeys(self._behind(read))
-            self._chains[job] = [*before, job]
-        return self._chains[job]
+        def add(job: Job) -> bool:
+            if job not in has_to_run:
+                read = [one for one in self.jobs.read_by(job) if _is_of(one, cell)]
+                present, absent = ([one for one in read if self.job(one).exists is there] for there in (True, False))
+                runs = any([add(one) for one in present]) or bool(self._reasons(job, cell))
+                for one in absent if runs else ():
+                    add(one)
+                has_to_run[job] = runs
+            return has_to_run[job]
+
+        add(self.jobs.by_output[self.sets.home[cell].scores(self.jobs.root)])
+        return list(has_to_run)
 
     def all(self) -> list[JobState]:
-        """The state of each job. Of a missing one, all of whose readers are done, the reason is :data:`UNNEEDED`."""
-        readers: dict[Job, list[Job]] = {}
+        """The state of each job. Of a missing one, where all that read its missing files are done, the reason is
+        :data:`UNNEEDED`."""
+        readers: dict[str, list[Job]] = {}  # of each file
         states: dict[Job, JobState] = {}
         for job in reversed(self.jobs.all):  # those that read a job are before it
-            state, own = self.job(job), readers.get(job, ())
-            unneeded = own and all(_is_done(states[reader]) for reader in own)
+            state = self.job(job)
+            needing = [reader for path in job.outputs if not Path(path).exists() for reader in readers.get(path, ())]
+            unneeded = needing and all(_is_done(states[reader]) for reader in needing)
             if state.state == MISSING and unneeded and not any(reason.log for reason in state.reasons):
                 state = dataclasses.replace(state, reasons=(Reason(job, MISSING, UNNEEDED),))
             states[job] = state
-            for read in self.jobs.read_by(job):
-                readers.setdefault(read, []).append(job)
+            for path in job.inputs:
+                readers.setdefault(path, []).append(job)
         return [states[job] for job in self.jobs.all]
 
     def job(self, job: Job) -> JobState:
