@@ -111,12 +111,8 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(
-            path,
-            f"not YAML ({' '.join(str(error).split())})",
         remedy = "Correct the line it names; write targets before --configfile."
         raise InputError(path, f"not YAML ({' '.join(str(error).split())})", remedy) from None
-        ) from None
     if not isinstance(content, dict):
         raise InputError(path, "is not a mapping", "Start from config.yaml.")
     return content
