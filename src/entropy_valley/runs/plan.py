@@ -36,9 +36,9 @@ GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
 # Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
-SHORT, USUAL = 0.6, {"corpus": 1.8, "table": 1.5, "figure": 2.4, "comparison": 1.5, "page": 1.5, "train_comet": 38.0}
-USUAL |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
-LONG = USUAL | {"corpus": 600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
+SHORT, SECONDS = 0.6, {"corpus": 1.8, "table": 1.5, "figure": 2.4, "comparison": 1.5, "page": 1.5, "train_comet": 38.0}
+SECONDS |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
+LONG = SECONDS | {"corpus": 600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
@@ -152,7 +152,7 @@ class Plan:
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
         """Work a second of a kind of jobs of which nothing was measured."""
         if kind not in CPU:
-            return 1 / (LONG if self.gpus else USUAL).get(kind, SHORT)
+            return 1 / (LONG if self.gpus else SECONDS).get(kind, SHORT)
         if not self.gpus:
             return CPU[kind]
         return {"train": training, "score": GPU_COMET}.get(kind, decoder)
