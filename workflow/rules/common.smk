@@ -1,11 +1,13 @@
 # What the rules share.
 #
 # Each rule has two kinds of params. `spec` is what its numbers depend on, as JSON text with a digest of what it is made
-# from: Snakemake compares it. `execution` only says how a job runs (folders, a device, how often to save). It is a function of
-# the input or output, and Snakemake does not compare such params: a checkpoint that has moved costs no GPU-hours.
+# from: Snakemake compares it. `execution` only says how a job runs (folders, a device, how often to save). It is a
+# function of the input or output, and Snakemake does not compare such params: a checkpoint that has moved costs no
+# GPU-hours.
 #
 # Another workflow may have this one as a module, with a prefix that Snakemake puts before all inputs and outputs of jobs.
-# So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it is.
+# So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
+# is.
 
 import functools
 import json
@@ -242,3 +244,24 @@ def in_report(path, kind, shown="page"):
         subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
         labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
     )
+
+
+def captioned(folder):
+    """The caption of a table or figure, for Snakemake's report."""
+    return lambda wildcards, output: REPORTS[f"{folder}/{next(iter(wildcards))}"].text
+
+
+def page_inputs(wildcards):
+    """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
+    try:
+        return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
+# Human evaluation.
+
+
+def evaluated(wildcards):
+    """The cells of the two systems."""
+    return matrix.evaluated_cells(EXPERIMENT, wildcards.direction)

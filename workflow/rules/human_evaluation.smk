@@ -4,11 +4,6 @@
 HUMAN = f"{R}/human_evaluation/{{direction}}"
 
 
-def evaluated(wildcards):
-    """The cells of the two systems."""
-    return matrix.evaluated_cells(EXPERIMENT, wildcards.direction)
-
-
 wildcard_constraints:
     annotator="|".join(EXPERIMENT.human_evaluation.annotators),
 

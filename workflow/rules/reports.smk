@@ -2,19 +2,6 @@
 # cluster they run where Snakemake runs. They share one coarse spec: a change of the config makes all of them again.
 
 
-def captioned(folder):
-    """The caption of a table or figure, for Snakemake's report."""
-    return lambda wildcards, output: REPORTS[f"{folder}/{next(iter(wildcards))}"].text
-
-
-def page_inputs(wildcards):
-    """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
-    try:
-        return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
-    except errors.InputError as error:
-        raise WorkflowError(str(error)) from None
-
-
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
