@@ -10,11 +10,9 @@ from pathlib import Path
 import fake_chain
 import fake_pages
 import pytest
-import yaml
+from job_lists import jobs_of
 
-from entropy_valley import tables
 from entropy_valley.cli import audit
-from entropy_valley.config import base_files, load_files
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.intake import read_forms
 
@@ -204,10 +202,7 @@ def audited(tmp_path, monkeypatch):
     mine = {
         "matrix": {"backbones": ["llada-tiny"], "directions": ["en-zh", "en-de"], "methods": ["oracle", "ratio", "ev"]}
     }
-    Path("mine.yaml").write_text(yaml.safe_dump(mine))
-    root = Path(__file__).parents[2]
-    experiment = load_files([*base_files(root), root / "config/demo.yaml", "mine.yaml"], tables.problems)
-    fake_chain.write(experiment)
+    jobs = fake_chain.write(jobs_of(mine, "config/demo.yaml"))
     Path("results/demo/en-zh/llada-tiny/seed1/matrix/scores.jsonl").write_text("")
     Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl").unlink()
     Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log").write_text("error: <b>no space</b>\n")
@@ -215,7 +210,7 @@ def audited(tmp_path, monkeypatch):
         table = Path(f"results/demo/benchmarks/{rule}/en-zh.llada-tiny.seed2.matrix.tsv")
         table.parent.mkdir(parents=True)
         table.write_text("s\th:m:s\n45.0\t0:00:45\n")
-    audit.report(experiment, only={})
+    audit.report(jobs, only={})
     return tmp_path / "results/demo/audit/matrix.html"
 
 
