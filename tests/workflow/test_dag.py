@@ -56,9 +56,10 @@ def test_the_whole_matrix(paper):
 
 
 def test_the_matrix_without_studies(paper):
-    planned = by_rule(paper.planned(over={"tables": {"studies": []}}))
+    planned = paper.planned(over={"tables": {"studies": []}})
+    assert {"table main", "table ar_reference", "table dream_instruct", "figure entropy_valley"} <= planned.keys()
     runs, autoregressive, instruct = 3 * 3 * 3, 3 * 3, 6  # backbones, directions, seeds; variants
-    assert planned == {
+    assert by_rule(computed(planned)) == {
         "fetch_dataset": 2,  # zh-en and de-en
         "corpus": 3,
         "testset": 3 + 1,
@@ -71,10 +72,6 @@ def test_the_matrix_without_studies(paper):
         "translate": runs + autoregressive + instruct,
         "score": runs + autoregressive + instruct,
         "diagnose": runs,
-        "comparison": 1,
-        "table": 8 + 3 + 2 + 1 + 1,  # with those of autoregressive backbones and of Dream-Instruct
-        "figure": 5 + 2,  # with those of all-mask canvases
-        "all": 1,
     }
 
 
