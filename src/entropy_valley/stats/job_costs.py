@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import REPORTS
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
-SHOWING = (*REPORTS, "page")  # rules that only show results; some end while `cost` is made
 ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU
 
 
@@ -22,23 +20,22 @@ def gpus(device: str, processes: int) -> dict[str, int]:
 
 
 def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
-    """One row for each stage, in order of its hours; a stage is a rule but for :data:`SHOWING`. ``hours`` are as if one
-    job ran after another, ``gpu_hours`` these times the GPUs of a job, see :func:`gpus`. Attempts that failed are not
-    counted."""
-    seconds = finished_seconds(benchmarks, but=SHOWING)
+    """One row for each stage, in order of its hours; a stage is a rule with a benchmark: those that only show results
+    have none. ``hours`` are as if one job ran after another, ``gpu_hours`` these times the GPUs of a job, see
+    :func:`gpus`. Attempts that failed are not counted."""
+    seconds = finished_seconds(benchmarks)
     jobs = [(job.partition("/")[0], 1, took / 3600) for job, took in seconds.items()]
     rows = pd.DataFrame([(*row, row[2] * gpus.get(row[0], 0)) for row in jobs], columns=COLUMNS)
     whole = rows.groupby("stage", as_index=False).sum()
     return whole.sort_values(["gpu_hours", "hours"], ascending=False, ignore_index=True)
 
 
-def finished_seconds(benchmarks: Path, but: Collection[str] = ()) -> dict[str, float]:
-    """Wall-clock seconds of each finished job by its name, such as ``train/en-zh.llada-8b.seed1``, ``but`` for those of
-    some rules. An empty file is of a job that ends just now, or whose disk was full. Raises :class:`InputError` for a
-    file that Snakemake has not written."""
+def finished_seconds(benchmarks: Path) -> dict[str, float]:
+    """Wall-clock seconds of each finished job by its name, such as ``train/en-zh.llada-8b.seed1``. An empty file is of
+    a job that ends just now, or whose disk was full. Raises :class:`InputError` for a file that Snakemake has not
+    written."""
     written = (path for path in sorted(benchmarks.rglob("*.tsv")) if path.stat().st_size)
-    names = {path: path.relative_to(benchmarks).with_suffix("") for path in written}
-    return {str(name): _seconds(path) for path, name in names.items() if name.parts[0] not in but}
+    return {str(path.relative_to(benchmarks).with_suffix("")): _seconds(path) for path in written}
 
 
 def _seconds(path: Path) -> float:
