@@ -106,10 +106,11 @@ class Profile:
     def requests(self, jobs: Jobs) -> dict[str, list[SlurmRequest]]:
         """What jobs request, one attempt after the other, by their rules. Rules that request the same
         are together; so are all that neither the profile names nor use a GPU."""
-        planned, rules = plan.Plan(jobs.experiment), dict[str, tuple[int, int]]()
+        rules: dict[str, tuple[int, int]] = {}
         for job in jobs.all:
             most = rules.get(job.rule, (0, 0))
-            rules[job.rule] = max(most[0], planned.held(job)), max(most[1], planned.minutes(job))
+            asked = (job.resources["gpu"] or 0, job.resources["runtime"] or plan.DEFAULT_MINUTES)
+            rules[job.rule] = tuple(map(max, most, asked))
         own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *plan.MEMORY}
         rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, plan.DEFAULT_MINUTES)}
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
