@@ -15,7 +15,7 @@ import yaml
 from entropy_valley import tables
 from entropy_valley.config import base_files
 from entropy_valley.config.load import load_merged, merge
-from entropy_valley.runs import jobs
+from entropy_valley.runs import JOBS, jobs
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,7 +34,7 @@ def _told(over: str, between: tuple[str, ...]) -> dict[str, Any]:
         config.write_text(yaml.safe_dump(json.loads(over)))
         files = [*(str(ROOT / name) for name in between), str(config)]
         command = ["-n", "-F", "--nolock", "--logger", "entropy-valley", "--snakefile", str(ROOT / "Snakefile")]
-        variables = {**os.environ, jobs.VARIABLE: str(out)}
+        variables = {**os.environ, JOBS: str(out)}
         status, text = forked_snakemake.run(Path(folder), [*command, "--configfile", *files], variables)
         assert status == 0 and out.is_file(), text
         return json.loads(out.read_bytes())

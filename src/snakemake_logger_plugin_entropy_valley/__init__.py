@@ -19,6 +19,8 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from entropy_valley.runs import JOBS
+
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
     "Config file ",
@@ -44,7 +46,6 @@ TARGETS = f"Targets are files, of which docs/results.md has the names, and the r
 PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
-JOBS = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file that a dry run writes its jobs into
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is

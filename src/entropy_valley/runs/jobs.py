@@ -26,15 +26,15 @@ from entropy_valley.config import Experiment, params
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError
+from entropy_valley.runs import JOBS
 from entropy_valley.runs.job import rule_of
 from entropy_valley.stats.job_costs import finished_seconds
 
-VARIABLE = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file into which a dry run writes its jobs
 SHOWING = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
 # Of a job as Snakemake tells it, what is kept.
 FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "threads", "resources", "reason")
 RULES = (*params.SPECS, *SHOWING)
-RESOURCES = ("gpu", "runtime", "mem_mb")
+RESOURCES = ("gpu", "runtime")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +133,7 @@ class Jobs:
         return list(placed)
 
 
-def listed(
-    experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None, *options: str
-) -> Jobs:
+def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
     """Every job of `rule all`, whether it has to run or not: what a dry run by ``snakemake --forceall`` lists.
 
     ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
@@ -149,8 +147,8 @@ def listed(
     command += ["--configfile", *configfiles] * bool(configfiles)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "jobs.json")
-        variables = {**os.environ, VARIABLE: str(out)}
-        done = subprocess.run([*command, *options], env=variables, capture_output=True, text=True, check=False)
+        variables = {**os.environ, JOBS: str(out)}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if done.returncode or not out.is_file():
             print(done.stdout, done.stderr, sep="", file=sys.stderr)
             sys.exit(done.returncode or 1)
