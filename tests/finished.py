@@ -251,6 +251,18 @@ def keep(finished: Path) -> None:
         outputs = {name: output for name, output in record.outputs.items() if (place.parent / name).is_file()}
         inputs = {name: digest for name, digest in record.inputs.items() if not Path(name).is_absolute()}
         dataclasses.replace(record, outputs=outputs, inputs=inputs).write(place)
+    fit_inputs()
+
+
+def fit_inputs() -> None:
+    """Give records the digests of the headers that they read, which :func:`keep` has written again."""
+    for place in all_records(RESULTS):
+        record = results.read_record(place)
+        paths = {name: RESULTS / Path(name).relative_to(config()["results"]) for name in record.inputs}
+        headers = {name: path for name, path in paths.items() if path.name in results.HEADERS and path.is_file()}
+        digests = {name: files.file_digest(path) for name, path in headers.items()}
+        if digests.items() - record.inputs.items():
+            dataclasses.replace(record, inputs=record.inputs | digests).write(place)
 
 
 def _read_by_reports(finished: Path) -> Iterator[Path]:
