@@ -14,6 +14,7 @@ ADOPTION = 1
 DECODING = 4
 SOURCE_GUIDED = 2  # what looks at the SIG
 LENGTH_STATISTICS = 2
+LEARNING = 1  # what length methods learn from development pairs
 LENGTH_RATIOS = 2
 SIG_CONCENTRATION = 2
 VALLEY = 1

@@ -226,7 +226,7 @@ class Chosen:
         shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
         translators = {}
         for name, settings in self.methods.items():
-            method = make_method(name, settings, fits.statistics)
+            method = fits.method(name, settings)
             uses_head = getattr(method, "uses_length_head", False)
             head = LengthHead.of(fits.head, device) if uses_head else None
             translators[name] = Translator(backbone, prompt, method, *denoising, head, *shared)

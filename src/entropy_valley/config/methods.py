@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from entropy_valley import plugins
@@ -32,9 +33,14 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     return settings
 
 
-def needs_statistics(experiment: Experiment, method: str) -> bool:
-    """Whether a method's canvases depend on the length statistics of their run."""
-    return getattr(_class(experiment, method), "uses_statistics", False)
+def statistics_of(experiment: Experiment, method: str) -> Sequence[str]:
+    """The parts of the length statistics of their run that a method's canvases depend on."""
+    return getattr(_class(experiment, method), "uses_statistics", ())
+
+
+def learns(experiment: Experiment, method: str) -> bool:
+    """Whether a method learns from development pairs."""
+    return getattr(_class(experiment, method), "learns", False)
 
 
 def needs_length_head(experiment: Experiment, method: str) -> bool:

@@ -17,13 +17,14 @@ from entropy_valley.config import matrix
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
 from entropy_valley.config.methods import (
     dump,
+    learns,
     method_settings,
     needs_length_head,
-    needs_statistics,
     order_settings,
     origins,
     sees_reference,
     source_guided,
+    statistics_of,
 )
 from entropy_valley.config.paths import (
     adapter_run,
@@ -399,10 +400,16 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
     # How many of the training pairs a job may read; of a run on all of them it says nothing.
     limit = {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
     fits = {}
-    if any(needs_statistics(experiment, name) for name in methods):
-        revision = [revisions.DECODING, revisions.LENGTH_STATISTICS]
-        model = engine_passes(experiment, run, revision)
-        fits["length_statistics"] = {**model, **dump(experiment.length_statistics), **limit}
+    if parts := sorted({part for name in methods for part in statistics_of(experiment, name)}):
+        probing = {}
+        if "confidence_bias" in parts:
+            model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS])
+            probing = {**model, **dump(experiment.length_statistics)}
+        fits["length_statistics"] = {"revision": revisions.LENGTH_STATISTICS, **probing, "parts": parts, **limit}
+    if learning := [name for name in methods if learns(experiment, name)]:
+        model = engine_passes(experiment, run, [revisions.DECODING, revisions.LEARNING])
+        settings = {name: method_settings(experiment, name, run.direction) for name in learning}
+        fits["learned"] = {**model, "methods": settings}
     if any(needs_length_head(experiment, name) for name in methods):
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
         trained = {"seed": run.seed, "training": dump(experiment.length_head_training)}

@@ -63,6 +63,16 @@ class Choice:
         return cls(min(sorted(scores), key=scores.__getitem__), scores)
 
 
+@dataclass(frozen=True)
+class Example:
+    """A development pair, for a method that learns: the sentence, the readings of the canvases that the method
+    proposed for it, and the slots of its reference with the EOS."""
+
+    sentence: Sentence
+    probes: Mapping[int, ProbeResult]
+    length: int
+
+
 class LengthMethod(Section):
     """Chooses the canvas length of each sentence. Its fields are its settings; the config's block is made from them.
 
@@ -70,14 +80,16 @@ class LengthMethod(Section):
     earlier probes. ``probes`` maps each probed length to the reading of its all-mask canvas.
 
     A class without this base works too. It has ``sees_reference``, ``propose`` and ``choose``, and takes its settings
-    as keyword arguments. It may declare the other four attributes.
+    as keyword arguments. It may declare the other attributes, and ``learn``.
     """
 
     sees_reference: ClassVar[bool] = False  # each sentence has the length of its reference
     probes: ClassVar[bool] = True  # it reads all-mask canvases
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
-    uses_statistics: ClassVar[bool] = False  # it takes the keyword argument ``statistics``, see :class:`Fitted`
+    uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
+    learns: ClassVar[bool] = False  # :meth:`learn` gets the first development pairs, as many as its field ``pairs`` says
+    gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
 
     @abstractmethod
@@ -87,6 +99,10 @@ class LengthMethod(Section):
     @abstractmethod
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         """The canvas length, from the sentence and its probes."""
+
+    def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
+        """A copy that has learned from development pairs, and what the header of the translations says of it."""
+        raise NotImplementedError(f"{type(self).__name__} says that it learns, and has no `learn`")
 
 
 class Unprobed:
@@ -129,12 +145,13 @@ class OnGrid(LengthMethod):
 
 
 class Fitted(LengthMethod):
-    """A base for length methods that use measurements of the run's checkpoint on training pairs.
+    """A base for length methods that use measurements on training pairs.
 
-    ``statistics`` is measured, and no setting. It is None while only the settings are checked.
+    ``statistics`` is measured, and not a setting. It is None while only the settings are checked. It has the parts that
+    the class names: ``line``, ``confidence_bias``.
     """
 
-    uses_statistics: ClassVar[bool] = True
+    uses_statistics: ClassVar[Sequence[str]] = ("line",)
     _statistics: LengthStatistics | None = None
 
     @model_validator(mode="wrap")
@@ -155,6 +172,7 @@ class Fitted(LengthMethod):
 # --- How a method is made by its name, how it is called, and the canvas row that is made of its answer.
 
 LENGTH_METHODS: dict[str, type] = {}  # by name: see the package
+FITTED = ("uses_statistics", "learns", "uses_length_head")  # what a method declares that is fitted to a run's pairs
 
 
 def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
@@ -164,7 +182,7 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     InputError if the name is unknown or the class refuses the settings.
     """
     keywords = {key: value for key, value in settings.items() if key != "method"}
-    if getattr(find_method(name, settings), "uses_statistics", False):
+    if getattr(find_method(name, settings), "uses_statistics", ()):
         keywords["statistics"] = statistics
     parts = ("sees_reference", "propose", "choose")
     return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, parts)
@@ -189,15 +207,7 @@ def choosing(
     an answer that is not a choice.
     """
     about = f"sentence {name!r}"
-    while True:
-        with plugins.calling(method, "propose", about):
-            lengths = sorted({*map(operator.index, method.propose(sentence, probes))} - probes.keys())
-        if not lengths:
-            break
-        if lengths[0] < 1:
-            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
-        readings = yield [probe(length) for length in lengths]
-        probes |= zip(lengths, readings, strict=True)
+    yield from probing(method, sentence, probe, probes, name)
     with plugins.calling(method, "choose", about):
         choice = _in_numbers(method.choose(sentence, probes))
     if choice.length < 1:
@@ -206,6 +216,27 @@ def choosing(
         problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
         raise plugins.refused(method, "choose", about, problem, remedy)
     return canvas_row(choice, sentence, probes, draft_steps(method) + 1)
+
+
+def probing(
+    method: LengthMethod,
+    sentence: Sentence,
+    probe: Callable[[int], Any],
+    probes: dict[int, ProbeResult],
+    name: object = None,
+) -> Generator[list[Any], list[ProbeResult], None]:
+    """The first half of :func:`choosing`: yield what the method proposes, round by round; ``probes`` takes the
+    readings."""
+    about = f"sentence {name!r}"
+    while True:
+        with plugins.calling(method, "propose", about):
+            lengths = sorted({*map(operator.index, method.propose(sentence, probes))} - probes.keys())
+        if not lengths:
+            return
+        if lengths[0] < 1:
+            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
+        readings = yield [probe(length) for length in lengths]
+        probes |= zip(lengths, readings, strict=True)
 
 
 def _in_numbers(choice: Choice) -> Choice:

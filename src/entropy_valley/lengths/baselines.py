@@ -246,6 +246,7 @@ class CalibratedConfidence(Fitted):
     """
 
     method: Literal["cal"] = "cal"
+    uses_statistics: ClassVar[Sequence[str]] = ("confidence_bias",)
     ratios: PerDirection[CanvasRatio] = Field(description="where the climb starts, by direction, or one for all")
     patience: PositiveInt = Field(2, description="a side stops after so many slots in a row without improvement")
     reach: PositiveInt = Field(32, description="most slots on a side")

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from entropy_valley.decoding.requests import SHORTEST, ProbeResult
-from entropy_valley.lengths.base import Choice, Fitted, OnGrid, Sentence
+from entropy_valley.errors import InputError
+from entropy_valley.lengths import logit
+from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, Sentence
 from entropy_valley.settings import Rate, Weight
 
 
@@ -51,6 +54,11 @@ SCORES: dict[str, Callable[[ProbeResult], float]] = {
 }
 
 
+# What `ev_fit` may weigh, and the features of each.
+TERMS = {"entropy": ("entropy",), "prior": ("z", "z_squared"), "repeats": ("repeats",)}
+IMPOSSIBLE = 1e-300  # the least probability that has a logarithm to print
+
+
 def valley(probes: Mapping[int, ProbeResult], score: Callable[[ProbeResult], float] = mean_entropy) -> Choice:
     """The length of the lowest score; the shorter one on a tie."""
     return Choice.lowest({length: score(reading) for length, reading in probes.items()})
@@ -74,49 +82,6 @@ class EntropyValley(OnGrid):
         return valley(probes, SCORES[self.score])
 
 
-class CalibratedEntropyValley(OnGrid, Fitted):
-    """EV's mean entropy over the entropy that is usual at that length.
-
-    Smallest mean entropy / Ē(L) on EV's grid; the shorter one on a tie in six decimals.
-
-    Ē(L) is the mean entropy of all-mask canvases of training pairs at their true length L (no training).
-    """
-
-    method: Literal["ev_calibrated"] = "ev_calibrated"
-
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        expected = {length: self.statistics.expected_entropy(length) for length in probes}
-        scores = {length: round(mean_entropy(probes[length]) / expected[length], 6) for length in probes}
-        return Choice.lowest(scores)
-
-
-class PriorEntropyValley(Fitted):
-    """EV over every length, with a prior on the canvas ratio.
-
-    Smallest mean entropy + ``weight`` · z²/2; the shorter one on a tie in six decimals.
-
-    z is the canvas ratio L/|x| standardised by mean and standard deviation of (|y| + 1)/|x| over the training pairs:
-    with weight 1, z²/2 is the negative log of a Gaussian prior up to a constant. Candidates are all integer lengths
-    with \\|z\\| at most ``window``, or the one next to the mean where a source is so short that there is none.
-    """
-
-    method: Literal["ev_prior"] = "ev_prior"
-    weight: Weight = Field(0.1, description="λ of mean entropy + λ·z²/2")
-    window: Rate = Field(3.0, le=100, description="candidates have |z| at most this")
-
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        mean, std, tokens = self.statistics.ratio_mean, self.statistics.ratio_std, max(1, sentence.source_tokens)
-        low, high = (tokens * (mean + side * self.window * std) for side in (-1, 1))
-        candidates = range(max(SHORTEST, math.ceil(low)), math.floor(high) + 1)
-        return candidates or (max(SHORTEST, round(tokens * mean)),)
-
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        z = {length: self.statistics.z(length, sentence.source_tokens) for length in probes}
-        return Choice.lowest(
-            {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
-        )
-
-
 class LineEntropyValley(Fitted):
     """EV over the lengths nearest to the line of expected ones, with a prior about it.
 
@@ -134,10 +99,7 @@ class LineEntropyValley(Fitted):
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        expected = self.statistics.line.expected(sentence.source_tokens)
-        first = max(SHORTEST, round(expected) - self.candidates)
-        near = range(first, first + 2 * self.candidates + 1)
-        return sorted(near, key=lambda length: (abs(length - expected), length))[: self.candidates]
+        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
@@ -146,21 +108,98 @@ class LineEntropyValley(Fitted):
         )
 
 
-class RerankedEntropyValley(OnGrid):
-    """The candidates of lowest entropy on EV's grid, all decoded.
+class FittedEntropyValley(Fitted):
+    """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
 
-    The ``k`` lowest mean entropies of EV's grid, all decoded; the best mean log-probability at reveal time is kept.
+    Most probable length among the ``candidates`` nearest to the length line: P(L) ∝ exp(-w·x(L)), x(L) being the mean
+    entropy, z and z² (the prior), and the repeats. Weights are fitted to development pairs.
 
-    Of equal entropies the shorter canvas comes first.
+    z standardises a canvas by the line of |y| + 1 on |x| over the training pairs. Repeats are adjacent slots with the
+    same most probable token: on a canvas that is too long, two slots share a word. The fit maximises the likelihood of
+    the lengths of ``pairs`` development pairs; a pair whose length is no candidate says nothing. A term without which
+    held-out pairs are at least as likely is left out, the worst first. The row's scores are -log P, six decimals; the
+    shorter length wins a tie.
     """
 
-    method: Literal["ev_rerank"] = "ev_rerank"
-    k: PositiveInt = Field(2, description="how many are decoded")
+    method: Literal["ev_fit"] = "ev_fit"
+    learns: ClassVar[bool] = True
+    gives_probabilities: ClassVar[bool] = True
+    candidates: int = Field(5, ge=2, description="lengths that are probed")
+    pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
+    terms: list[Literal[*TERMS]] = Field([*TERMS], min_length=1, description="what is weighed")
+    _weights: Mapping[str, float] | None = None
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+
+    def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
+        choices = [
+            logit.Observed([*self._features(one.sentence, one.probes).values()], sorted(one.probes).index(one.length))
+            for one in examples
+            if one.length in one.probes
+        ]
+        if not choices:
+            problem = f"none of {len(examples)} development pairs has a length among its candidates"
+            raise InputError("ev_fit", problem, "Give more pairs or more candidates.")
+        kept, held_out = _kept_terms(choices, self.terms)
+        learned = self.model_copy()
+        learned._weights = logit.fit(choices, _names(kept))
+        return learned, {"pairs": len(choices), "weights": learned._weights, "held_out": held_out}
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        choice = valley(probes)
-        deepest = sorted(choice.scores, key=lambda length: (choice.scores[length], length))
-        return dataclasses.replace(choice, contenders=deepest[: self.k])
+        features = self._features(sentence, probes)
+        shares = logit.probabilities([*features.values()], self._weights)
+        scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]
+        return Choice.lowest(dict(zip(features, scores, strict=True)))
+
+    def _features(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> dict[int, dict[str, float]]:
+        """By length, ascending, the value of each feature."""
+        z = {length: self.statistics.line.z(length, sentence.source_tokens) for length in sorted(probes)}
+        return {
+            length: {
+                "entropy": mean_entropy(probes[length]),
+                "z": at,
+                "z_squared": at**2,
+                "repeats": repeats(probes[length]),
+            }
+            for length, at in z.items()
+        }
+
+
+def nearest(expected: float, count: int) -> list[int]:
+    """The ``count`` canvas lengths nearest to an expected one, ascending; of two at one distance the shorter."""
+    first = max(SHORTEST, round(expected) - count)
+    near = range(first, first + 2 * count + 1)
+    return sorted(sorted(near, key=lambda length: (abs(length - expected), length))[:count])
+
+
+def repeats(reading: ProbeResult) -> int:
+    """How many adjacent slots of a canvas have the same most probable token."""
+    return sum(map(operator.eq, reading.tokens, reading.tokens[1:]))
+
+
+def _names(terms: Iterable[str]) -> list[str]:
+    """The features of some terms."""
+    return [name for term in terms for name in TERMS[term]]
+
+
+def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[str]) -> tuple[list[str], dict[str, float]]:
+    """The terms that help on held-out pairs, and the mean log-likelihoods (nats) that say so: with all terms, without
+    each one, and with those that are kept."""
+    kept = [term for term in TERMS if term in terms]
+
+    def likelihood(some: Iterable[str]) -> float:
+        return round(logit.held_out(choices, _names(some)), 4)
+
+    best = likelihood(kept)
+    facts = {"all": best}
+    while True:
+        without = {term: likelihood(other for other in kept if other != term) for term in kept}
+        facts = {**{f"without {term}": value for term, value in without.items()}, **facts}
+        worst = max(without, key=without.__getitem__)
+        if len(kept) == 1 or without[worst] < best:
+            return kept, facts | {"kept": best}
+        kept, best = [term for term in kept if term != worst], without[worst]
 
 
 class AdaptiveEntropyValley(OnGrid):

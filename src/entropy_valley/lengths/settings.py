@@ -10,10 +10,8 @@ from entropy_valley.settings import AnyNames, Direction, Rate, Ratios, Refers, S
 
 
 class LengthStatisticsSection(Section):
-    """What methods that are fitted to training pairs measure by all-mask canvases of the first ones of the corpus, a
-    random sample. Ratios and the length line count tokens of all pairs."""
+    """What CAL measures on all-mask canvases of the first training pairs of the corpus, a random sample."""
 
-    pairs: PositiveInt = Field(1000, description="all-mask canvases at their true length: the entropy expected there")
     bias_pairs: PositiveInt = Field(200, description="pairs probed at each of twelve lengths: CAL's bias curve")
 
 

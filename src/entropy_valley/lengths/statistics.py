@@ -1,4 +1,4 @@
-"""What length methods may know of a backbone and a direction: lengths and readings of training pairs."""
+"""What length methods may know of training pairs: their lengths, and a backbone's confidence at each length."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from entropy_valley.errors import InputError
-
-FLOOR = 1e-6  # the last decimal of a mean entropy: no expectation is below it
 
 
 @dataclass(frozen=True)
@@ -36,36 +34,22 @@ class LengthLine:
 
 @dataclass(frozen=True)
 class LengthStatistics:
-    """Measured on training pairs by one run's checkpoint.
+    """Measured on training pairs; each part is None unless a length method of the job uses it.
 
-    ``ratio_mean``, ``ratio_std``: of (|y| + 1)/|x|. ``entropies``: Ē at ``shortest``, ``shortest`` + 1, … slots (nats).
-    ``bias``: a, b, c, d, e of :func:`confidence_curve`. ``line``: of |y| + 1 on |x|.
+    ``line``: of |y| + 1 on |x|. ``bias``: a, b, c, d, e of :func:`confidence_curve`, by one run's checkpoint.
     """
 
-    ratio_mean: float
-    ratio_std: float
-    shortest: int
-    entropies: Sequence[float]
-    bias: Sequence[float]
-    line: LengthLine
+    line: LengthLine | None = None
+    bias: Sequence[float] | None = None
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
         """From what :func:`~entropy_valley.translation.fits.length_statistics` measures."""
-        ratio, entropy, bias = value["ratio"], value["expected_entropy"], value["confidence_bias"]
-        line = LengthLine(*(value["line"][field.name] for field in fields(LengthLine)))
-        curve = [bias[name] for name in "abcde"]
-        return cls(ratio["mean"], ratio["std"], entropy["shortest"], entropy["values"], curve, line)
-
-    def z(self, length: int, source_tokens: int) -> float:
-        """How many standard deviations a canvas ratio lies above the mean; 0 where all pairs have the same ratio."""
-        distance = length / max(1, source_tokens) - self.ratio_mean
-        return distance / self.ratio_std if self.ratio_std else 0.0
-
-    def expected_entropy(self, length: int) -> float:
-        """Ē(L): the curve, held constant beyond its ends."""
-        place = min(max(length - self.shortest, 0), len(self.entropies) - 1)
-        return max(self.entropies[place], FLOOR)
+        line, bias = value.get("line"), value.get("confidence_bias")
+        return cls(
+            line and LengthLine(*(line[field.name] for field in fields(LengthLine))),
+            bias and [bias[name] for name in "abcde"],
+        )
 
     def confidence_bias(self, length: int) -> float:
         """B(L): the mean max-probability that a length has by itself."""
@@ -82,17 +66,6 @@ def confidence_curve(length: float, a: float, b: float, c: float, d: float, e: f
 LENGTHS = (1, 2, 4, 6, 12, 16, 24, 32, 48, 64, 96, 128)  # where CAL's bias is measured
 NEAR = 4  # slots around the true length that CAL leaves out: there confidence is not bias alone
 PUBLIC_BIAS = (1.00, 1.77, 0.56, 0.06, 0.24)  # a, b, c, d, e as published; the fit starts here
-BANDWIDTH = 0.15  # of the smoother, in log length: pairs 15 % longer or shorter still count for much
-
-
-def ratio_moments(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Mean and sample standard deviation of (|y| + 1)/|x| over pairs of token counts (|x|, |y|)."""
-    ratios = [(target + 1) / source for source, target in pairs if source]
-    if not ratios:
-        raise InputError("length statistics", "no training pair has a source", "Give a corpus of sentence pairs.")
-    mean = math.fsum(ratios) / len(ratios)
-    squares = math.fsum((ratio - mean) ** 2 for ratio in ratios)
-    return {"mean": mean, "std": math.sqrt(squares / max(1, len(ratios) - 1)), "pairs": len(ratios)}
 
 
 def length_line(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -114,26 +87,6 @@ def length_line(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
         intercept, slope = 0.0, lengths / sources
     squares = math.fsum((y - intercept - slope * x) ** 2 / x for x, y in points)
     return {"intercept": intercept, "slope": slope, "variance": squares / max(1, count - 2), "pairs": count}
-
-
-def expected_entropies(points: Sequence[tuple[int, float]]) -> dict[str, Any]:
-    """Ē at every integer length between the shortest and the longest of the (length, mean entropy) points.
-
-    Smoothed by a kernel regression (Nadaraya and Watson): the mean of all points, weighted by a Gaussian of bandwidth
-    ``BANDWIDTH`` in log length. It never leaves the range of the points, and rare lengths borrow from their neighbours.
-    """
-    if not points:
-        raise InputError("length statistics", "no training pair fits the context", "Give shorter pairs.")
-    first, last = min(points)[0], max(points)[0]
-    values = [_kernel_mean(length, points) for length in range(first, last + 1)]
-    return {"shortest": first, "values": values, "pairs": len(points), "bandwidth": BANDWIDTH}
-
-
-def _kernel_mean(length: int, points: Sequence[tuple[int, float]]) -> float:
-    distances = [((math.log(length) - math.log(other)) / BANDWIDTH) ** 2 / 2 for other, _ in points]
-    nearest = min(distances)  # weights are relative to the nearest point's: in a wide gap all would be 0
-    weights = [math.exp(nearest - distance) for distance in distances]
-    return math.fsum(w * value for w, (_, value) in zip(weights, points, strict=True)) / math.fsum(weights)
 
 
 def confidence_bias(points: Iterable[tuple[int, float]]) -> dict[str, Any]:

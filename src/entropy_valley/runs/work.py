@@ -128,9 +128,7 @@ class Work:
         train = self.text(job.wildcards["direction"], "train")
         for name, fit in spec.get("fits", {}).items():
             if self._cells(job) and self._is_new(job.cells[0].run, name):
-                statistics = name == "length_statistics"
-                pairs = fit["pairs"] + BIAS * fit["bias_pairs"] if statistics else fit["training"]["pairs"]
-                total += pairs * self._probing(backbone, spec, train, 1)
+                total += self._fit_probes(name, fit) * self._probing(backbone, spec, train, 1)
         for cell in self._cells(job):
             text, settings = self.text(cell.run.direction, cell.testset), spec["methods"][cell.method]
             for method in filter(None, (cell.method, settings.get("of"))):  # a reassignment needs another's canvases
@@ -177,6 +175,16 @@ class Work:
         """So many passes over all-mask canvases of a sentence."""
         tokens = _prompted(spec, probes) * (len(spec["prompt"]) / TOKEN + text.source) + probes * text.target
         return self.size(backbone).pass_work(tokens, probes * text.target)
+
+    def _fit_probes(self, name: str, fit: Mapping[str, Any]) -> float:
+        """The passes over training or development pairs by which length methods are fitted."""
+        match name:
+            case "length_statistics":
+                return BIAS * fit.get("bias_pairs", 0)
+            case "learned":
+                methods = fit["methods"].items()
+                return sum(settings.get("pairs", 0) * self.probes(method, settings) for method, settings in methods)
+        return fit["training"]["pairs"]
 
     def probes(self, method: str, settings: Mapping[str, Any]) -> float:
         """The passes by which a length method chooses a canvas."""

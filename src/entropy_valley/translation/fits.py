@@ -1,4 +1,5 @@
-"""What a run learns about lengths from its training pairs: length statistics and a length head, through the store.
+"""What a run learns about lengths from its pairs: length statistics and a length head from training pairs, and what
+length methods learn from development pairs. All through the store.
 
 The pairs take the test set's place in these jobs.
 """
@@ -6,6 +7,7 @@ The pairs take the test set's place in these jobs.
 from __future__ import annotations
 
 import base64
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,58 +15,66 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.decoding.requests import SHORTEST
-from entropy_valley.errors import InputError
-from entropy_valley.lengths import statistics
+from entropy_valley.errors import InputError, SentenceError
+from entropy_valley.lengths import LengthMethod, make_method, statistics
+from entropy_valley.lengths.base import Example, sentences_of
 from entropy_valley.lengths.baselines import mean_confidence
-from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.store import Store
-from entropy_valley.translation.job import ROW, ModelJob
+from entropy_valley.translation.job import ROW, ModelJob, Pipeline
 
 if TYPE_CHECKING:
     import torch
+
+    from entropy_valley.decoding.requests import Work
 
 PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 
 
 def length_statistics(job: ModelJob) -> dict[str, Any]:
-    """What calibrated length methods are fitted to, measured on the job's rows."""
+    """What length methods know of training pairs, measured on the job's rows: the parts that its spec names."""
     tokens = job.identity.prompt.tokens
     rows = job.rows[: job.spec.get("limit")]
     pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in rows]
-    lengths = [target + 1 for _, target in pairs]
-    # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
-    probed = job.on(rows[: max(job.spec["pairs"], job.spec["bias_pairs"])])
-    return {
-        "ratio": statistics.ratio_moments(pairs),
-        "line": statistics.length_line(pairs),
-        "expected_entropy": statistics.expected_entropies(_entropies(probed, lengths)),
-        "confidence_bias": statistics.confidence_bias(_confidences(probed, lengths)),
-    }
-
-
-def _entropies(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
-    """(true length, mean entropy) of one all-mask canvas a pair; an empty target has no slot to take a mean of."""
-    rows = range(min(job.spec["pairs"], len(job.rows)))
-    canvases = [
-        (place, lengths[place]) for place in rows if lengths[place] > 1 and job.inputs.fits(place, lengths[place])
-    ]
-    readings = job.probe(canvases)
-    return [(length, mean_entropy(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
+    measured: dict[str, Any] = {"line": statistics.length_line(pairs)}
+    if "confidence_bias" in job.spec["parts"]:
+        # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
+        probed, lengths = job.on(rows[: job.spec["bias_pairs"]]), [target + 1 for _, target in pairs]
+        measured["confidence_bias"] = statistics.confidence_bias(_confidences(probed, lengths))
+    return {part: measured[part] for part in job.spec["parts"]}
 
 
 def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
     """(length, mean max-probability) of canvases whose length is not near the pair's own."""
     canvases = [
         (place, length)
-        for place in range(min(job.spec["bias_pairs"], len(job.rows)))
+        for place in range(len(job.rows))
         for length in statistics.LENGTHS
         if abs(length - lengths[place]) > statistics.NEAR and job.inputs.fits(place, length)
     ]
     readings = job.probe(canvases)
     return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
+
+
+def examples(job: ModelJob, method: LengthMethod) -> list[Example]:
+    """What a method learns from: the first of the job's rows, without those whose canvases exceed the context."""
+    rows = job.rows[: getattr(method, "pairs", None)]
+    job, tokens = job.on(rows), job.identity.prompt.tokens
+    sentences = sentences_of(rows, job.identity.prompt, method, rooms=job.inputs.rooms)
+    pipeline = Pipeline(job.runner("probe"), job.inputs)
+    works = ((place, _if_it_fits(pipeline.probing(method, place, one))) for place, one in enumerate(sentences))
+    probed = sorted((place, probes) for place, probes in pipeline.runner.run(works) if probes)
+    return [Example(sentences[place], probes, len(tokens(rows[place]["target"])) + 1) for place, probes in probed]
+
+
+def _if_it_fits(work: Work) -> Work:
+    """The same work; None where a canvas exceeds the context."""
+    try:
+        return (yield from work)
+    except SentenceError:
+        return None
 
 
 def length_head(job: ModelJob, dev: Path) -> tuple[bytes, dict[str, Any]]:
@@ -98,10 +108,12 @@ def length_head(job: ModelJob, dev: Path) -> tuple[bytes, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Fits:
-    """What length methods use that a run has fitted to its training pairs: length statistics, as they see them, and the
-    weights of the length head; None where no method of the job uses it. ``facts`` is what a header says of them."""
+    """What length methods use that a run has fitted to its pairs: length statistics, as they see them, the methods that
+    have learned, by name, and the weights of the length head; None where no method of the job uses it. ``facts`` is
+    what a header says of them."""
 
     statistics: LengthStatistics | None = None
+    learned: Mapping[str, LengthMethod] = field(default_factory=dict)
     head: bytes | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -109,19 +121,31 @@ class Fits:
     def of(cls, job: ModelJob, specs: Mapping[str, Any] | None) -> Self:
         """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
 
-        The probes of training pairs have a store of their own: all others would read past them.
+        The probes of these pairs have a store of their own: all others would read past them.
         """
         if not specs:
             return cls()
         (train, dev), kept = (job.execution.corpus / name for name in PAIRS), job.execution.store
-        pairs, measured, head, facts = job.on(files.read_jsonl(train, ROW), train), None, None, {}
-        if spec := specs.get("length_statistics"):
-            with Store(kept and kept / "length_statistics") as store:
+        pairs, fits, facts = job.on(files.read_jsonl(train, ROW), train), cls(), {}
+        with Store(kept and kept / "fits") as store:
+            if spec := specs.get("length_statistics"):
                 facts["length_statistics"] = length_statistics(pairs.with_spec(spec, store))
-            measured = LengthStatistics.of(facts["length_statistics"])
+                fits = cls(LengthStatistics.of(facts["length_statistics"]))
+            if spec := specs.get("learned"):
+                held_out, learned = job.on(files.read_jsonl(dev, ROW), dev).with_spec(spec, store), {}
+                for name, settings in spec["methods"].items():
+                    method = fits.method(name, settings)
+                    learned[name] = method.learn(examples(held_out, method))
+                facts["learned"] = {name: told for name, (_, told) in learned.items()}
+                fits = dataclasses.replace(fits, learned={name: method for name, (method, _) in learned.items()})
         if spec := specs.get("length_head"):
             head, facts["length_head"] = length_head(pairs.with_spec(spec), dev)
-        return cls(measured, head, facts)
+            fits = dataclasses.replace(fits, head=head)
+        return dataclasses.replace(fits, facts=facts)
+
+    def method(self, name: str, settings: Mapping[str, Any]) -> LengthMethod:
+        """A length method of the job, with what it has learned."""
+        return self.learned.get(name) or make_method(name, settings, self.statistics)
 
 
 def _states(job: ModelJob, places: list[int]) -> torch.Tensor:

@@ -41,7 +41,7 @@ from entropy_valley.decoding.requests import (
     gains,
 )
 from entropy_valley.errors import InputError, SentenceError
-from entropy_valley.lengths.base import choosing, draft_steps
+from entropy_valley.lengths.base import choosing, draft_steps, probing
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest
 from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, config_arguments
@@ -199,6 +199,17 @@ class Pipeline:
         row = yield from self.choosing(method, place, sentence, probes)
         readings = {} if draft_steps(method) else probes
         return row, (yield from self.denoising(place, row, denoising, readings))
+
+    def probing(self, method: LengthMethod, place: int, sentence: Sentence) -> Work:
+        """The work that returns the readings of the canvases that a method proposes, by length. They are exact."""
+        probes: dict[int, ProbeResult] = {}
+
+        def probe(length: int) -> Probe:
+            self.inputs.check(place, length)
+            return Probe(self.inputs.prompts[place], length)
+
+        yield from probing(method, sentence, probe, probes, self.inputs.names[place])
+        return probes
 
     def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, ProbeResult]) -> Work:
         """The work of one sentence up to its :func:`~entropy_valley.lengths.base.canvas_row`; ``probes`` takes the

@@ -26,7 +26,6 @@ from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor
@@ -56,7 +55,7 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
         fits = Fits.of(job, params.get("fits"))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
         job = job.on([job.rows[place] for place in drawn])
-        method = make_method(spec["method"], spec["settings"], fits.statistics)
+        method = fits.method(spec["method"], spec["settings"])
         denoising = Denoising.of(spec)
         uses_head = getattr(method, "uses_length_head", False)
         head = LengthHead.of(fits.head, job.backbone.device) if uses_head else None

@@ -23,8 +23,8 @@ from entropy_valley import errors, files, results
 from entropy_valley.decoding.orders import Denoising, needs_sourceless
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import find_method, make_method
-from entropy_valley.lengths.base import sentences_of
+from entropy_valley.lengths import find_method
+from entropy_valley.lengths.base import FITTED, sentences_of
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, System, differences, read_record, record_path
@@ -235,10 +235,10 @@ class Translations:
         with self._failing(label):
             kind = find_method(method, settings)
             uses_head = getattr(kind, "uses_length_head", False)
-            if self._unfit and (uses_head or getattr(kind, "uses_statistics", False)):
+            if self._unfit and any(getattr(kind, name, ()) for name in FITTED):
                 raise self._unfit
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
-            length_method = make_method(method, settings, self.fits.statistics)
+            length_method = self.fits.method(method, settings)
             part = job.on([job.rows[place] for place in places])
             predicted = predict(part, self.fits.head) if uses_head else ()
             sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)

@@ -18,7 +18,7 @@ from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, 
 
 TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
-ON_GRID = ("ev", "ev_calibrated", "ev_rerank", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
+ON_GRID = ("ev", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
 CHANGING = ("daedal", "rho_eos")  # decoders that change the canvas
 MOST_NEIGHBOURS = 1000  # on either side of a canvas
 TOKENIZERS = (None, "none", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab")  # of sacreBLEU; others are downloads
@@ -142,8 +142,8 @@ def _contenders(name: str, settings: Mapping[str, Any], canvas: Mapping[str, Any
         if (radius := settings.get("radius", 2)) > MOST_NEIGHBOURS:
             raise ValueError(f"{radius} neighbours on either side")
         lengths = [*range(max(2, length - radius), length + radius + 1)]
-    elif name in ("ev_rerank", "length_head"):
-        count = settings.get("k", 2) if name == "ev_rerank" else settings.get("beam", 1)
+    elif name == "length_head":
+        count = settings.get("beam", 1)
         ranked = sorted(zip(canvas["scores"], canvas["candidates"], strict=True))
         lengths = sorted(length for _, length in ranked[:count])
     longest = max(canvas.get("contenders", [length]))
