@@ -19,9 +19,10 @@ from entropy_valley import files, results
 from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
+from entropy_valley.lengths import make_method
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.results import System
-from entropy_valley.translation.fits import Fits, length_statistics
+from entropy_valley.translation.fits import Fits, examples, length_statistics
 from entropy_valley.translation.job import ModelJob
 
 # What depends on the machine, the installed packages or the last bit of a weight.
@@ -172,11 +173,25 @@ class Stages:
 
     def length_statistics(self) -> Any:
         """Of the fitted bias its values: other parameters of the same curve are one rounding away."""
-        with ModelJob(self.bench.spec | {"pairs": 4, "bias_pairs": 2}, self.bench.execution, self.testset) as job:
+        with ModelJob(
+            self.bench.spec | {"parts": ["confidence_bias", "line"], "bias_pairs": 2},
+            self.bench.execution,
+            self.testset,
+        ) as job:
             found = length_statistics(job)
         bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
         values = [statistics.confidence_bias(point["length"]) for point in bias["points"]]
         return {**found, "confidence_bias": {"values": values, "points": bias["points"]}}
+
+    def learning(self) -> Any:
+        """What ``ev_fit`` learns from, and how likely lengths then are."""
+        with ModelJob(self.bench.spec | {"parts": ["line"]}, self.bench.execution, self.testset) as job:
+            statistics = LengthStatistics.of(length_statistics(job))
+            method = make_method("ev_fit", {"candidates": 7}, statistics)
+            found = examples(job, method)
+        learned, facts = method.learn(found)
+        chosen = [learned.choose(one.sentence, one.probes) for one in found]
+        return [facts["pairs"], sorted(facts["weights"]), [[choice.length, choice.scores] for choice in chosen]]
 
     def sig_concentration(self) -> Any:
         return self.bench.diagnose("sig", sig="distractor", measure="gini")

@@ -28,6 +28,7 @@ STAGES = {
     "adoption": ["TRAINING", "ADOPTION"],
     "decoding": ["DECODING", "SOURCE_GUIDED"],
     "length_statistics": ["DECODING", "LENGTH_STATISTICS"],
+    "learning": ["DECODING", "LEARNING"],
     "sig_concentration": ["DECODING", "SIG_CONCENTRATION"],
     "valley": ["DECODING", "VALLEY"],
     "length_head": ["DECODING", "LENGTH_HEAD"],

@@ -165,7 +165,6 @@ Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Limits = Annotated[tuple[PositiveInt, PositiveInt], Strict(False), AfterValidator(_ascending)]
 CanvasRatio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]  # slots for each token of the source
 Ratios = Annotated[list[CanvasRatio], Strict(False), Field(min_length=1), AfterValidator(unique)]

@@ -82,9 +82,9 @@ def test_a_method_is_fitted_to_the_corpus_of_its_run_once(translate, config):
     results = Path(yaml.safe_load(config.read_text())["results"])
     rows = [{"id": str(n), "source": s, "target": t} for n, (s, t) in enumerate(itertools.pairwise(SOURCES))]
     files.write_jsonl(results / "corpus/en-de/train.jsonl", rows[:40])
-    options = ("--length", "ev_line", "--no-hints", "--jsonl")
+    options = ("--length", "ev_fit", "--no-hints", "--jsonl")
     found, _, status = translate(SOURCES[:3], *options)
-    kept = results / "store/en-de/mine/seed1/length_statistics"
+    kept = results / "store/en-de/mine/seed1/fits"
     first = sorted(path.read_bytes() for path in kept.glob("*.jsonl"))
     assert (len(found), status) == (3, 0) and first
     assert translate(SOURCES[:3], *options)[0] == found
@@ -148,7 +148,7 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
         (["--length", "evv"], "--length: the config has no 'evv'; did you mean ev? it has these and "),
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
-        (["--length", "ev_line"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
+        (["--length", "ev_fit"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
         (
             ["--length", "ratio", "--ratios", "0.5", "0.6"],

@@ -95,7 +95,7 @@ def test_llada_tiny_needs_no_config(elsewhere, run):
     assert (lines, status) == (["Löschen Sie Nachricht.\tLöschen Sie die Nachricht."], 0) and "not there" not in log
     lines, log, status = run("in.txt", "--tiny", "de-fr")
     assert (lines, status) == ([], 2) and "LLaDA-tiny has no adapter for 'de-fr'" in log
-    lines, log, status = run("in.txt", "--tiny", "en-de", "--length", "ev_line")
+    lines, log, status = run("in.txt", "--tiny", "en-de", "--length", "ev_fit")
     assert "results/demo/corpus/en-de/train.jsonl --configfile config/demo.yaml" in log and status == 2
 
 

@@ -19,7 +19,7 @@ SMALL = {
         "backbones": ["llada-tiny"],
         "directions": ["en-zh", "en-de"],
         "seeds": [1, 2],
-        "methods": ["oracle", "ratio", "ev", "ev_line"],
+        "methods": ["oracle", "ratio", "ev", "ev_fit"],
     },
     "tables": {"studies": []},
     "autoregressive": {"backbones": ["llama3-tiny"]},
@@ -122,7 +122,7 @@ def test_inputs_that_were_made_again_with_another_content(small, done):
 
 
 def test_a_new_cell_of_a_set_is_missing_and_the_others_are_done(small, done):
-    other = small(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_line", "ev_sum"]})
+    other = small(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_fit", "ev_sum"]})
     assert {cell.method for cell in of_state(other, MISSING)} == {"ev_sum"}
     assert len(of_state(other, DONE)) == len(cells(small()))
     cell = Cell(RUN, "grammar", "ev_sum", "med", 32)
@@ -131,8 +131,8 @@ def test_a_new_cell_of_a_set_is_missing_and_the_others_are_done(small, done):
 
 
 def test_a_fit_concerns_the_methods_that_use_it(small, done):
-    other = small(length_statistics={"pairs": 7})
-    assert {cell.method for cell in of_state(other, STALE)} == {"ev_line"}
+    other = small(length_methods={"ev_fit": {"pairs": 7}})
+    assert {cell.method for cell in of_state(other, STALE)} == {"ev_fit"}
     fewer = {**SMALL["matrix"], "methods": ["oracle", "ratio", "ev"]}
     assert set(states(small(matrix=fewer)).values()) == {DONE}
 
@@ -203,11 +203,11 @@ def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, 
 def test_what_another_config_makes_of_the_cells(small):
     """No results are looked at, and a cell stays the same that another set lists first."""
     matrix = {**SMALL["matrix"], "seeds": [1, 3], "methods": ["oracle", "ratio", "ev"]}
-    studies = {"mine": {"methods": ["ev_line"], "columns": ["comet"], "orders": ["med"], "steps": [32]}}
+    studies = {"mine": {"methods": ["ev_fit"], "columns": ["comet"], "orders": ["med"], "steps": [32]}}
     over = {**GRID, "matrix": matrix, "results": "results/other", "tables": {"studies": ["mine"]}, "studies": studies}
     after = small(**over)
     found = {one.cell: one for one in against(small(), after)}
-    line = Cell(RUN, "grammar", "ev_line", "med", 32)
+    line = Cell(RUN, "grammar", "ev_fit", "med", 32)
     assert sets_of(after.experiment).home[line].name == "mine" and found[line].state == DONE
     assert [reason.text for reason in found[EV].reasons] == ["methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8]"]
     assert {cell for cell, one in found.items() if one.state == STALE} == {EV}
@@ -234,7 +234,7 @@ def test_a_purged_file_that_nothing_needs_is_told(small, done):
 def test_a_purged_file_that_a_new_cell_needs_is_missing(small, done):
     """Other cells of its set stay done."""
     (SET.parent / "adapter/adapter_model.safetensors").unlink()
-    wider = small(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_line", "ev_sum"]})
+    wider = small(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_fit", "ev_sum"]})
     assert reasons(wider, Cell(RUN, "grammar", "ev_sum", "med", 32)) == [
         MISSING,
         ("train", "no adapter_model.safetensors"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from entropy_valley import revisions
 from entropy_valley.config import base_files, load_files, matrix, methods, params, paths
 from entropy_valley.config.matrix import Cell, CellSet, Run
 from entropy_valley.data import sources
@@ -257,7 +258,7 @@ def test_a_set_knows_its_own_methods_and_its_directions_ratios_only():
         "ev": {"ratios": grid, "score": "mean"},
         "ratio": {"ratios": 0.8, "reserve_eos_slot": False},
         "ratio_eos": {"method": "ratio", "ratios": 0.8, "reserve_eos_slot": True},
-        "oracle": {},
+        "oracle": {"offset": 0},
         "ev_sum": {"method": "ev", "score": "sum", "ratios": grid},
         "ev_reassigned_deciles_3": {"method": "reassigned", "of": "ev", "seed": 3, "within": "deciles"},
     }
@@ -277,7 +278,7 @@ def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
 
 
 def test_what_it_is_made_from_follows_from_the_params_of_all_before(load):
-    spec, fitted = translation(PAPER, "ev"), translation(PAPER, "ev_line")
+    spec, fitted = translation(PAPER, "ev"), translation(PAPER, "ev_fit")
     assert spec["made_from"].keys() == {"adapter", "testset wmt22"}
     assert fitted["made_from"].keys() == {"adapter", "testset wmt22", "corpus en-zh"}
     assert spec["made_from"]["adapter"] == params.digest(params.training(PAPER, RUN))
@@ -286,12 +287,20 @@ def test_what_it_is_made_from_follows_from_the_params_of_all_before(load):
 
 
 def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
-    spec = translation(PAPER, "ev_line")["fits"]["length_statistics"]
-    assert (spec["pairs"], spec["bias_pairs"]) == (1000, 200) and not spec.keys() & {"method", "seed"}
-    fitted = [name for name in PAPER.length_methods.model_dump() if methods.needs_statistics(PAPER, name)]
+    spec = translation(PAPER, "cal", "length_line")["fits"]["length_statistics"]
+    assert (spec["parts"], spec["bias_pairs"]) == (["confidence_bias", "line"], 200)
+    assert not spec.keys() & {"method", "seed"}
+    fitted = [name for name in PAPER.length_methods.model_dump() if methods.statistics_of(PAPER, name)]
     kinds = {methods.base_method(PAPER, name) for name in fitted}
-    assert kinds == {"cal", "ev_calibrated", "ev_prior", "ev_line", "length_line"}
+    assert kinds == {"cal", "ev_fit", "length_line", "oracle_on_line"}
     assert "fits" not in translation(PAPER, "ev", "ratio", "oracle")
+
+
+def test_a_line_that_counts_tokens_depends_on_no_pass_and_what_is_learned_on_its_methods():
+    fits = translation(PAPER, "ev_fit", "ev_fit_4")["fits"]
+    assert fits["length_statistics"] == {"parts": ["line"], "revision": revisions.LENGTH_STATISTICS}
+    methods_of = fits["learned"]["methods"]
+    assert {name: one["candidates"] for name, one in methods_of.items()} == {"ev_fit": 5, "ev_fit_4": 4}
     assert translation(PAPER, "length_head", "ev")["fits"].keys() == {"length_head"}
 
 
@@ -370,7 +379,7 @@ def test_every_source_can_be_made(experiment):
 
 def test_methods_that_are_fitted_see_the_pool_alone():
     for run, limit in ((Run("de-fr", "llada-8b", 1, "50k"), 50_000), (RUN, None)):
-        fits = translation(PAPER, "ev_line", "length_head", run=run)["fits"]
+        fits = translation(PAPER, "ev_fit", "length_head", run=run)["fits"]
         assert [fits[name].get("limit") for name in ("length_statistics", "length_head")] == [limit, limit]
 
 

@@ -17,7 +17,7 @@ RATIOS = METHODS["ev"]["ratios"]
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
     monkeypatch.setitem(METHODS, "neighbours", {"ratios": RATIOS, "rescoring": "reveal"})
-    monkeypatch.setitem(METHODS, "ev_rerank", {"ratios": RATIOS, "k": 2})
+    monkeypatch.setitem(METHODS, "wide", {"method": "neighbours", "ratios": RATIOS, "rescoring": "reveal", "radius": 3})
     return Bench(tmp_path, checkpoints, testset)
 
 
@@ -62,7 +62,7 @@ def alone(bench, canvases):
     return list(zip(*decoded, strict=True))
 
 
-@pytest.mark.parametrize("method", ["neighbours", "ev_rerank"])
+@pytest.mark.parametrize("method", ["neighbours", "wide"])
 def test_it_is_each_decoded_alone_and_the_best(bench, method):
     rows, info = bench.decode(method)
     canvases = [row["canvas"] for row in rows]

@@ -26,7 +26,7 @@ METHODS = {
     "ev": GRID,
     "adaptive_ev": GRID,
     "neighbours": GRID | {"radius": 1},
-    "ev_line": {"candidates": 3},
+    "ev_fit": {"candidates": 3, "pairs": 5},
     "length_head": {"beam": 2},
     "daedal": {"ratios": 1.2, "eos_window": 1, "cap": 24},
     "reassigned": {"of": "ev", "seed": 1, "within": "all"},
@@ -52,7 +52,11 @@ SYSTEMS = [
 TESTS = ("large", "small")
 CELLS = [System(testset, *system) for testset in TESTS for system in SYSTEMS]
 HEAD = {"pairs": 9, "epochs": 2, "learning_rate": 0.1, "batch": 4, "longest": 12}
-FITS = {"length_statistics": BASE | {"pairs": 5, "bias_pairs": 2}, "length_head": BASE | {"seed": 1, "training": HEAD}}
+FITS = {
+    "length_statistics": {"parts": ["line"]},
+    "learned": BASE | {"methods": {"ev_fit": METHODS["ev_fit"]}},
+    "length_head": BASE | {"seed": 1, "training": HEAD},
+}
 
 
 def spec_of(cells=CELLS, fits=FITS, methods=METHODS, orders=ORDERS):

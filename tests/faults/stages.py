@@ -48,7 +48,7 @@ RUN |= {"precision": "float32", "direction": "en-de"}
 SET = {"cells": [["test", "ev", "med", 4], ["test", "neighbours", "med", 4]], "schedule": "llada"}
 SET["methods"] = {"ev": {"ratios": [0.6, 0.8, 1.0]}, "neighbours": {"ratios": [0.6, 0.8, 1.0], "radius": 1}}
 SET["orders"] = {"med": {"order": "med", "order_settings": {}}}
-SET["fits"] = {"length_statistics": RUN | {"pairs": 4, "bias_pairs": 2}}
+SET["fits"] = {"length_statistics": RUN | {"parts": ["confidence_bias"], "bias_pairs": 2}}
 SCORE = {"direction": "en-de", "revision": 1, "target_language": "de", "comet": {"checkpoint": None, "batch_size": 1}}
 COMET = {"seed": 1, "steps": 1, "width": 16, "heads": 2, "vocabulary": 300, "pairs": 4, "minimum_spearman": -1.0}
 

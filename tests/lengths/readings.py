@@ -11,10 +11,9 @@ from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.base import choosing
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics
 
-# Ratios of mean 1 and deviation 0.25; expected entropies 1, 2, 4, 4 at 3, 4, 5, 6 slots; no length bias; the line
-# 2 + x/2 with a variance of x/4.
+# The line 2 + x/2 with a variance of x/4; no length bias.
 LINE = LengthLine(2.0, 0.5, 0.25)
-STATISTICS = LengthStatistics(1.0, 0.25, 3, [1.0, 2.0, 4.0, 4.0], (0.0, 0.0, 0.0, 0.0, 1.0), LINE)
+STATISTICS = LengthStatistics(LINE, (0.0, 0.0, 0.0, 0.0, 1.0))
 
 # What each of our selectors is built with.
 SETTINGS = {
@@ -25,12 +24,11 @@ SETTINGS = {
     "smartcrop_style": {"ratios": [0.5, 1.0]},
     "lr_style": {"ratios": [0.5, 1.0]},
     "cal": {"ratios": 1.0},
-    "ev_calibrated": {"ratios": [0.5, 1.0]},
-    "ev_prior": {},
-    "ev_line": {},
+    "ev_fit": {},
     "length_line": {},
     "neighbours": {"ratios": [0.5, 1.0]},
-    "ev_rerank": {"ratios": [0.5, 1.0]},
+    "oracle_on_grid": {"ratios": [0.5, 1.0]},
+    "oracle_on_line": {},
     "length_head": {"beam": 2},
     "daedal": {"ratios": 1.0, "cap": 16},
     "eos_probe": {"ratios": [0.5, 1.0]},

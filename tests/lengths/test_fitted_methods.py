@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import random
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from readings import LINE, STATISTICS, flat, search
 
+from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.lengths.base import Example
+from entropy_valley.lengths.ev import mean_entropy, nearest, repeats
 
 
 def cal(source_tokens, confidence, bias=(0.0, 0.0, 0.0, 0.0, 1.0), **settings):
@@ -51,97 +56,93 @@ class TestCal:
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
 
 
-class TestCalibratedEv:
-    def test_entropy_is_divided_by_what_is_usual_there(self):
-        # Ē is 1, 2, 4 at 3, 4, 5 slots: 0.9/1, 1.6/2 and 3.4/4.
-        length_method = make_method("ev_calibrated", {"ratios": [0.5, 0.75, 1.0]}, STATISTICS)
-        row, rounds = search(length_method, 4, entropy={3: 0.9, 4: 1.6, 5: 3.4}.__getitem__)
-        assert rounds == [[3, 4, 5]]
-        assert (row["length"], row["scores"]) == (4, [0.9, 0.8, 0.85])
-
-    def test_beyond_its_ends_the_curve_stays(self):
-        assert [STATISTICS.expected_entropy(length) for length in (1, 2, 3, 6, 7, 99)] == [1.0, 1.0, 1.0, 4.0, 4.0, 4.0]
-
-    def test_a_model_without_doubt_divides_by_no_zero(self):
-        assert LengthStatistics(1.0, 0.2, 3, [0.0], (), LINE).expected_entropy(3) > 0
-
-    @given(st.floats(0.1, 9), st.lists(st.floats(0.01, 9), min_size=3, max_size=3))
-    def test_under_a_flat_curve_it_is_ev(self, level, entropies):
-        probes = {length: flat(length, round(value, 3)) for length, value in enumerate(entropies, 3)}
-        statistics = dataclasses.replace(STATISTICS, entropies=[1.0])
-        calibrated = make_method("ev_calibrated", {"ratios": [1.0]}, statistics)
-        ev = make_method("ev", {"ratios": [1.0]})
-        assert calibrated.choose(Sentence(4), probes) == ev.choose(Sentence(4), probes)
+def test_candidates_of_the_line_halfway_go_to_the_shorter():
+    assert nearest(10.5, 1) == [10]
+    assert nearest(10.5, 2) == [10, 11]
+    assert nearest(10.0, 5) == [8, 9, 10, 11, 12]
 
 
-def prior(source_tokens, entropy, statistics=STATISTICS, **settings):
-    return search(make_method("ev_prior", settings, statistics), source_tokens, entropy=entropy)
+@given(st.floats(-20, 90), st.integers(1, 9))
+def test_candidates_are_neighbours_and_none_left_out_is_nearer(expected, count):
+    candidates = nearest(expected, count)
+    assert candidates == list(range(candidates[0], candidates[0] + count)) and candidates[0] >= 2
+    farthest = max(abs(length - expected) for length in candidates)
+    beyond = [length for length in (candidates[0] - 1, candidates[-1] + 1) if length >= 2]
+    assert all(abs(length - expected) >= farthest - 1e-9 for length in beyond)
 
 
-class TestPriorEv:
-    def test_every_length_of_the_window_at_its_price(self):
-        # 8 tokens, ratio 1 ± 2 · 0.25: 4 … 12 slots; z = (L - 8)/2. With λ = 1 the price of 5 is 1.125, of 6 0.5.
-        table = {4: 0.0, 5: 0.5, 6: 1.0, 7: 2.0, 8: 1.75}
-        row, rounds = prior(8, lambda length: table.get(length, 3.0), window=2.0, weight=1.0)
-        assert rounds == [list(range(4, 13))]
-        assert row["scores"] == [2.0, 1.625, 1.5, 2.125, 1.75, 3.125, 3.5, 4.125, 5.0]
-        assert row["length"] == 6
-
-    def test_a_window_without_a_length_takes_the_next_one(self):
-        narrow = dataclasses.replace(STATISTICS, ratio_mean=1.4, ratio_std=0.01)
-        assert prior(3, lambda length: 1.0, narrow)[1] == [[4]]  # 4.2 ± 0.09
-        assert prior(1, lambda length: 1.0, narrow)[1] == [[2]]  # 1.4, but never less than content and EOS
-
-    def test_pairs_of_one_ratio_are_no_division_by_zero(self):
-        same = dataclasses.replace(STATISTICS, ratio_std=0.0)
-        assert prior(8, lambda length: 1.0, same)[0]["scores"] == [1.0]
-
-    @given(st.integers(0, 60), st.floats(0.5, 2.5), st.just(0.0) | st.floats(0.01, 0.5), st.floats(0.5, 3))
-    def test_candidates_are_all_lengths_within_the_window(self, source_tokens, mean, std, window):
-        statistics = dataclasses.replace(STATISTICS, ratio_mean=mean, ratio_std=std)
-        row, rounds = prior(source_tokens, lambda length: 1.0, statistics, window=window)
-        candidates = row["candidates"]
-        assert len(rounds) == 1 and candidates == list(range(candidates[0], candidates[-1] + 1))
-        tokens, slack = max(1, source_tokens), 1e-9
-        low, high = tokens * (mean - window * std), tokens * (mean + window * std)
-        if len(candidates) > 1:
-            assert candidates[0] >= max(2, low - slack) and candidates[-1] <= high + slack
-            assert candidates[0] - 1 < max(2, low + slack) and candidates[-1] + 1 > high - slack
-        else:
-            assert candidates[0] == 2 or abs(candidates[0] - tokens * mean) <= 1
+def canvas(length, entropy, repeats):
+    """A reading of so many slots whose first tokens repeat."""
+    tokens = (7,) * (repeats + 1) + tuple(range(10, 10 + length - repeats - 1))
+    return dataclasses.replace(flat(length, entropy), tokens=tokens)
 
 
-def line(source_tokens, entropy, statistics=STATISTICS, **settings):
-    return search(make_method("ev_line", settings, statistics), source_tokens, entropy=entropy)
+class TestFittedEv:
+    """16 tokens: the line is at 10 slots, z = (L - 10)/2, and 8 … 12 are probed."""
 
+    WEIGHTS: ClassVar = {"entropy": 2.0, "z": -1.0, "z_squared": 0.5, "repeats": 1.0}
 
-class TestLineEv:
-    def test_the_nearest_lengths_at_the_price_of_the_prior(self):
-        # 16 tokens: the line is at 10 slots, z = (L - 10)/2. With λ = 1 and the centre at z = 1, L = 12, the prices of
-        # 8 … 12 are 2, 1.125, 0.5, 0.125, 0.
-        table = {8: 0.0, 9: 0.5, 10: 1.0, 11: 1.5, 12: 1.75}
-        row, rounds = line(16, table.__getitem__, candidates=5, weight=1.0, shift=1.0)
-        assert rounds == [[8, 9, 10, 11, 12]]
-        assert row["scores"] == [2.0, 1.625, 1.5, 1.625, 1.75]
-        assert row["length"] == 10
+    def probes(self, repeats=(0, 0, 1, 2, 3), entropies=(3.0, 2.0, 1.0, 1.0, 1.0)):
+        return {8 + n: canvas(8 + n, entropies[n], repeats[n]) for n in range(5)}
 
-    def test_a_length_halfway_goes_to_the_shorter(self):
-        assert line(17, lambda length: 1.0, candidates=1)[1] == [[10]]  # the line is at 10.5
-        assert line(17, lambda length: 1.0, candidates=2)[1] == [[10, 11]]
+    def examples(self, count=40, seed=1):
+        """The entropy falls up to the true length and then stays; repeats are 0 up to it and then rise."""
+        draw, examples = random.Random(seed), []
+        for _ in range(count):
+            true = draw.choice([8, 9, 10, 11, 12])
+            probes = {
+                length: canvas(length, 1.0 + max(0, true - length) + draw.random(), max(0, length - true))
+                for length in range(8, 13)
+            }
+            examples.append(Example(Sentence(16), probes, true))
+        return examples
 
-    def test_pairs_that_lie_on_the_line_are_no_division_by_zero(self):
-        exact = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, variance=0.0))
-        assert set(line(16, lambda length: 1.0, exact)[0]["scores"]) == {1.05}
+    def test_probabilities_by_hand(self):
+        method = make_method("ev_fit", {}, STATISTICS)
+        method._weights = self.WEIGHTS
+        choice = method.choose(Sentence(16), self.probes())
+        # Costs 2H - z + z²/2 + r for z = -1, -1/2, 0, 1/2, 1.
+        costs = [6 + 1 + 0.5, 4 + 0.5 + 0.125, 2 + 0 + 0 + 1, 2 - 0.5 + 0.125 + 2, 2 - 1 + 0.5 + 3]
+        total = sum(math.exp(-cost) for cost in costs)
+        assert list(choice.scores.values()) == pytest.approx([cost + math.log(total) for cost in costs], abs=1e-6)
+        assert choice.length == 10
+        assert sum(math.exp(-score) for score in choice.scores.values()) == pytest.approx(1.0, abs=1e-5)
 
-    @given(st.integers(0, 80), st.floats(-9, 9), st.floats(0.1, 3), st.integers(1, 9))
-    def test_candidates_are_neighbours_and_none_left_out_is_nearer(self, source_tokens, intercept, slope, count):
-        statistics = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=intercept, slope=slope))
-        candidates = line(source_tokens, lambda length: 1.0, statistics, candidates=count)[0]["candidates"]
-        assert candidates == list(range(candidates[0], candidates[0] + count)) and candidates[0] >= 2
-        expected = statistics.line.expected(source_tokens)
-        farthest = max(abs(length - expected) for length in candidates)
-        beyond = [length for length in (candidates[0] - 1, candidates[-1] + 1) if length >= 2]
-        assert all(abs(length - expected) >= farthest - 1e-9 for length in beyond)
+    def test_it_learns_what_tells_the_lengths_apart(self):
+        method, facts = make_method("ev_fit", {}, STATISTICS).learn(self.examples())
+        assert facts["pairs"] == 40 and facts["weights"]["entropy"] > 0 and facts["weights"]["repeats"] > 0
+        held_out = facts["held_out"]
+        assert held_out["all"] > held_out["without repeats"] and held_out["all"] > held_out["without entropy"]
+        others = self.examples(60, seed=2)
+        right = sum(method.choose(one.sentence, one.probes).length == one.length for one in others)
+        assert right > 45
+
+    def test_a_term_that_does_not_help_is_left_out(self):
+        no_repeats = [
+            dataclasses.replace(one, probes={n: canvas(n, mean_entropy(r), 0) for n, r in one.probes.items()})
+            for one in self.examples()
+        ]
+        _, facts = make_method("ev_fit", {}, STATISTICS).learn(no_repeats)
+        assert "repeats" not in facts["weights"] and facts["held_out"]["kept"] >= facts["held_out"]["all"]
+
+    def test_only_its_terms_are_weighed(self):
+        _, facts = make_method("ev_fit", {"terms": ["entropy"]}, STATISTICS).learn(self.examples())
+        assert facts["weights"].keys() == {"entropy"}
+
+    def test_pairs_whose_length_is_no_candidate_say_nothing(self):
+        far = [dataclasses.replace(one, length=30) for one in self.examples(5)]
+        method = make_method("ev_fit", {}, STATISTICS)
+        assert method.learn([*self.examples(), *far])[1] == method.learn(self.examples())[1]
+        with pytest.raises(InputError, match="none of 5 development pairs has a length among its candidates"):
+            method.learn(far)
+
+    def test_a_copy_learns(self):
+        method = make_method("ev_fit", {}, STATISTICS)
+        learned, _ = method.learn(self.examples())
+        assert method._weights is None and learned._weights
+
+    def test_repeats_are_neighbours_with_one_token(self):
+        assert [repeats(canvas(5, 1.0, n)) for n in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_the_line_alone_asks_nothing():
@@ -150,5 +151,3 @@ def test_the_line_alone_asks_nothing():
     assert (row["length"], row["calls"], rounds) == (10, 0, [])
     low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-9.0))
     assert search(make_method("length_line", {}, low), 3)[0]["length"] == 2
-    # A standard deviation is 2 slots there.
-    assert search(make_method("length_line", {"shift": 1.0}, STATISTICS), 16)[0]["length"] == 12

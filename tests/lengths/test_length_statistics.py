@@ -1,20 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics as fitting
 from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
-
-
-def test_ratios_are_of_canvas_and_source():
-    moments = fitting.ratio_moments([(4, 3), (4, 5), (2, 3), (0, 7)])  # 1, 1.5, 2; the last has no source
-    assert moments == {"mean": 1.5, "std": 0.5, "pairs": 3}
-    assert fitting.ratio_moments([(4, 3)]) == {"mean": 1.0, "std": 0.0, "pairs": 1}
-    with pytest.raises(InputError, match="no training pair"):
-        fitting.ratio_moments([(0, 1)])
 
 
 def test_the_line_is_found_again():
@@ -40,20 +30,6 @@ def test_sources_of_one_length_have_a_ratio_and_no_line():
     }
     with pytest.raises(InputError, match="no training pair"):
         fitting.length_line([(0, 1)])
-
-
-def test_the_smoother_is_a_weighted_mean_of_its_neighbours():
-    # Lengths 10 and 11 lie log(1.1) = 0.0953 apart: weight exp(-(0.0953/0.15)²/2) = 0.8172 of the one at the other.
-    curve = fitting.expected_entropies([(10, 1.0), (11, 2.0)])
-    assert curve["shortest"] == 10 and curve["pairs"] == 2
-    assert curve["values"] == pytest.approx([(1 + 2 * 0.8172) / 1.8172, (2 + 0.8172) / 1.8172], abs=1e-4)
-
-
-@given(st.lists(st.tuples(st.integers(2, 40), st.floats(0, 8)), min_size=1, max_size=30))
-def test_the_curve_stays_within_its_points(points):
-    values = fitting.expected_entropies(points)["values"]
-    assert min(value for _, value in points) - 1e-9 <= min(values)
-    assert max(values) <= max(value for _, value in points) + 1e-9
 
 
 TRUE = (0.7, 1.2, 0.5, 0.05, 0.2)
@@ -90,12 +66,10 @@ def test_too_few_lengths_for_five_parameters():
 
 def test_from_what_is_measured_to_statistics():
     parts = {
-        "ratio": fitting.ratio_moments([(4, 3), (4, 5)]),
         "line": fitting.length_line([(4, 3), (4, 5)]),
-        "expected_entropy": fitting.expected_entropies([(4, 2.0)]),
         "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
     }
     statistics = LengthStatistics.of(parts)
-    assert statistics.expected_entropy(9) == 2.0
     assert statistics.confidence_bias(9) == pytest.approx(0.5, abs=1e-3)
-    assert statistics.z(6, 4) == pytest.approx((1.5 - 1.25) / statistics.ratio_std)
+    assert statistics.line.expected(4) == pytest.approx(5.0)
+    assert LengthStatistics.of({"line": parts["line"]}).bias is None

@@ -92,16 +92,6 @@ def test_no_neighbour_is_shorter_than_a_slot_and_its_eos():
     assert list(choice.contenders) == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize(("k", "lengths"), [(2, [8, 11]), (3, [8, 9, 11]), (9, [6, 8, 9, 11])])
-def test_the_deepest_valleys_are_decoded(k, lengths):
-    row = chosen("ev_rerank", k=k)
-    assert (row["length"], row["contenders"], row["calls"]) == (8, lengths, 4)
-
-
-def test_one_valley_is_ev():
-    assert chosen("ev_rerank", k=1) == chosen("ev")
-
-
 def test_contenders_without_room_are_left_out_but_the_first_choice_stays():
     assert chosen("neighbours", room=9)["contenders"] == [6, 7, 8, 9]
     assert chosen("neighbours", room=5) == chosen("ev") == chosen("ev", room=5)

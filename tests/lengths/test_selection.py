@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from readings import SETTINGS, STATISTICS, choose_canvases
+from readings import SETTINGS, STATISTICS, choose_canvases, reading
 
 from entropy_valley.decoding.requests import ProbeResult
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
-from entropy_valley.lengths.base import sentences_of
+from entropy_valley.lengths.base import Example, sentences_of
 
 
 class Words:
@@ -57,10 +57,16 @@ ROWS = [Closed(id="a", source="one two three four", target="x y"), Closed(id="b"
 PREDICTED = [{5: -0.25, 4: -2.0}, {2: -0.125, 3: -3.0}]  # by a length head, from prompts
 
 
-@pytest.mark.parametrize("method", [name for name in LENGTH_METHODS if name != "oracle"])
+SEEING = {"oracle", "oracle_on_grid", "oracle_on_line"}
+
+
+@pytest.mark.parametrize("method", [name for name in LENGTH_METHODS if name not in SEEING])
 def test_no_selector_but_oracle_is_given_the_reference(method):
     """Nothing reads the target on the way to a length_method, and all that it is handed has no place for it."""
     length_method = make_method(method, SETTINGS[method], STATISTICS)
+    if length_method.learns:
+        probes = {n: reading(*range(n)) for n in (3, 4, 5)}
+        length_method, _ = length_method.learn([Example(Sentence(4), probes, 4)])
     spied = Spied(length_method)
     predicted = PREDICTED if length_method.uses_length_head else [None, None]
     sentences = sentences_of(ROWS, Words(), spied, predicted)
@@ -74,6 +80,24 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
     assert (
         choose_canvases(length_method, sentences_of(other, Words(), length_method, predicted), Probes(valley=4)) == rows
     )
+
+
+def test_the_others_are_as_near_to_the_reference_as_they_may():
+    """|x| = 16, the line at 10 slots: the reference's length, beside it, and the nearest candidates."""
+    chosen = {
+        name: choose_canvases(make_method("x", {"method": kind, **settings}, STATISTICS), [Sentence(16, 12)], None)[0]
+        for name, kind, settings in [
+            ("at", "oracle", {}),
+            ("short", "oracle", {"offset": -2}),
+            ("long", "oracle", {"offset": 2}),
+            ("grid", "oracle_on_grid", {"ratios": [0.5, 0.7, 1.0]}),
+            ("line", "oracle_on_line", {"candidates": 5}),
+        ]
+    }
+    lengths = {name: row["length"] for name, row in chosen.items()}
+    assert lengths == {"at": 13, "short": 11, "long": 15, "grid": 12, "line": 12}
+    assert {row["calls"] for row in chosen.values()} == {0}
+    assert make_method("x", {"method": "oracle", "offset": -2}).choose(Sentence(4, 1), {}).length == 2
 
 
 def test_the_oracle_is_given_the_references_length():

@@ -119,7 +119,7 @@ def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     row, rounds = search(length_method, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
     assert rounds == [[8, 9, 10]]  # 7.5 and 8.5 are cut to whole tokens
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
-    assert not methods.needs_statistics(experiment, "confident")
+    assert not methods.statistics_of(experiment, "confident")
 
 
 def test_an_edit_of_its_code_repeats_its_jobs_and_a_comment_does_not(experiment, tmp_path):
@@ -135,7 +135,7 @@ def test_an_edit_of_its_code_repeats_its_jobs_and_a_comment_does_not(experiment,
 PLAIN = """
 class MostConfident:
     sees_reference = False
-    uses_statistics = True
+    uses_statistics = ("line",)
 
     def __init__(self, ratios, statistics):
         self.ratios, self.statistics = ratios, statistics
@@ -158,7 +158,7 @@ def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
     assert make_method("fitted", settings, STATISTICS).statistics is STATISTICS
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
-    assert methods.needs_statistics(experiment, "confident") and not methods.needs_statistics(experiment, "ev")
+    assert methods.statistics_of(experiment, "confident") == ("line",) and not methods.statistics_of(experiment, "ev")
 
 
 def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):

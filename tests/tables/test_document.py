@@ -31,12 +31,12 @@ def source(run, tmp_path):
 
 
 def test_the_papers_come_first_and_in_its_order():
-    config = experiment(tables={"studies": ["ev_line", "candidate_range"]})
+    config = experiment(tables={"studies": ["ev_fit", "candidate_range"]})
     items = document.items(tables.configured(config))
     paths = [item.path for item in items]
     assert [path for path in paths if path in document.PAPER] == [path for path in document.PAPER if path in paths]
     assert paths.index("figures/hero") < paths.index("tables/main") < paths.index("tables/candidate_range")
-    assert paths.index("tables/crossbb") < paths.index("tables/ev_line")
+    assert paths.index("tables/crossbb") < paths.index("tables/ev_fit")
     assert dict(items)["tables/main"].startswith("Main table: COMET-22 and sacreBLEU of the length")
 
 

@@ -56,7 +56,7 @@ class Mine(EntropyValley):
 
 
 class Plain:
-    sees_reference = uses_statistics = uses_length_head = False
+    sees_reference = uses_length_head = False
     probes = True
 
     def __init__(self, ratios):

@@ -45,7 +45,7 @@ def test_the_whole_matrix(paper):
     text = paper.dry_run("-p", over={"device": "cuda"})
     planned = paper.jobs(text)
     assert set(planned.values()) == {1}
-    reported = {f"table {name}" for name in ("multi_candidate", "ev_line", "order_sweep_summary", "selector_checks")}
+    reported = {f"table {name}" for name in ("multi_candidate", "ev_fit", "order_sweep_summary", "selector_checks")}
     assert reported | {"table full_pareto", "figure pareto", "figure selector_comparison"} <= planned.keys()
     counts = by_rule(planned)
     assert sum(counts.values()) <= 450
@@ -161,7 +161,7 @@ CHANGES = {
         {"valley": {"backbones": ["llada-tiny"]}},
         {f"diagnose {run}" for run in of(".llada-tiny.1")},
     ),
-    "statistics that a method uses": ({"length_statistics": {"pairs": 50}}, sets(RUNS)),
+    "statistics that a method uses": ({"length_methods": {"ev_fit": {"pairs": 50}}}, sets(RUNS)),
     "the learning rate": ({"training": {"learning_rate": 5.0e-4}}, trained(RUNS | AR_RUNS)),
     "a seed more": ({"matrix": {"seeds": [1, 2, 3]}}, trained(SEED3)),
     "a prompt, with backbones pre-trained on it": (

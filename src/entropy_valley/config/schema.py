@@ -265,7 +265,8 @@ class Study(Section):
         description="systems: a row each; transfer: a row for each test set and pool of training pairs, a column for "
         "each method; orders: reveal orders and their span; categories: SIG-first against MED by what a source "
         "contains; budgets: rows of T; checks: what stands behind EV's choices; reproduction: beside the paper's "
-        "numbers of LLaDA-8B-Base; readings: variants of backbones, a row each",
+        "numbers of LLaDA-8B-Base; readings: variants of backbones, a row each; pooled: length methods over all runs; "
+        "ceiling: what lies above the reference's length",
     )
     backbones: Annotated[Names | Literal["all"] | None, Refers("backbones", also=(ALL,))] = Field(
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"

@@ -9,13 +9,14 @@ LENGTH_METHODS |= {
     kind.model_fields["method"].default: kind
     for kind in (
         baselines.Oracle,
+        baselines.OracleOnGrid,
+        baselines.OracleOnLine,
         baselines.Ratio,
         ev.EntropyValley,
         ev.AdaptiveEntropyValley,
         baselines.SmartCropStyle,
         baselines.LengthRegularisedStyle,
         baselines.CalibratedConfidence,
-        ev.LineEntropyValley,
         ev.FittedEntropyValley,
         baselines.ExpectedLength,
         baselines.Neighbours,

@@ -29,7 +29,7 @@ from entropy_valley.lengths.base import (
     Unprobed,
     candidate_length,
 )
-from entropy_valley.lengths.ev import valley
+from entropy_valley.lengths.ev import nearest, valley
 from entropy_valley.settings import CanvasRatio, Name, PerDirection, Printed, Section, Share
 
 
@@ -49,15 +49,48 @@ class Ratio(Unprobed, LengthMethod):
 
 
 class Oracle(Unprobed, LengthMethod):
-    """The reference length: an upper bound, not a method.
+    """The reference's length.
 
-    As many slots as the reference has tokens, and one for its EOS."""
+    As many slots as the reference has tokens, and one for its EOS, and ``offset`` more or less; then at least two."""
 
     method: Literal["oracle"] = "oracle"
     sees_reference: ClassVar[bool] = True
+    offset: int = Field(0, description="slots more than the reference's length")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return Choice(sentence.reference_tokens + 1)
+        length = sentence.reference_tokens + 1
+        return Choice(max(SHORTEST, length + self.offset) if self.offset else length)
+
+
+class OracleOnGrid(OnGrid):
+    """Of the candidates of a grid, the one nearest to the reference's length; the shorter one on a tie."""
+
+    method: Literal["oracle_on_grid"] = "oracle_on_grid"
+    sees_reference: ClassVar[bool] = True
+    probes: ClassVar[bool] = False
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+        return ()
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        return _nearest_to_reference({self.slots(ratio, sentence) for ratio in self.ratios}, sentence)
+
+
+class OracleOnLine(Unprobed, Fitted):
+    """Of the candidates of ``ev_fit``, the one nearest to the reference's length; the shorter one on a tie."""
+
+    method: Literal["oracle_on_line"] = "oracle_on_line"
+    sees_reference: ClassVar[bool] = True
+    candidates: PositiveInt = Field(5, description="lengths nearest to the length line")
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        candidates = nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+        return _nearest_to_reference(candidates, sentence)
+
+
+def _nearest_to_reference(candidates: Iterable[int], sentence: Sentence) -> Choice:
+    length = sentence.reference_tokens + 1
+    return Choice(min(sorted(candidates), key=lambda one: abs(one - length)))
 
 
 # --- EOS probe (of the authors' code): the candidate at whose end the model most expects the EOS.
@@ -79,16 +112,12 @@ class EosProbe(OnGrid):
 class ExpectedLength(Unprobed, Fitted):
     """The expected length by itself: no probe.
 
-    The length nearest to the line of |y| + 1 on |x| over the training pairs, two slots at least. With a ``shift`` it is
-    the mode of ``ev_line``'s prior, so many standard deviations above the line."""
+    The length nearest to the line of |y| + 1 on |x| over the training pairs, two slots at least."""
 
     method: Literal["length_line"] = "length_line"
-    shift: float | None = Field(None, allow_inf_nan=False, description="in standard deviations; null: none")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        expected = self.statistics.line.expected(sentence.source_tokens)
-        above = (self.shift or 0.0) * self.statistics.line.deviation(sentence.source_tokens)
-        return Choice(max(SHORTEST, round(expected + above)))
+        return Choice(max(SHORTEST, round(self.statistics.line.expected(sentence.source_tokens))))
 
 
 # --- Length head: canvas lengths that a linear layer on the prompt's states predicts, as CMLM (arXiv:1904.09324) does.

@@ -6,7 +6,6 @@ paper's limitations propose.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
 import statistics
@@ -21,7 +20,6 @@ from entropy_valley.decoding.requests import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
 from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, Sentence
-from entropy_valley.settings import Rate, Weight
 
 
 def mean_entropy(reading: ProbeResult) -> float:
@@ -82,32 +80,6 @@ class EntropyValley(OnGrid):
         return valley(probes, SCORES[self.score])
 
 
-class LineEntropyValley(Fitted):
-    """EV over the lengths nearest to the line of expected ones, with a prior about it.
-
-    Smallest mean entropy + ``weight`` · (z - ``shift``)²/2 (nats); the shorter one on a tie in six decimals.
-
-    z standardises a canvas by the line of |y| + 1 on |x| over the training pairs. Candidates are the ``candidates``
-    lengths nearest to the line, two slots at least. The prior is centred ``shift`` standard deviations above the line.
-    This balances the entropy, which prefers short canvases: one slot too many raises the mean entropy more than one
-    slot too few.
-    """
-
-    method: Literal["ev_line"] = "ev_line"
-    candidates: PositiveInt = Field(7, description="lengths that are probed")
-    weight: Weight = Field(0.1, description="λ of mean entropy + λ·(z − shift)²/2")
-    shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
-
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
-
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
-        return Choice.lowest(
-            {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
-        )
-
-
 class FittedEntropyValley(Fitted):
     """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
 
@@ -147,6 +119,8 @@ class FittedEntropyValley(Fitted):
         return learned, {"pairs": len(choices), "weights": learned._weights, "held_out": held_out}
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        if self._weights is None:
+            raise InputError("ev_fit", "has learned nothing", "Call learn with development pairs before choose.")
         features = self._features(sentence, probes)
         shares = logit.probabilities([*features.values()], self._weights)
         scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]

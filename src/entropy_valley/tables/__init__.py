@@ -32,6 +32,7 @@ from entropy_valley.tables.method import MethodFigure
 from entropy_valley.tables.orders import Categories, Orders
 from entropy_valley.tables.paired_tests import ArReference, Significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable
+from entropy_valley.tables.pooled import Ceiling, Pooled
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.regular import (
     Budgets,
@@ -62,6 +63,8 @@ REPORTS: dict[str, type[Report]] = {
     "tables/dissociation": Dissociation,
     "tables/cases": Cases,
     "tables/systems": Systems,
+    "tables/pooled": Pooled,
+    "tables/ceiling": Ceiling,
     "tables/transfer": Transfer,
     "tables/orders": Orders,
     "tables/categories": Categories,
