@@ -20,6 +20,9 @@ LONG = "word " * 5000
 GRID = [0.6, 0.8, 1.0]
 
 
+PAIRS = [{"id": str(n), "source": s, "target": t} for n, (s, t) in enumerate(itertools.pairwise(SOURCES))]
+
+
 @pytest.fixture(scope="module")
 def config(tmp_path_factory, checkpoints):
     """A bare checkpoint in the paper's matrix: no adapter is needed."""
@@ -34,7 +37,7 @@ def config(tmp_path_factory, checkpoints):
         "length_methods": methods,
     }
     path.write_text(yaml.safe_dump({**own, "decoding": {"precision": "float32"}}))
-    files.write_jsonl(results / "corpus/en-de/dev.jsonl", [{"source": SOURCES[0]}])
+    files.write_jsonl(results / "corpus/en-de/dev.jsonl", PAIRS[:40])
     loaded = configs.experiment([str(path)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(configs, "experiment", lambda configfiles: loaded)  # once for all tests
@@ -80,13 +83,15 @@ def test_the_translations_are_those_of_the_jobs(translate, tmp_path, checkpoints
 
 def test_a_method_is_fitted_to_the_corpus_of_its_run_once(translate, config):
     results = Path(yaml.safe_load(config.read_text())["results"])
-    rows = [{"id": str(n), "source": s, "target": t} for n, (s, t) in enumerate(itertools.pairwise(SOURCES))]
-    files.write_jsonl(results / "corpus/en-de/train.jsonl", rows[:40])
+    files.write_jsonl(results / "corpus/en-de/train.jsonl", PAIRS[:40])
     options = ("--length", "ev_fit", "--no-hints", "--jsonl")
     found, _, status = translate(SOURCES[:3], *options)
     kept = results / "store/en-de/mine/seed1/fits"
     first = sorted(path.read_bytes() for path in kept.glob("*.jsonl"))
     assert (len(found), status) == (3, 0) and first
+    for row in map(json.loads, found):
+        assert row["probabilities"].keys() == row["scores"].keys()
+        assert sum(row["probabilities"].values()) == pytest.approx(1.0, abs=1e-4)
     assert translate(SOURCES[:3], *options)[0] == found
     assert sorted(path.read_bytes() for path in kept.glob("*.jsonl")) == first
     (results / "corpus/en-de/train.jsonl").unlink()

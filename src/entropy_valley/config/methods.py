@@ -43,6 +43,11 @@ def learns(experiment: Experiment, method: str) -> bool:
     return getattr(_class(experiment, method), "learns", False)
 
 
+def gives_probabilities(experiment: Experiment, method: str) -> bool:
+    """Whether a method's scores are negative log-probabilities of the lengths."""
+    return getattr(_class(experiment, method), "gives_probabilities", False)
+
+
 def needs_length_head(experiment: Experiment, method: str) -> bool:
     """Whether a method's canvases depend on the length head of their run."""
     return getattr(_class(experiment, method), "uses_length_head", False)

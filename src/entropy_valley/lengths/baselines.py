@@ -133,6 +133,7 @@ class LikeliestLengths(Unprobed, LengthMethod):
 
     method: Literal["length_head"] = "length_head"
     uses_length_head: ClassVar[bool] = True
+    gives_probabilities: ClassVar[bool] = True
     beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:

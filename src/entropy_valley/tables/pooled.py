@@ -55,10 +55,17 @@ class Pooled(OfStudy, TableReport):
         "reference's length that each method closes, and what a sentence costs."
     )
 
+    recorded = ("best_of", "against")
+
+    @property
+    def against(self) -> str:
+        """The method that each one is compared with, run by run."""
+        return self.study.against
+
     def problems(self) -> Iterator[str]:
         if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
             yield f"the layout {self.study.layout} is of one reveal order and one T; name one of each"
-        if lacking := {"oracle", *BASELINES, self.study.against} - set(self.methods):
+        if lacking := {"oracle", *BASELINES, self.against} - set(self.methods):
             yield f"the layout {self.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"
 
     @property
@@ -98,7 +105,7 @@ class Pooled(OfStudy, TableReport):
                         "runs": len(cells) // len(self.methods),
                         **scores.shares(method),
                         **{shown: mean([cost[name] for cost in costs]) for name, shown in COUNTED.items()},
-                        **scores.compared(method, self.study.against),
+                        **scores.compared(method, self.against),
                     }
                 )
         return pd.DataFrame(rows)
@@ -107,14 +114,14 @@ class Pooled(OfStudy, TableReport):
         """The titles after the first, with what each entry is asked for."""
         shares = [(Column(closure_title(name)), prefix) for name, prefix in BASELINES.items()]
         counts = [(Column(title, align="r"), name) for title, name in (("Calls", "calls"), ("Passes", "passes"))]
-        leads = (Column(f"Leads {self.method(self.study.against).short}", align="r"), "leads")
+        leads = (Column(f"Leads {self.method(self.against).short}", align="r"), "leads")
         return [*shares, (Column("Canvas error", align="r"), "mae"), leads, *counts]
 
     def entry(self, row: Mapping[str, float], name: str) -> str:
         if name in BASELINES.values():
             return _share(row, name)
         if name == "leads":
-            return formats.NONE if row["method"] == self.study.against else f"{row['leads']:.0f} of {row['runs']:.0f}"
+            return formats.NONE if row["method"] == self.against else f"{row['leads']:.0f} of {row['runs']:.0f}"
         if name in ("above", "below"):
             return formats.NONE if row["method"] == "oracle" else formats.percent(row[name], math.nan)
         return formats.NONE if pd.isna(row[name]) else formats.number(row[name], 2)
@@ -133,7 +140,7 @@ class Pooled(OfStudy, TableReport):
                     (
                         TableRow(
                             tuple(TableCell(self.entry(row, name)) for _, name in columns),
-                            shaded=row["method"] == self.study.against,
+                            shaded=row["method"] == self.against,
                         ),
                     ),
                 )

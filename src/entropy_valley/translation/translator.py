@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +44,8 @@ class Translation:
     variable-length decoder or a method with contenders changes. ``scores``: what the method compared, by slots.
     ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, as
     the mean leaves the last one out. ``logprob``: the mean log-probability of its tokens as they were revealed.
-    ``problem``: why there is no translation.
+    ``problem``: why there is no translation. ``probabilities``: of the lengths that were compared, by a method that
+    gives them, such as ``ev_fit``.
     """
 
     text: str
@@ -53,6 +55,7 @@ class Translation:
     entropies: dict[int, float | None] = field(default_factory=dict)
     logprob: float | None = None
     problem: SentenceError | None = None
+    probabilities: dict[int, float] = field(default_factory=dict)
 
     @property
     def entropy(self) -> float | None:
@@ -220,7 +223,10 @@ class Translator:
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
         best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
         text = pipeline.inputs.texts.text(best)
-        return Translation(text, len(best.tokens), scores, row["length"], entropies, best.logprob)
+        gives = getattr(self.method, "gives_probabilities", False)
+        probabilities = {length: math.exp(-score) for length, score in scores.items()} if gives else {}
+        known = {"entropies": entropies, "logprob": best.logprob, "probabilities": probabilities}
+        return Translation(text, len(best.tokens), scores, row["length"], **known)
 
     @functools.cached_property
     def _engine(self) -> Engine:

@@ -43,6 +43,7 @@ IN_SUMMARY = "backbone direction testset order steps method metric"
 KINDS: Sequence[tuple[str, Callable[..., Iterator[Expected]], str]] = (  # columns; rows; the columns that name a row
     ("panel delta_ratio", tables.hero, f"panel {IN_SUMMARY} seed"),  # the first that fits
     ("statistic cost lead", tables.study, "backbone direction testset pool method order steps statistic seed"),
+    ("leads above below", tables.pooled, "backbone method"),
     ("first second wilcoxon_p", tables.significance, "backbone direction testset order steps seed first second"),
     ("against ci_low", tables.ar_reference, f"{IN_SUMMARY} against seed"),
     ("ev_length_mae score_closure", tables.dissociation, f"{IN_SUMMARY} seed baseline"),

@@ -242,6 +242,94 @@ class Systems:
         return float(low), float(high)
 
 
+# --- Length methods over all runs: pooled, ceiling.
+
+SHARES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
+
+
+def pooled(table: Table) -> Iterator[Expected]:
+    """A row for each method of all backbones together and of each, and perhaps the best of some by hindsight."""
+    backbones = [name["backbone"] for name, _ in grouped(table.cells, "backbone")]
+    for backbone in ["all", *backbones] if len(backbones) > 1 else backbones:
+        cells = [cell for cell in table.cells if backbone in ("all", cell.backbone)]
+        scores = {
+            method["method"]: {one.get("backbone", "seed", *PLACE): _scores(table, one) for one in of_method}
+            for method, of_method in grouped(cells, "method")
+        }
+        if best_of := table.params.get("best_of"):
+            scores["hindsight"] = {
+                run: {name: max(scores[one][run][name] for one in best_of) for name in of_run}
+                for run, of_run in scores["oracle"].items()
+            }
+        for method in scores:
+            costs = [table.costs(cell) for cell in cells if cell.method == method]
+            yield {
+                "backbone": backbone,
+                "method": method,
+                "runs": len(scores[method]),
+                **_shares(table, scores, method),
+                **{key: mean([cost[own] for cost in costs]) for own, key in COSTS.items()},
+                **_beside(scores, method, table.params["against"]),
+            }
+
+
+COSTS = {"length_mae": "mae", "calls": "calls", "passes": "passes"}
+OfRuns = Mapping[tuple[Any, ...], Mapping[str, float]]  # by run and test set, the score of each sentence
+
+
+def _scores(table: Table, cell: Cell) -> dict[str, float]:
+    return {name: table.sign(table.main) * score for name, score in table.sentences(cell).items()}
+
+
+def _shares(table: Table, scores: Mapping[str, OfRuns], method: str) -> dict[str, float]:
+    places = list(dict.fromkeys(run[2:] for run in scores["oracle"]))
+    seeds, values = sorted({run[1] for run in scores["oracle"]}), {}
+
+    def total(name: str, seed: int | None = None) -> float:
+        of_places = [
+            [mean(list(of.values())) for run, of in scores[name].items() if run[2:] == place and seed in (None, run[1])]
+            for place in places
+        ]
+        return mean([mean(one) for one in of_places])
+
+    for baseline, prefix in SHARES.items():
+        names = (method, baseline, "oracle")
+        resampled = sum(
+            resampled_means(
+                np.column_stack([_column(scores[name], place, scores["oracle"]) for name in names]), table.params
+            )
+            for place in places
+        )
+        closures = np.array([closure(*row) for row in resampled])
+        many = np.isnan(closures).mean() > 0.025
+        low, high = (NAN, NAN) if many else map(float, np.nanquantile(closures, [0.025, 0.975]))
+        over_seeds = [closure(*(total(name, seed) for name in names)) for seed in seeds]
+        values |= {
+            prefix: closure(*map(total, names)),
+            f"{prefix}_low": low,
+            f"{prefix}_high": high,
+            f"{prefix}_std": deviation(over_seeds),
+        }
+    return values
+
+
+def _column(of_runs: OfRuns, place: tuple[Any, ...], oracle: OfRuns) -> np.ndarray:
+    """The mean over runs of each sentence of a place, in the order of the oracle's first run there."""
+    runs = [run for run in oracle if run[2:] == place]
+    return np.mean([[of_runs[run][name] for name in oracle[runs[0]]] for run in runs], axis=0)
+
+
+def _beside(scores: Mapping[str, OfRuns], method: str, against: str) -> dict[str, Any]:
+    own, other, oracle = scores[method], scores[against], scores["oracle"]
+    means = {name: {run: mean(list(of.values())) for run, of in scores[name].items()} for name in (method, against)}
+    leads = [of_run[name] - oracle[run][name] for run, of_run in own.items() for name in of_run]
+    return {
+        "leads": sum(means[method][run] > means[against][run] for run in other),
+        "above": sum(lead > 0 for lead in leads) / len(leads),
+        "below": sum(lead < 0 for lead in leads) / len(leads),
+    }
+
+
 # --- Reveal orders, and categories of sources.
 
 
