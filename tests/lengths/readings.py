@@ -24,6 +24,7 @@ SETTINGS = {
     "smartcrop_style": {"ratios": [0.5, 1.0]},
     "lr_style": {"ratios": [0.5, 1.0]},
     "cal": {"ratios": 1.0},
+    "ev_line": {},
     "ev_fit": {},
     "length_line": {},
     "neighbours": {"ratios": [0.5, 1.0]},

@@ -71,6 +71,25 @@ def test_candidates_are_neighbours_and_none_left_out_is_nearer(expected, count):
     assert all(abs(length - expected) >= farthest - 1e-9 for length in beyond)
 
 
+def line(source_tokens, entropy, statistics=STATISTICS, **settings):
+    return search(make_method("ev_line", settings, statistics), source_tokens, entropy=entropy)
+
+
+class TestLineEv:
+    def test_the_nearest_lengths_at_the_price_of_the_prior(self):
+        # 16 tokens: the line is at 10 slots, z = (L - 10)/2. With λ = 1 and the centre at z = 1, L = 12, the prices of
+        # 8 … 12 are 2, 1.125, 0.5, 0.125, 0.
+        table = {8: 0.0, 9: 0.5, 10: 1.0, 11: 1.5, 12: 1.75}
+        row, rounds = line(16, table.__getitem__, weight=1.0, shift=1.0)
+        assert rounds == [[8, 9, 10, 11, 12]]
+        assert row["scores"] == [2.0, 1.625, 1.5, 1.625, 1.75]
+        assert row["length"] == 10
+
+    def test_pairs_that_lie_on_the_line_are_no_division_by_zero(self):
+        exact = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, variance=0.0))
+        assert set(line(16, lambda length: 1.0, exact)[0]["scores"]) == {1.05}
+
+
 def canvas(length, entropy, repeats):
     """A reading of so many slots whose first tokens repeat."""
     tokens = (7,) * (repeats + 1) + tuple(range(10, 10 + length - repeats - 1))

@@ -17,6 +17,7 @@ LENGTH_METHODS |= {
         baselines.SmartCropStyle,
         baselines.LengthRegularisedStyle,
         baselines.CalibratedConfidence,
+        ev.LineEntropyValley,
         ev.FittedEntropyValley,
         baselines.ExpectedLength,
         baselines.Neighbours,

@@ -80,6 +80,32 @@ class EntropyValley(OnGrid):
         return valley(probes, SCORES[self.score])
 
 
+class LineEntropyValley(Fitted):
+    """EV over the lengths nearest to the line of expected ones, with a prior about it.
+
+    Smallest mean entropy + ``weight`` · (z - ``shift``)²/2 (nats); the shorter one on a tie in six decimals.
+
+    z standardises a canvas by the line of |y| + 1 on |x| over the training pairs. Candidates are the ``candidates``
+    lengths nearest to the line, two slots at least. The prior is centred ``shift`` standard deviations above the line.
+    This balances the entropy, which prefers short canvases: one slot too many raises the mean entropy more than one
+    slot too few.
+    """
+
+    method: Literal["ev_line"] = "ev_line"
+    candidates: PositiveInt = Field(5, description="lengths that are probed")
+    weight: float = Field(0.1, ge=0, allow_inf_nan=False, description="λ of mean entropy + λ·(z − shift)²/2")
+    shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
+        return Choice.lowest(
+            {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
+        )
+
+
 class FittedEntropyValley(Fitted):
     """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
 

@@ -51,6 +51,7 @@ METHODS = {
     "ev_fit_no_prior": MethodNames("Entropy and repeats, fitted", "EV fit, no prior"),
     "ev_fit_no_entropy": MethodNames("Prior and repeats, fitted", "EV fit, no entropy"),
     "ev_fit_entropy": MethodNames("Entropy alone, along the length line", "EV fit, entropy"),
+    "ev_line": MethodNames("EV along the length line", "EV line"),
     "length_line": MethodNames("Length line alone", "Line"),
     "neighbours": MethodNames("Decode five neighbours", "Neighbours"),
     "neighbours_reveal": MethodNames("Decode five neighbours, scored as revealed", "Neighbours, reveal"),
