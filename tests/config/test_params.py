@@ -258,7 +258,7 @@ def test_a_set_knows_its_own_methods_and_its_directions_ratios_only():
         "ev": {"ratios": grid, "score": "mean"},
         "ratio": {"ratios": 0.8, "reserve_eos_slot": False},
         "ratio_eos": {"method": "ratio", "ratios": 0.8, "reserve_eos_slot": True},
-        "oracle": {"offset": 0},
+        "oracle": {},
         "ev_sum": {"method": "ev", "score": "sum", "ratios": grid},
         "ev_reassigned_deciles_3": {"method": "reassigned", "of": "ev", "seed": 3, "within": "deciles"},
     }

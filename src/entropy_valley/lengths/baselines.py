@@ -55,7 +55,7 @@ class Oracle(Unprobed, LengthMethod):
 
     method: Literal["oracle"] = "oracle"
     sees_reference: ClassVar[bool] = True
-    offset: int = Field(0, description="slots more than the reference's length")
+    offset: int | None = Field(None, description="slots more than the reference's length")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         length = sentence.reference_tokens + 1
