@@ -74,6 +74,23 @@ def rho_eos(backbone: Backbone, prompt: Sequence[int], length: int, most: int) -
     return tokens, lengths
 
 
+@torch.inference_mode()
+def semi_autoregressive(backbone: Backbone, prompt: Sequence[int], length: int, block: int, count: int) -> Result:
+    """LLaDA's ``generate``: ``count`` of a block's surest guesses a pass; it ends behind a block with an EOS."""
+    tokens, lengths = [backbone.mask_id] * length, []
+    for first in range(0, length, block):
+        slots = range(first, min(first + block, length))
+        while any(tokens[slot] == backbone.mask_id for slot in slots):
+            lengths.append(length)
+            chances, ids = slot_logits(backbone, prompt, tokens).softmax(-1).max(-1)
+            masked = [slot for slot in slots if tokens[slot] == backbone.mask_id]
+            for slot in sorted(masked, key=lambda slot: -float(chances[slot]))[:count]:
+                tokens[slot] = int(ids[slot])
+        if backbone.eos_id in tokens[first : first + block]:
+            return tokens[: first + block], lengths
+    return tokens, lengths
+
+
 def _change(gap: Fraction) -> int:
     return 8 * min(8, 2 ** (math.ceil(10 * gap) - 1))
 

@@ -19,6 +19,7 @@ STATISTICS = LengthStatistics(LINE, (0.0, 0.0, 0.0, 0.0, 1.0))
 SETTINGS = {
     "oracle": {},
     "ratio": {"ratios": 1.0},
+    "fixed": {"slots": 9},
     "ev": {"ratios": [0.5, 1.0]},
     "adaptive_ev": {"ratios": [0.5, 1.0]},
     "smartcrop_style": {"ratios": [0.5, 1.0]},

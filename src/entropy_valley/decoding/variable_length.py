@@ -1,4 +1,4 @@
-"""Decoders that change the length of a canvas: DAEDAL's second stage and ρ-EOS.
+"""Decoders that change the length of a canvas: DAEDAL's second stage, ρ-EOS, and LLaDA's own, which drops its end.
 
 A new one is a class and a line in ``VARIABLE_LENGTH``, or a user's ``module:Class``. It works on the canvas slot by
 slot: after each pass it gets what is revealed and the guesses, and returns the next canvas.
@@ -194,6 +194,28 @@ def _droppable(slots: Slots) -> int:
     return max(0, min(behind, len(slots) - SHORTEST))
 
 
+class SemiAutoregressiveDecoder(Section):
+    """LLaDA's own decoding (arXiv:2502.09992): one block after another, from left to right, until a block has an EOS.
+
+    A pass reveals the ``tokens`` guesses of the largest probability in the first unfinished block; the first slot wins
+    a tie. What lies behind the first finished block with an EOS is dropped. No length is chosen: the canvas is as long
+    as the longest answer, and the checkpoint must have learned to fill it with EOS (``eos_padding``).
+    """
+
+    order: Literal["semi_autoregressive"] = "semi_autoregressive"
+    tokens: PositiveInt = Field(1, description="guesses that a pass reveals")
+    block: PositiveInt = Field(32, description="slots of a block")
+    cap: PositiveInt = Field(2048, description="most slots; the canvas never grows")
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
+        among = open_slots(seen, self.block)
+        best = sorted(among, key=lambda slot: (-seen[slot].logprob, slot))[: self.tokens]
+        slots, end = reveal(seen, best), (among[0] // self.block + 1) * self.block
+        finished = slots[:end]
+        ends = None not in finished and any(one.token == eos_id for one in finished)
+        return finished if ends else slots
+
+
 VARIABLE_LENGTH: dict[str, type[Section]] = {
-    kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder)
+    kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder, SemiAutoregressiveDecoder)
 }

@@ -12,6 +12,7 @@ LENGTH_METHODS |= {
         baselines.OracleOnGrid,
         baselines.OracleOnLine,
         baselines.Ratio,
+        baselines.FixedLength,
         ev.EntropyValley,
         ev.AdaptiveEntropyValley,
         baselines.SmartCropStyle,

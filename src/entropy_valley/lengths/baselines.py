@@ -48,6 +48,16 @@ class Ratio(Unprobed, LengthMethod):
         return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot, exact))
 
 
+class FixedLength(Unprobed, LengthMethod):
+    """The same canvas for every sentence: no length is chosen. For checkpoints with EOS padding."""
+
+    method: Literal["fixed"] = "fixed"
+    slots: PositiveInt = Field(64, description="of the canvas; the backbone's context may leave fewer")
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        return Choice(self.slots if sentence.room is None else max(1, min(self.slots, sentence.room)))
+
+
 class Oracle(Unprobed, LengthMethod):
     """The reference's length.
 

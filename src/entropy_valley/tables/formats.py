@@ -32,6 +32,7 @@ METHODS = {
     "oracle_on_line": MethodNames("The line's candidate nearest to it", "Oracle on line", upper_bound=True),
     "ratio": MethodNames("Fixed ratio", "Ratio"),
     "ratio_eos": MethodNames("Fixed ratio + EOS slot", "Ratio + EOS"),
+    "fixed": MethodNames("No choice, 64 slots", "64 slots"),
     "ev": MethodNames("Entropy-Valley", "EV"),
     "ev_narrow": MethodNames("EV, narrow grid", "EV narrow"),
     "ev_medium": MethodNames("EV, medium grid", "EV medium"),

@@ -19,7 +19,7 @@ from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, 
 TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
 ON_GRID = ("ev", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
-CHANGING = ("daedal", "rho_eos")  # decoders that change the canvas
+CHANGING = ("daedal", "rho_eos", "semi_autoregressive")  # decoders that change the canvas
 MOST_NEIGHBOURS = 1000  # on either side of a canvas
 TOKENIZERS = (None, "none", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab")  # of sacreBLEU; others are downloads
 NO_TOKENIZER = Unchecked("the backbone's tokenizer is not at hand")
