@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import check_numbers
+import paper_lengths
+import pandas as pd
 import pytest
 
 TABLE = """\
@@ -56,3 +61,13 @@ def test_a_wrong_mark_is_a_problem(tmp_path, text, mark, problem):
 def test_readme_and_docs_say_what_the_committed_tables_say(numbers):
     outcome = check_numbers.check(check_numbers.page_of(numbers), numbers)
     assert not outcome.problems and outcome.right
+
+
+DATA = os.environ.get("ENTROPY_VALLEY_DATA")
+
+
+@pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
+def test_the_papers_canvases_come_out_again():
+    here = pd.DataFrame(paper_lengths.measure(Path(DATA, "wmt22")))
+    committed = pd.read_csv(paper_lengths.FOLDER / "lengths.csv")
+    pd.testing.assert_frame_equal(here, committed, rtol=1e-5)
