@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import check_numbers
-import paper_lengths
 import pandas as pd
+import paper_lengths
 import pytest
 
 TABLE = """\
