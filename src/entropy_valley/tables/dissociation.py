@@ -191,7 +191,7 @@ def split(runs: Sequence[tuple[pd.Series, pd.Series]], how: Statistics) -> Itera
 
     Of each run ``runs`` has the lead on each sentence, and by how many slots the first method's canvas is nearer to
     the reference's. A row per part of PARTS: ``canvas``, the number of ``sentences``, the mean ``lead`` on these, what
-    it ``adds`` to the mean over all, and its ``share`` of this mean: NaN where the interval of that mean contains 0.
+    it ``adds`` to the mean over all, and its ``share`` of this mean: NaN unless the interval of that mean lies above 0.
     ``lead_low``, ``lead_high`` and so on are the limits.
     """
     ids = runs[0][0].index
@@ -248,8 +248,8 @@ def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
     runs = " or ".join(map(str, counts)) + (" run" if counts == [1] else " runs")
     yield Note(
         f"Means over {runs} (training seeds) [95 % percentile bootstrap over sentences]. "
-        "Adds: the sum over these sentences, divided by the number of all. Share: n/a where the interval of the lead "
-        "over all contains 0."
+        "Adds: the sum over these sentences, divided by the number of all. Share: n/a unless the interval of the lead "
+        "over all lies above 0."
     )
     yield from notes.few_sentences(parts.loc[parts["canvas"] == "all", "sentences"])
     if CONTROL in set(parts["method"]):
