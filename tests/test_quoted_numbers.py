@@ -45,6 +45,8 @@ def checked(tmp_path, text, *marks, write=False):
         ("EV has 0.8.", "0.8: open('x')", "'open'"),
         ("EV has 0.8.", "0.8: comet(method='ev', seed=1).mean()", "0 rows with"),
         ("EV has 0.8.", "0.8: comet(ev)", "'ev'"),
+        ("In 2 of 2 runs.", "", "2 of 2 is a claim without an expression"),
+        ("In 2 of 2 runs.", "2 of 2: stated", "2 of 2 is a claim without an expression"),
         (
             "1 of them.",
             "1: (comet(method='ev', statistic='run') > comet(method='ratio', seed='1')).sum()",
