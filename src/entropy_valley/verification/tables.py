@@ -54,8 +54,12 @@ def tidy(about: Expected, values: Expected) -> Iterator[Expected]:
 
 
 def main_table(table: Table) -> Iterator[Expected]:
-    """With the share of sentences that have another score than under the readings of the backbone's origin."""
+    """With the share of sentences that have another score than under the readings of the backbone's origin, and with
+    the mean slots of a canvas."""
     cells, shares = {cell.get(*RUN, "method"): cell for cell in table.cells}, {}
+    canvases: dict[tuple[Any, ...], list[float]] = {}
+    for cell in table.cells:
+        canvases.setdefault(cell.get(*SETTING, "method"), []).append(mean([row["length"] for row in table.rows(cell)]))
     for cell in table.cells if "origins" in table.params else ():
         origin = table.params["origins"][cell.backbone]
         if origin != cell.backbone:
@@ -65,7 +69,8 @@ def main_table(table: Table) -> Iterator[Expected]:
             shares.setdefault(cell.get(*SETTING, "method"), []).append(share)
     for row in summary(table, table.cells, table.metrics):
         system = (*(row[key] for key in SETTING), row["method"])
-        yield {**row, "changed": mean(shares.get(system, ())) if row["metric"] == table.main else NAN}
+        changed = mean(shares.get(system, ())) if row["metric"] == table.main else NAN
+        yield {**row, "changed": changed, "canvas": mean(canvases[system])}
 
 
 def hero(table: Table) -> Iterator[Expected]:
