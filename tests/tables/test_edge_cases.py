@@ -161,6 +161,17 @@ class TestSentences:
         text = run.text("tables/cases")
         assert text.count("there is no such sentence.") >= 2
 
+    def test_the_config_may_choose_the_cases(self, tmp_path):
+        run = finished.Run(tmp_path, tables={"cases": ["test-000003", "test-000001"], "studies": []})
+        assert list(run.numbers("tables/cases")["id"]) == ["test-000003", "test-000001"]
+        text = run.text("tables/cases")
+        assert "Chosen by the config." in text and "no such sentence" not in text
+
+    def test_an_id_that_the_test_set_has_not_is_named(self, tmp_path):
+        run = finished.Run(tmp_path, tables={"cases": ["test-009999"], "studies": []})
+        with pytest.raises(InputError, match=r"tables\.cases: test-009999: no such sentence in grammar"):
+            run.make("tables/cases")
+
     def test_a_sentence_without_entropies_is_named(self, run):
         (ev,) = where(run, "tables/cases", method="ev")
         first, *rows = run.read(ev, TRANSLATIONS)

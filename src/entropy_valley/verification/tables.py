@@ -589,8 +589,11 @@ CASES: Sequence[tuple[str, Callable[[Expected], bool], Callable[[Expected], Any]
 
 def cases(table: Table) -> Iterator[Expected]:
     ((run, _),) = grouped(table.cells, "backbone", *PLACE, "seed")
-    rows = [*_examples(table, by_method(table.cells))]
-    taken: list[Expected] = []
+    rows, taken = [*_examples(table, by_method(table.cells))], []
+    for name in table.params.get("named", ()):
+        yield from ({**run, "case": name, **row} for row in rows if row["id"] == name)
+    if table.params.get("named"):
+        return
     for case, counts, size in CASES:
         fitting = [one for one in rows if counts(one) and one not in taken]
         if fitting:
