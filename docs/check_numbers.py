@@ -21,7 +21,8 @@ line with a text gives one Python expression for each number of the text, with `
 the file is a function: of the rows that meet the conditions, it returns the column as a pandas series by run, so that
 ``(closure(method="a") > closure(method="b")).sum()`` compares run with run. A number with % is 100 times the value.
 ``stated``, in place of expressions, marks numbers that are in no result. The texts are searched one behind the other.
-Under a heading with such lines, every number with a decimal point that is not in code must have a mark.
+Under a heading with such lines, every number with a decimal point that is not in code must have a mark. A count such as
+``9 of 9`` is a claim: it must have expressions, wherever it stands in the page.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ PAPER = "paper"
 HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?")
 DECIMAL = re.compile(r"\d+\.\d+")
+COUNT = re.compile(r"\b\d[\d,]* of \d[\d,]*\b")
 CODE = re.compile(r"`[^`]*`")
 PERCENT = re.compile(r"(?: ± [\d.]+)? ?%")  # behind a number: it is a share
 STATED = "stated"
@@ -107,7 +109,8 @@ def table(file: str, results: Path) -> pd.DataFrame:
 
 
 def marks(text: str, lines: str, outcome: Outcome) -> Iterator[Mark]:
-    """The marks of a page in its order. Those that do not fit become problems of ``outcome``."""
+    """The marks of a page. Those that do not fit become problems of ``outcome``, and claims without one."""
+    claims: list[tuple[int, int]] = [code.span() for code in CODE.finditer(text)]
     for block in re.split(r"\n(?=#)", lines.strip()):
         heading, *listed = block.strip().splitlines()
         sections = [match for match in HEADING.finditer(text) if match[0] == heading]
@@ -116,7 +119,10 @@ def marks(text: str, lines: str, outcome: Outcome) -> Iterator[Mark]:
             continue
         begin = sections[0].end()
         following = HEADING.search(text, begin)
-        yield from _section(text, (begin, following.start() if following else len(text)), listed, outcome)
+        for mark in _section(text, (begin, following.start() if following else len(text)), listed, outcome):
+            claims.append(mark.span)
+            yield mark
+    _require(COUNT, "is a claim without an expression", text, (0, len(text)), claims, outcome)
 
 
 def _section(text: str, section: tuple[int, int], listed: Sequence[str], outcome: Outcome) -> Iterator[Mark]:
@@ -138,9 +144,21 @@ def _section(text: str, section: tuple[int, int], listed: Sequence[str], outcome
         spans.append(mark.span)
         if mark.expressions:
             yield mark
-    for number in DECIMAL.finditer(text, begin, end):
-        if not any(first <= number.start() and number.end() <= last for first, last in spans):
-            outcome.problems.append(f"line {_line(text, number.start())}: {number[0]} has no mark")
+    _require(DECIMAL, "has no mark", text, section, spans, outcome)
+
+
+def _require(
+    pattern: re.Pattern[str],
+    problem: str,
+    text: str,
+    section: tuple[int, int],
+    spans: Sequence[tuple[int, int]],
+    outcome: Outcome,
+) -> None:
+    """Each match in a section stands inside of one of the spans; else it is a problem."""
+    for match in pattern.finditer(text, *section):
+        if not any(first <= match.start() and match.end() <= last for first, last in spans):
+            outcome.problems.append(f"line {_line(text, match.start())}: {match[0]} {problem}")
 
 
 def _mark(page: str, line: str, source: tuple[str, dict[str, str]], start: int, end: int) -> Mark:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import check_numbers
+import pandas as pd
+import paper_lengths
 import pytest
 
 TABLE = """\
@@ -40,6 +45,8 @@ def checked(tmp_path, text, *marks, write=False):
         ("EV has 0.8.", "0.8: open('x')", "'open'"),
         ("EV has 0.8.", "0.8: comet(method='ev', seed=1).mean()", "0 rows with"),
         ("EV has 0.8.", "0.8: comet(ev)", "'ev'"),
+        ("In 2 of 2 runs.", "", "2 of 2 is a claim without an expression"),
+        ("In 2 of 2 runs.", "2 of 2: stated", "2 of 2 is a claim without an expression"),
         (
             "1 of them.",
             "1: (comet(method='ev', statistic='run') > comet(method='ratio', seed='1')).sum()",
@@ -56,3 +63,13 @@ def test_a_wrong_mark_is_a_problem(tmp_path, text, mark, problem):
 def test_readme_and_docs_say_what_the_committed_tables_say(numbers):
     outcome = check_numbers.check(check_numbers.page_of(numbers), numbers)
     assert not outcome.problems and outcome.right
+
+
+DATA = os.environ.get("ENTROPY_VALLEY_DATA")
+
+
+@pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
+def test_the_papers_canvases_come_out_again():
+    here = pd.DataFrame(paper_lengths.measure(Path(DATA, "wmt22")))
+    committed = pd.read_csv(paper_lengths.FOLDER / "lengths.csv")
+    pd.testing.assert_frame_equal(here, committed, rtol=1e-5)

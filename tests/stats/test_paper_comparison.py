@@ -87,11 +87,24 @@ def test_differences_are_in_the_papers_unit():
 
 def test_other_models_are_compared_by_sign_and_order_alone():
     signs = compared(of_values=False)
-    assert set(signs["kind"]) == {"sign", "order"}
+    assert set(signs["kind"]) == {"claim", "sign", "order"}
+    assert {metric.endswith("_lead") for metric in rows(signs, kind="sign")["metric"]} == {
+        True
+    }  # no limits of intervals
     found = rows(signs, kind="sign", label="tab:full_significance", metric="comet_lead", direction="zh-en")
     assert list(found["verdict"]) == ["same", "other", "not run"]
     order = rows(signs, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
     assert (order["text"], order["ours_text"], order["verdict"]) == (*["oracle > ev > ratio"] * 2, "same")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "here", "verdict"), [("0.83", "1 of 1", "same"), ("0.86", "0 of 1", "0 of 1 places")]
+)
+def test_a_claim_says_in_how_many_places_it_holds(ratio, here, verdict):
+    claims = rows(compared(MAIN.replace("0.8300", ratio)), kind="claim")
+    first = claims.iloc[0]
+    assert (first["text"], first["ours_text"], first["verdict"]) == ("3 of 3", here, verdict)
+    assert len(claims) == 5 and list(claims["verdict"][1:]) == ["not run"] * 4
 
 
 @pytest.mark.parametrize(("oracle", "order"), [("0.8400", "ev > oracle > ratio"), ("0.85172", "oracle = ev > ratio")])
@@ -171,7 +184,7 @@ def test_comparisons_of_all_runs_are_counted():
 def test_nothing_is_run():
     """It waits for no study, and says so of each number."""
     found = compare({name: TableRows(None, *SETTING) for name in FUNCTIONS}, {}, True)
-    assert set(found["verdict"]) == {"not run", "not compared"}
+    assert set(found["verdict"]) == {"not run", "not compared"} and not found["why"].isna().any()
     assert len(found[found["kind"] == "value"]) == len(means())
 
 

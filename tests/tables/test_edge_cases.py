@@ -93,23 +93,21 @@ class TestGap:
         column = [row[5] for row in run.rows("tables/variants") if len(row) > 5]
         assert set(column) <= {"–", ""}
 
-    def test_a_claim_needs_one(self, run):
-        lengths(run, "tables/dissociation", lambda method, true: true)
-        frame = run.numbers("tables/dissociation").dropna(subset=["baseline"])
-        assert frame[["length_closure", "delta", "ci_low", "ci_high"]].isna().all(axis=None)
-        (note,) = [note for note in notes_of(run.text("tables/dissociation")) if note.startswith("Over Ratio:")]
-        assert note.startswith("Over Ratio: holds in 0 of 4 runs") and note.endswith("4 without a gap.")
-
 
 @pytest.mark.parametrize(
-    ("off", "said"),
-    [(6, "holds in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2), refuted in 0"), (0, "holds in 0 of 4 runs")],
-    ids=["no nearer to the reference", "the reference's lengths"],
+    ("off", "part", "said"),
+    [
+        (0, "nearer", "EV leads in 0 of 4 runs (En→Zh 0 of 2, Zh→En 0 of 2) and trails in 0."),
+        (6, "equal", "EV leads in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2) and trails in 0."),
+        (7, "farther", "EV leads in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2) and trails in 0."),
+    ],
 )
-def test_the_text_says_in_how_many_runs_a_claim_holds(run, off, said):
+def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, part, said):
     lengths(run, "tables/dissociation", lambda method, true: true + {"oracle": 0, "ev": off}.get(method, 6))
-    (note,) = [note for note in notes_of(run.text("tables/dissociation")) if note.startswith("Over Ratio:")]
-    assert note.startswith(f"Over Ratio: {said}")
+    numbers = run.numbers("tables/dissociation")
+    leads = numbers.query("method == 'ev' and baseline == 'ratio' and canvas in ('nearer', 'equal', 'farther')")
+    assert (leads["share"] == (leads["canvas"] == part)).all() and (leads["adds"] > 0).sum() == 6
+    assert f"Not nearer than Ratio's: {said}" in notes_of(run.text("tables/dissociation"))
 
 
 def test_bold_is_the_best_that_can_be_deployed(run):
@@ -162,6 +160,17 @@ class TestSentences:
             run.put(cell, TRANSLATIONS, rows)
         text = run.text("tables/cases")
         assert text.count("there is no such sentence.") >= 2
+
+    def test_the_config_may_choose_the_cases(self, tmp_path):
+        run = finished.Run(tmp_path, tables={"cases": ["test-000003", "test-000001"], "studies": []})
+        assert list(run.numbers("tables/cases")["id"]) == ["test-000003", "test-000001"]
+        text = run.text("tables/cases")
+        assert "Chosen by the config." in text and "no such sentence" not in text
+
+    def test_an_id_that_the_test_set_has_not_is_named(self, tmp_path):
+        run = finished.Run(tmp_path, tables={"cases": ["test-009999"], "studies": []})
+        with pytest.raises(InputError, match=r"tables\.cases: test-009999: no such sentence in grammar"):
+            run.make("tables/cases")
 
     def test_a_sentence_without_entropies_is_named(self, run):
         (ev,) = where(run, "tables/cases", method="ev")

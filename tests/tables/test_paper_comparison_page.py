@@ -70,9 +70,18 @@ def test_what_differs_comes_first_and_again_in_its_place(made):
     assert re.search(r"^Values: \d+ outside, ", text, re.M)
 
 
-def test_a_demo_says_that_sizes_are_not_compared(made):
+def test_a_demo_compares_no_sizes_and_shows_only_what_was_run(made):
     text = made("signs")
     assert "sizes cannot be compared" in text and "0.8345" not in text
+    assert "| Entropy-Valley leads Fixed Ratio, by direction | 3 of 3 | 1 of 1 |  | same |" in text
+    claims, compared = text.split("| **Main results (tab:main)** |")
+    assert claims.count("| not run |") == 4 and "| not run |" not in compared
+
+
+def test_systems_have_their_printed_names(made):
+    text = made()
+    assert "| EV > Ratio, T = 37 > Ratio, T = 40 > Ratio |" in text and "| En→De, Ratio 2.00: COMET-22 |" in text
+    assert "Hybrid MED→SIG, p = 0.25 − MED: COMET-22 lead |" in text and "within grid > overshoot" in text
 
 
 def test_a_page_has_its_title_in_words():

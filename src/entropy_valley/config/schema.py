@@ -468,6 +468,9 @@ class Tables(Section):
     metrics: Annotated[Names | None, Refers("scoring")] = Field(
         None, description="of the main table, by name; null: the main COMET and BLEU"
     )
+    cases: list[str] = Field(
+        [], description="ids of the test sentences that the table `cases` shows; none: three, chosen by rule"
+    )
 
 
 class Experiment(Section):

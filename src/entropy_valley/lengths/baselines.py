@@ -275,11 +275,11 @@ class PartialUnmask(LengthMethod):
 
 
 class CalibratedConfidence(Fitted):
-    """CAL: a climb from the canvas of Fixed Ratio.
+    """CAL: a climb from the canvas of Fixed Ratio with the EOS slot.
 
     Largest Φ(L) = mean max-probability of all L slots / B(L). The bias B is fitted for this backbone and direction.
 
-    From the canvas of Fixed Ratio the length first grows by single slots, then it shrinks from the same start. A side
+    From this canvas the length first grows by single slots, then it shrinks from the same start. A side
     stops after ``patience`` slots in a row without a new best value. It also stops after ``reach`` slots; this limit is
     ours, because a curve without a maximum would leave the context. Values are compared in six decimals, and the first
     length wins a tie. The row's scores are -Φ.
@@ -328,7 +328,7 @@ class Daedal(LengthMethod):
 
     Probe, and add ``step`` slots while the EOS confidence is below ``expansion_threshold``. Take the last canvas.
 
-    It starts with the canvas of Fixed Ratio (``ratios``) or with ``start`` slots. It ends at ``cap`` slots or at the
+    It starts with the canvas of Fixed Ratio with the EOS slot (``ratios``) or with ``start`` slots. It ends at ``cap`` slots or at the
     end of the context: a checkpoint that was trained on one EOS never fills a large ``eos_window``, so all its
     canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The row's
     scores are the negative confidences.

@@ -90,7 +90,7 @@ WHY_NOT = {  # by the beginnings of metrics
     ("parameters_", "size_", "vocabulary_thousand", "pretraining_"): "a fact about the released checkpoint",
     ("gpu_memory",): "their hardware",
     ("accumulation", "micro_batch"): "a batch is divided by its tokens",
-    ("case_",): "cases shows other sentences, chosen by a rule",
+    ("case_",): "in the table cases, if `tables.cases` names its sentence",
     ("minutes_", "sittings_"): "up to the annotators",
     ("columns", "flip", "scale_"): "fixed in the form",
     ("version_",): "in the signatures below each table",

@@ -1,4 +1,4 @@
-"""Three sentences that show what the canvas decides, chosen by rule: a table and a figure."""
+"""Three sentences that show what the canvas decides, chosen by rule or by the config: a table and a figure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from entropy_valley.config import matrix
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
@@ -86,6 +86,22 @@ class _Cases(Report):
         cells = [cell for cell in main if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
+    recorded = ("named",)
+
+    @property
+    def named(self) -> list[str]:
+        """The ids of the config's own choice; none: the rules choose."""
+        return self.experiment.tables.cases
+
+    @property
+    def choice(self) -> str:
+        """How the sentences were chosen."""
+        return "Chosen by the config." if self.named else CHOSEN.replace("{metric}", self.metric.label)
+
+    @property
+    def text(self) -> str:
+        return f"{super().text} {self.choice}"
+
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
         return [self.metric]
@@ -94,16 +110,18 @@ class _Cases(Report):
         return [*super().inputs(), testset_file(self.experiment.results, self.cells[0])]
 
     def numbers(self, results: Results) -> pd.DataFrame:
-        return cases(results, self.cells, self.metric)
+        return cases(results, self.cells, self.metric, self.named)
 
     def heading(self, case: Any) -> str:
-        return f"{HEADINGS[case.case]}: {formats.signed(case.delta, self.metric.decimals)} ({case.id})"
+        return (
+            f"{HEADINGS.get(case.case, 'EV − Ratio')}: {formats.signed(case.delta, self.metric.decimals)} ({case.id})"
+        )
 
 
 class Cases(_Cases, TableReport):
     """A section for each case: texts, canvases, scores, and EV's entropies."""
 
-    caption = f"Three sentences: canvases, outputs, {{metric}}, and the entropies by which EV chose. {CHOSEN}"
+    caption = "Single sentences: canvases, outputs, {metric}, and the entropies by which EV chose."
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         heads = (Column("", align="l"), Column("Text", align="l"))
@@ -125,7 +143,7 @@ class Cases(_Cases, TableReport):
         run = f"{self.backbone(cell.backbone)}, {self.place(cell.direction, cell.testset)}"
         return [
             Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
-            Note(CHOSEN.replace("{metric}", self.metric.label)),
+            Note(self.choice),
             Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
             *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
             Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
@@ -136,9 +154,9 @@ class CasesFigure(_Cases, FigureReport):
     """A block for each case: the texts, and beside them EV's entropies by candidate."""
 
     caption = (
-        "Three sentences: canvases of L slots, outputs, their {metric}, and the mean entropy (nats) of EV's "
+        "Single sentences: canvases of L slots, outputs, their {metric}, and the mean entropy (nats) of EV's "
         "candidates; the large point is its choice, and lines are at the canvas of Ratio (dashed) and the reference's "
-        f"(dotted). Long texts are cut; the table has them whole. {CHOSEN}"
+        "(dotted). Long texts are cut; the table has them whole."
     )
     width = WIDTH
 
@@ -186,17 +204,23 @@ class CasesFigure(_Cases, FigureReport):
 # --- The numbers.
 
 
-def cases(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -> pd.DataFrame:
-    """A row for each of :data:`RULES` that the run has a sentence for, :data:`FIELDS`.
+def cases(results: Results, cells: Sequence[matrix.Cell], metric: Metric, named: Sequence[str] = ()) -> pd.DataFrame:
+    """A row for each of :data:`RULES` that the run has a sentence for, or for each ``named`` id: :data:`FIELDS`.
 
     Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
     ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
     of the source's that ``ratio_kept`` and ``ev_kept``, NaN where it has none; ``candidates``, the slots that EV
     compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
+    The ``case`` of a named one is its id. Raises :class:`InputError` for an id that the test set has not.
     """
     run = {key: getattr(cells[0], key) for key in RUN}
-    rows = (run | {"case": case} | dict(one) for case, one in chosen(list(_sentences(results, cells, metric))))
-    return pd.DataFrame(rows, columns=FIELDS)
+    sentences = list(_sentences(results, cells, metric))
+    by_id = {one["id"]: one for one in sentences}
+    if missing := [name for name in named if name not in by_id]:
+        problem = f"{listed(missing)}: no such sentence in {cells[0].testset}"
+        raise InputError("tables.cases", problem, f"Take ids of {results.testset_path(cells[0])}.")
+    taken = [(name, by_id[name]) for name in dict.fromkeys(named)] or chosen(sentences)
+    return pd.DataFrame((run | {"case": case} | dict(one) for case, one in taken), columns=FIELDS)
 
 
 def curve(case: Any) -> tuple[list[int], list[float]]:
@@ -204,11 +228,11 @@ def curve(case: Any) -> tuple[list[int], list[float]]:
     return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
 
 
-def chosen(listed: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
+def chosen(sentences: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
     """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
     taken: list[Sentence] = []
     for case, (counts, size) in RULES.items():
-        fitting = [one for one in listed if counts(one) and one not in taken]
+        fitting = [one for one in sentences if counts(one) and one not in taken]
         if fitting:
             taken.append(max(fitting, key=size))
             yield case, taken[-1]
@@ -265,8 +289,12 @@ def _text(numbers: Iterable[float]) -> str:
 
 
 def _absent(numbers: pd.DataFrame) -> list[str]:
-    """What is said of the cases that the run has no sentence for."""
-    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in set(numbers["case"])]
+    """What is said of the rules that the run has no sentence for."""
+    shown = set(numbers["case"])
+    absent = (
+        [] if shown - set(RULES) else [case for case in RULES if case not in shown]
+    )  # no rule chose named sentences
+    return [f"{HEADINGS[case]}: there is no such sentence." for case in absent]
 
 
 def _lines(case: Any) -> list[_CaseLine]:

@@ -284,7 +284,7 @@ class CoverageTable(OfEvAndRatio):
             if direction.split("-")[0] in UNSPACED:
                 sources = [row["source"] for row in results.testset(cell, "id", "source")]
                 having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
-                rule = "the authors' rule counts only those that touch no character"
+                rule = "the rule that fits the paper's counts finds only those that touch no character"
                 yield Note(f"Numbers of {self.place(direction, testset)}: {having}; {rule}.")
 
     def _beside_the_papers(self, numbers: pd.DataFrame) -> list[Note]:

@@ -34,6 +34,7 @@ METHODS = {
     "ratio_eos": MethodNames("Fixed ratio + EOS slot", "Ratio + EOS"),
     "fixed": MethodNames("No choice, 64 slots", "64 slots"),
     "ev": MethodNames("Entropy-Valley", "EV"),
+    "ev_reassigned_1": MethodNames("EV, ratios reassigned", "EV reassigned"),
     "ev_narrow": MethodNames("EV, narrow grid", "EV narrow"),
     "ev_medium": MethodNames("EV, medium grid", "EV medium"),
     "ev_wide": MethodNames("EV, wide grid", "EV wide"),

@@ -82,17 +82,25 @@ class PaperComparisonTable(Report):
         render.write_csv(paths["csv"], numbers)
 
     def table(self, numbers: pd.DataFrame) -> Table:
-        """What differs comes first, and again in its place; places of which nothing was run come last."""
-        rows = numbers.to_dict("records")
-        places = {label: [row for row in rows if row["label"] == label] for label in numbers["label"].unique()}
+        """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
+        ``compare: signs`` not at all."""
+        listed = numbers.to_dict("records")
+        claims, rows = ([row for row in listed if (row["kind"] == "claim") is first] for first in (True, False))
+        if not self.of_values:
+            rows = [row for row in rows if _is_compared(row)]
+        places = {
+            label: [row for row in rows if row["label"] == label]
+            for label in dict.fromkeys(row["label"] for row in rows)
+        }
         places = dict(sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))))
         different = [row for row in rows if _differs(row)]
         first = [TableSection(tuple(_groups(different, placed=True)), f"What differs: {len(different)}")]
-        others = [TableSection(tuple(_groups(of)), _heading(label)) for label, of in places.items()]
-        sections = (*first * bool(different), *others)
+        others = [TableSection(tuple(_groups(of)), _heading(label)) for label, of in places.items() if of]
+        claimed = TableSection(tuple(_groups(claims)), "Claims of the paper, and in how many places they hold")
+        sections = (claimed, *first * bool(different), *others)
         label = self.metric.label
         ours = Note(f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place.")
-        notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), CLAIMS, ABSENT)
+        notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), VERDICTS, ABSENT)
         return Table(COLUMNS, sections, (VALUES if self.of_values else SIGNS, *notes))
 
 
@@ -107,6 +115,13 @@ ORDERED = (  # metrics by which systems can be put in an order
 )
 UNORDERED = ("tab:fwdcount_control", "calls")  # these are made equal on purpose
 ACROSS_BACKBONES = ("tab:ar_reference",)  # their systems are of several backbones
+CLAIMS = (  # what a reader asks first; label, metric and system of the larger number, systems of the smaller ones
+    ("Entropy-Valley leads Fixed Ratio, by direction", "tab:main", "comet", "ev", "ratio"),
+    ("… by direction and backbone", "tab:crossbb", "comet", "ev", "ratio"),
+    ("Entropy-Valley leads every fixed ratio of the sweep", "tab:ratio_sweep", "comet", "ev", r"ratio_\d.*"),
+    ("Entropy-Valley leads DAEDAL and CAL", "tab:direct_length_baselines", "comet", "ev", "daedal|cal"),
+    ("The length moves scores more than the reveal order", "fig:hero", "span", "lengths", "orders"),
+)
 
 
 @dataclass(frozen=True)
@@ -136,21 +151,25 @@ class NumberPair:
 def compare(tables: Mapping[str, TableRows], settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
     """One row for each comparison of ``tables`` by their names, and of ``settings`` of the config by the numbers' keys.
 
-    Columns: ``kind`` (value, sign, order), those of :class:`Published` (``text`` is the value as printed, or the order
-    of the systems), NUMBERS in the paper's unit, ``why`` it is not compared, ``ours_text`` (of an order), ``verdict``:
+    Columns: ``kind`` (claim, value, sign, order), those of :class:`Published` (``text`` is the value as printed, the
+    order of the systems, or in how many places a claim holds), NUMBERS in the paper's unit, ``why`` it is not compared,
+    ``ours_text`` (of an order or a claim), ``verdict``:
 
     - of a value: equal (as far as it is printed), within or outside (of :data:`DEVIATIONS` sample standard deviations
       over runs, the larger of both), differs (without any deviation), holds or fails (of a bound);
-    - of a sign and an order: same, other, or which share of the pairs of systems is in the paper's order;
+    - of the sign of a lead and an order: same, other, or how many pairs of systems are in the paper's order;
+    - of one of :data:`CLAIMS`: same, or in how many places it holds, or fails, as in the paper;
     - of a setting of the config: same setting, other setting;
     - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
     pairs = list(_pairs(tables, settings))
     values = [pair.row("value", _verdict(pair)) for pair in pairs]
-    signs = [pair.row("sign", _sign(pair)) for pair in pairs if pair.number.signed and pair.number.value]
+    leads = (pair for pair in pairs if pair.number.metric.endswith("_lead") and pair.number.value)
+    signs = [pair.row("sign", _sign(pair)) for pair in leads]
     labels = list(dict.fromkeys(pair.number.label for pair in pairs))
     rows = [*(values if of_values else signs), *_orders(pairs)]
-    return pd.DataFrame(sorted(rows, key=lambda row: labels.index(row["label"])))
+    claims = [_claim(pairs, *claim) for claim in CLAIMS]
+    return pd.DataFrame([*claims, *sorted(rows, key=lambda row: labels.index(row["label"]))])
 
 
 def _pairs(tables: Mapping[str, TableRows], settings: Mapping[Any, float]) -> Iterator[NumberPair]:
@@ -249,6 +268,29 @@ def _sign(pair: NumberPair) -> str:
     return "same" if pair.ours.value * pair.number.value > 0 else "other"
 
 
+def _claim(
+    pairs: Sequence[NumberPair], what: str, label: str, metric: str, larger: str, smaller: str
+) -> dict[str, Any]:
+    """In how many places one system is above all others that were run, in the paper and here."""
+    places: dict[tuple[str, ...], dict[str, NumberPair]] = {}
+    for pair in pairs:
+        number = pair.number
+        if (number.label, number.metric) == (label, metric):
+            places.setdefault((number.backbone, number.direction, number.setting), {})[number.system] = pair
+    papers, here = [], []
+    for systems in places.values():
+        first, others = systems[larger], [pair for name, pair in systems.items() if re.fullmatch(smaller, name)]
+        papers.append(first.number.value > max(pair.number.value for pair in others))
+        ran = [pair.ours.value for pair in others if pair.ours]
+        here.append(first.ours.value > max(ran) if first.ours and ran else None)
+    compared = [(paper, ours) for paper, ours in zip(papers, here, strict=True) if ours is not None]
+    same = sum(paper == ours for paper, ours in compared)
+    verdict = NOT_RUN if not compared else "same" if same == len(compared) else f"{same} of {len(compared)} places"
+    texts = {"text": f"{sum(papers)} of {len(papers)}", "ours_text": f"{sum(map(bool, here))} of {len(compared)}"}
+    empty = dict.fromkeys(("backbone", "direction", "setting", "system", "why"), "") | dict.fromkeys(NUMBERS, NONE)
+    return {"kind": "claim", "label": label, "metric": metric, "what": what, **empty, **texts, "verdict": verdict}
+
+
 def _orders(pairs: Sequence[NumberPair]) -> Iterator[dict[str, Any]]:
     """A row for each group of systems that differ in nothing else."""
     groups: dict[tuple[str, ...], list[NumberPair]] = {}
@@ -298,25 +340,25 @@ COLUMNS = (
     Column("Verdict", align="l"),
 )
 SIGNS = Note(
-    "Other models, data or metrics than the paper's: sizes cannot be compared. Below are only the signs of differences "
-    "and the orders of systems."
+    "Other models, data or metrics than the paper's: sizes cannot be compared. Only claims, the signs of leads and the "
+    "orders of systems are, and what was not run is in the CSV file alone."
 )
 VALUES = Note(
     f"equal: as far as the paper prints it. within, outside: at most, or more than, {DEVIATIONS} sample standard "
     "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound. "
     "same setting, other setting: a number of the config, no result."
 )
-CLAIMS = Note(
+VERDICTS = Note(
     "same, other: the sign, or the order of systems from the largest value down. k of n pairs: that many pairs of "
-    "systems which differ in the paper are in its order here."
+    "systems which differ in the paper are in its order here. k of n places: in that many a claim is as in the paper."
 )
 ABSENT = Note("not run: this config did not ask for it. not compared: not had here, for the reason that is given.")
 
 
 def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
     """How many comparisons had which verdict."""
-    names = {"value": "Values", "sign": "Signs", "order": "Orders"}
-    for kind, rows in numbers.groupby("kind", sort=False):
+    names = {"value": "Values", "sign": "Leads", "order": "Orders"}
+    for kind, rows in numbers[numbers["kind"] != "claim"].groupby("kind", sort=False):
         ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
         verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
         yield Note(f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.")
@@ -348,7 +390,7 @@ PLACES = {  # of the paper's text, by its labels; tables and figures have the ti
 
 
 def _differs(row: Mapping[str, Any]) -> bool:
-    return row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith("pairs")
+    return row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith(("pairs", "places"))
 
 
 def _is_compared(row: Mapping[str, Any]) -> bool:
@@ -368,9 +410,22 @@ def _heading(label: str) -> str:
 def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
     """A row for each comparison; with ``placed`` it names its place in the paper."""
     for row in rows:
-        cells = _order_cells(row) if row["kind"] == "order" else _number(row)
+        cells = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         label = f"{_place(row['label'])}: " * placed + _described(row)
         yield Group(label, (TableRow((*cells, TableCell(row["verdict"], bold=_differs(row)))),))
+
+
+NAMED = {  # what the paper's numbers are of, where no other table prints it
+    "dream-7b": "Dream-Base",
+    "diffullama-7b": "DiffuLLaMA",
+    "dream-7b+diffullama-7b": "Dream-Base and DiffuLLaMA",
+    "llama3-8b": "LLaMA-3-8B",
+    "dream-instruct-plain": "Dream-Instruct, plain prompts",
+    "dream-instruct-chat": "Dream-Instruct, chat template",
+    "dream-instruct-zero-shot": "Dream-Instruct, zero-shot",
+    "wmt19-fr-de-validation": "WMT19 held out",
+    "flores-devtest": "FLORES devtest",
+}
 
 
 def _described(row: dict[str, Any]) -> str:
@@ -378,9 +433,9 @@ def _described(row: dict[str, Any]) -> str:
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
     metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
     parts = [
-        row["backbone"] if row["backbone"] != "llada-8b" else "",
+        NAMED.get(row["backbone"], row["backbone"]) if row["backbone"] != "llada-8b" else "",
         formats.direction(row["direction"]) if row["direction"] else "",
-        row["setting"],
+        " ".join(NAMED.get(word, word.replace("_", " ")) for word in row["setting"].split(" ")),
         _system(row["system"]),
     ]
     named = ", ".join(part for part in parts if part)
@@ -388,13 +443,28 @@ def _described(row: dict[str, Any]) -> str:
 
 
 def _system(name: str) -> str:
-    """``ev-ratio`` as EV − Ratio."""
-    return " − ".join(formats.ORDERS.get(one) or formats.method(one).short for one in name.split("-")) if name else ""
+    """``ev-ratio`` as EV − Ratio, ``ratio@37`` as Ratio, T = 37."""
+    return NAMED.get(name) or " − ".join(map(_one_system, name.split("-")))
 
 
-def _order_cells(row: dict[str, Any]) -> list[TableCell]:
-    names = (re.split(" ([>=]) ", row[name]) for name in ("text", "ours_text"))
-    texts = (" ".join(part if part in (">", "=") else _system(part) for part in parts) for parts in names)
+def _one_system(name: str) -> str:
+    name, _, steps = name.partition("@")
+    kind, _, setting = name.rpartition("_")
+    if kind == "hybrid":
+        named = f"{formats.ORDERS[kind]}, p = 0.{setting}"
+    elif kind == "ratio":
+        named = f"{formats.method(kind).short} {setting}"
+    else:
+        named = formats.ORDERS.get(name) or formats.method(name).short.replace("_", " ")
+    return f"{named}, T = {steps}" if steps else named
+
+
+def _texts(row: dict[str, Any]) -> list[TableCell]:
+    """The cells of an order of systems, or of a claim."""
+    texts = [row["text"], row["ours_text"] if _is_compared(row) else ""]
+    if row["kind"] == "order":
+        parts = (re.split(" ([>=]) ", text) for text in texts)
+        texts = [" ".join(part if part in (">", "=") else _system(part) for part in of_text) for of_text in parts]
     return [*(TableCell(text or formats.NONE) for text in texts), TableCell("")]
 
 

@@ -381,6 +381,10 @@ TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
 REPRODUCTION = (
     Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
     Note("Difference: here minus the paper's mean."),
+    Note(
+        "Slots: mean over sentences of the canvas, the EOS slot included. The paper's is of Fixed ratio in another run "
+        "(its slots over its calls): it says whether the paper's Ratio has that slot."
+    ),
 )
 
 
@@ -403,12 +407,22 @@ class Reproduction(OfStudy, Regular):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
-        paper's), ``paper_gap_closure_mean`` and ``paper_gap_closure_std``; NaN where the paper has no such number."""
-        summary = super().numbers(results)
+        paper's), ``paper_gap_closure_mean``, ``paper_gap_closure_std``, and the mean slots of a canvas, ``canvas`` and
+        ``paper_canvas``; NaN where the paper has no such number."""
+        summary = super().numbers(results).merge(self._canvases(results), on=[*SETTING, "method"])
         keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
         summary[PRINTED] = [published(*key) for key in keys]
         summary["difference"] = summary["mean"] - summary["paper_mean"]
         return summary
+
+    def _canvases(self, results: Results) -> pd.DataFrame:
+        """The mean slots of a canvas of each method, over sentences and runs, ours and the paper's."""
+        rows = []
+        for cell in self.cells:
+            lengths = pd.Series([row["length"] for row in results.translations(cell, "length")])
+            about = {key: getattr(cell, key) for key in (*SETTING, "method")}
+            rows.append(about | {"canvas": lengths.mean(), "paper_canvas": papers_canvas(cell.direction, cell.method)})
+        return pd.DataFrame(rows).groupby([*SETTING, "method"], sort=False, as_index=False).mean()
 
     def label(self, key: str, at: At) -> TableCell:
         return dataclasses.replace(super().label(key, at), bold=False)
@@ -426,7 +440,15 @@ class Reproduction(OfStudy, Regular):
                 row.paper_gap_closure_mean, row.paper_gap_closure_std
             ),
         }
-        entries = []
+
+        def slots(at, name):
+            value = getattr(summary.row(self.shown_metrics[0], at), name)
+            return TableCell(formats.NONE if math.isnan(value) else formats.number(value, 2))
+
+        columns = {"Here": "canvas", "Paper": "paper_canvas"}
+        entries = [
+            Entry(Column(title, "Slots"), functools.partial(slots, name=name)) for title, name in columns.items()
+        ]
         for metric in self.shown_metrics:
             cells = {name: functools.partial(papers, metric=metric, text=text) for name, text in texts.items()}
             cells |= {"Here": functools.partial(summary.score, metric)}
@@ -442,10 +464,18 @@ def published(metric: str, direction: str, method: str) -> list[float]:
     """The main table's mean and deviation over runs, and those of the gap closure (shares); NaN where it has none."""
     values = []
     for name in ("", "_closure"):
-        mean = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
-        std = deviation(mean) if mean else None
-        values += [number.value / number.scale if number else float("nan") for number in (mean, std)]
+        printed = find("tab:main", f"{PUBLISHED.get(metric)}{name}", direction=direction, system=method)
+        std = deviation(printed) if printed else None
+        values += [number.value / number.scale if number else float("nan") for number in (printed, std)]
     return values
+
+
+def papers_canvas(direction: str, method: str) -> float:
+    """Mean slots of Fixed ratio's canvas in `tab:direct_length_baselines`; NaN for any other method, whose calls are of
+    several canvases."""
+    named = {"label": "tab:direct_length_baselines", "direction": direction, "system": "ratio"}
+    slots, calls = (find(metric=metric, **named) for metric in ("slots", "calls"))
+    return slots.value / calls.value if slots and calls and method == "ratio" else math.nan
 
 
 # --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.

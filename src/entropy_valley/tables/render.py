@@ -177,7 +177,7 @@ TITLES = {  # of tables and figures whose names say little
     "cases": "Three sentences",
     "checks": "Checks of the choices",
     "corpus": "Training pairs and test sets",
-    "dissociation": "Length error and score",
+    "dissociation": "Length errors and leads",
     "entropy_valley": "The entropy valley",
     "pareto": "Scores by step budget",
     "full_pareto": "Step budgets",

@@ -54,8 +54,12 @@ def tidy(about: Expected, values: Expected) -> Iterator[Expected]:
 
 
 def main_table(table: Table) -> Iterator[Expected]:
-    """With the share of sentences that have another score than under the readings of the backbone's origin."""
+    """With the share of sentences that have another score than under the readings of the backbone's origin, and with
+    the mean slots of a canvas."""
     cells, shares = {cell.get(*RUN, "method"): cell for cell in table.cells}, {}
+    canvases: dict[tuple[Any, ...], list[float]] = {}
+    for cell in table.cells:
+        canvases.setdefault(cell.get(*SETTING, "method"), []).append(mean([row["length"] for row in table.rows(cell)]))
     for cell in table.cells if "origins" in table.params else ():
         origin = table.params["origins"][cell.backbone]
         if origin != cell.backbone:
@@ -65,7 +69,8 @@ def main_table(table: Table) -> Iterator[Expected]:
             shares.setdefault(cell.get(*SETTING, "method"), []).append(share)
     for row in summary(table, table.cells, table.metrics):
         system = (*(row[key] for key in SETTING), row["method"])
-        yield {**row, "changed": mean(shares.get(system, ())) if row["metric"] == table.main else NAN}
+        changed = mean(shares.get(system, ())) if row["metric"] == table.main else NAN
+        yield {**row, "changed": changed, "canvas": mean(canvases[system])}
 
 
 def hero(table: Table) -> Iterator[Expected]:
@@ -498,29 +503,52 @@ def _cause(candidates: Sequence[int], source: int, target: int) -> str:
 # --- Lengths beside scores: the table and the points of its figure.
 
 
+REASSIGNED = "ev_reassigned_1"
+
+
 def dissociation(table: Table) -> Iterator[Expected]:
-    """Means, then by how much more EV closes the gap in score than that in length, with its limits."""
+    """Means, then how much each part of the sentences adds to a lead, with its limits: over runs, and of each run."""
     yield from _lengths_and_scores(table)
-    for run, cells in grouped(table.cells, *RUN):
-        methods = by_method(cells)
-        oracle, sign = methods["oracle"], table.sign(table.main)
-        for baseline in (name for name in FIXED if name in methods):
-            triple = [methods[name] for name in ("ev", baseline, "oracle")]
-            scores, errors = [sign * table.aligned([cell], oracle) for cell in triple], []
-            for cell in triple:
-                distances = table.errors(cell, oracle)
-                errors.append([-distances[name] for name in table.sentences(oracle)])
-            values = np.column_stack([*scores, *errors]).astype(float)
-            means = values.mean(axis=0)
-            score, length = closure(*means[:3]), closure(*means[3:])
-            low = high = score - length
-            if not math.isnan(low):
-                resampled = resampled_means(values, table.params)
-                differences = [closure(*row[:3]) - closure(*row[3:]) for row in resampled]
-                low, high = (float(limit) for limit in np.nanquantile(differences, [0.025, 0.975]))
-            about = {**run, "method": "", "metric": "", "baseline": baseline, "ev_length_mae": -float(means[3])}
-            claim = {"score_closure": score, "length_closure": length, "delta": score - length}
-            yield {**about, **claim, "ci_low": low, "ci_high": high}
+    for setting, cells in grouped(table.cells, *SETTING):
+        runs = {about["seed"]: by_method(of_run) for about, of_run in grouped(cells, "seed")}
+        for name, baseline in itertools.product(("ev", REASSIGNED), FIXED):
+            seeds = [seed for seed, methods in runs.items() if {name, baseline} <= {*methods}]
+            for of_row in ([seeds] if seeds else []) + [[seed] for seed in seeds]:
+                about = {**setting, "method": name, "metric": "", "baseline": baseline, "id": ""}
+                about |= {"seed": NAN if of_row is seeds else of_row[0], "runs": len(of_row)}
+                pairs = [(runs[seed][name], runs[seed][baseline], runs[seed]["oracle"]) for seed in of_row]
+                yield from ({**about, **row} for row in _parts_of_lead(table, pairs))
+
+
+def _parts_of_lead(table: Table, pairs: Sequence[tuple[Cell, Cell, Cell]]) -> Iterator[Expected]:
+    """A row for each part of the sentences; each pair is a run's method, its baseline and its Oracle."""
+    ids, sign = [*table.sentences(pairs[0][0])], table.sign(table.main)
+    leads, nearer = np.empty((len(ids), len(pairs))), np.empty((len(ids), len(pairs)))
+    for column, (cell, other, oracle) in enumerate(pairs):
+        scores, of_other = table.sentences(cell), table.sentences(other)
+        errors, others = table.errors(cell, oracle), table.errors(other, oracle)
+        leads[:, column] = [sign * (scores[name] - of_other[name]) for name in ids]
+        nearer[:, column] = [others[name] - errors[name] for name in ids]
+    parts = {"nearer": nearer > 0, "equal": nearer == 0, "farther": nearer < 0, "not_nearer": nearer <= 0}
+    parts["all"] = np.ones_like(nearer, dtype=bool)
+    lead = leads.mean(axis=1)
+    means_of_all = resampled_means(lead, table.params)
+    leads_at_all = np.quantile(means_of_all, 0.025) > 0
+    for canvas, part in parts.items():
+        of_part = np.column_stack([(leads * part).mean(axis=1), part.mean(axis=1)])
+        added, size = of_part.mean(axis=0)
+        drawn, sizes = resampled_means(of_part, table.params).T
+        row = {"canvas": canvas, "sentences": part.sum() / len(pairs)}
+        row |= _with_limits("adds", added, drawn)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            row |= _with_limits("lead", added / size if size else NAN, drawn / sizes)
+            row |= _with_limits("share", added / lead.mean() if leads_at_all else NAN, drawn / means_of_all)
+        yield row
+
+
+def _with_limits(name: str, value: float, drawn: np.ndarray) -> dict[str, float]:
+    low, high = (NAN, NAN) if math.isnan(value) else np.nanquantile(drawn, [0.025, 0.975])
+    return {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
 
 
 def _lengths_and_scores(table: Table) -> Iterator[Expected]:
@@ -529,22 +557,25 @@ def _lengths_and_scores(table: Table) -> Iterator[Expected]:
     def value(cell: Cell, metric: str) -> float | Unchecked:
         if metric == table.main:
             return table.score(cell, metric)
-        return mean([*table.errors(cell, oracles[cell.get(*RUN)]).values()])
+        if metric == "full_canvas":
+            return mean([len(row["tokens"]) + 1 == row["length"] for row in table.rows(cell)])
+        errors = [*table.errors(cell, oracles[cell.get(*RUN)]).values()]
+        return mean(errors if metric == LENGTH_ERROR else [not error for error in errors])
 
-    for row in summary(table, table.cells, [table.main, LENGTH_ERROR], value):
-        yield {**row, "baseline": "", "id": ""}
+    for row in summary(table, table.cells, [table.main, LENGTH_ERROR, "on_reference", "full_canvas"], value):
+        yield {**row, "baseline": "", "canvas": "", "id": "", "seed": NAN}
 
 
 def points(table: Table) -> Iterator[Expected]:
-    """The sentences of the first seed of each place, then the means."""
+    """The sentences of the first seed of each place, then the means, then the parts of leads."""
     for place, cells in grouped(table.cells, "backbone", *PLACE):
         methods = by_method(cell for cell in cells if cell.seed == cells[0].seed)
         for name in LENGTHS:
             scores = table.sentences(methods[name])
             for sentence, error in table.errors(methods[name], methods["oracle"]).items():
-                about = {**place, "method": name, "metric": "", "id": sentence}
+                about = {**place, "method": name, "metric": "", "baseline": "", "canvas": "", "id": sentence}
                 yield {**about, "error": error, "score": scores[sentence]}
-    yield from (row for row in _lengths_and_scores(table) if row["method"] in LENGTHS)
+    yield from (row for row in dissociation(table) if row["method"] in LENGTHS or row["canvas"])
 
 
 # --- Three sentences of a run.
@@ -558,8 +589,11 @@ CASES: Sequence[tuple[str, Callable[[Expected], bool], Callable[[Expected], Any]
 
 def cases(table: Table) -> Iterator[Expected]:
     ((run, _),) = grouped(table.cells, "backbone", *PLACE, "seed")
-    rows = [*_examples(table, by_method(table.cells))]
-    taken: list[Expected] = []
+    rows, taken = [*_examples(table, by_method(table.cells))], []
+    for name in table.params.get("named", ()):
+        yield from ({**run, "case": name, **row} for row in rows if row["id"] == name)
+    if table.params.get("named"):
+        return
     for case, counts, size in CASES:
         fitting = [one for one in rows if counts(one) and one not in taken]
         if fitting:
