@@ -11,7 +11,7 @@ import yaml
 from job_lists import jobs_of
 
 from entropy_valley import cli
-from entropy_valley.runs import slurm
+from entropy_valley.runs import plan, slurm
 
 ROOT = Path(__file__).parents[2]
 PARTITION = "PartitionName=gpu MaxTime={time} State={state}"
@@ -101,15 +101,16 @@ def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
     well, text = check()
     assert well, text
     names = [one[8:34].strip() for one in text.splitlines()]
-    on_gpu = {"train", "translate", "score", "shard", "latency", "diagnose"}
+    on_gpu = {"train", "score, translate", "shard", "latency", "diagnose"}
     assert names[0] == "watching jobs" and names[-1] == "all other rules" and {*names[1:-1]} == on_gpu
     assert {one[:8].strip() for one in text.splitlines()} == {"ok"}
-    first, then = "1 GPU a100, 4 CPU, 16000 MB", "attempt 2: gpu: 1 GPU a100, 4 CPU, 32000 MB"
-    assert re.search(f"gpu: {first}, ([0-9]+) minutes; {then}, \\1 minutes", line(text, "score"))
-    assert "attempt" not in line(text, "train")  # more memory would not help
+    first, then = "1 GPU a100, 4 CPU, 48000 MB", "attempt 2: gpu: 1 GPU a100, 4 CPU, 96000 MB"
+    both = re.search(f"gpu: {first}, ([0-9]+) minutes; {then}, ([0-9]+) minutes", line(text, "score, translate"))
+    assert int(both[1]) + 2 * plan.SECOND == int(both[2]) <= 240  # one after the other
+    assert re.search("8 GPU a100, 16 CPU, 200000 MB, .*8 GPU a100, 16 CPU, 200000 MB", line(text, "train"))
     assert "cpu: 1 CPU, 8000 MB, 60 minutes; attempt 2: cpu: 1 CPU, 16000 MB" in line(text, "all other")
     asked = site.asked()
-    assert len(asked) == 13  # two attempts of all but trainings
+    assert len(asked) == 12  # two attempts of each
     given = "--mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8 --wrap=true"
     assert any(re.fullmatch(f"--test-only --partition=gpu --time=[0-9]+ {given}", one) for one in asked)
     assert "--ntasks=1" in asked[-1]
@@ -136,7 +137,7 @@ NO_ACCOUNT = 'echo "allocation failure: Invalid account or account/partition com
     [
         ({"sbatch": NO_ACCOUNT}, None, "all other", "correct slurm_account"),
         ({"sbatch": NO_NODE}, None, "train", "mem_mb or set-threads, correct gpu_model, or lower training.processes"),
-        ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: set `max_runtime: 120`"),
+        ({"time": "01:00:00"}, None, "train", "partition gpu grants 01:00:00: set `max_runtime: 60`"),
         ({"state": "DOWN"}, None, "latency", "partition gpu is DOWN"),
         ({}, HOURS, "", "all other rules: runtime: 4h is not a number"),
         ({"age": 100}, None, "watching", "after 100 s (MinJobAge): set `slurm-status-command: sacct`"),
@@ -179,11 +180,11 @@ def test_nodes_that_are_drained_or_down_are_no_error_if_they_have_what_is_reques
 
 
 def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
-    site.says(sbatch='case "$*" in *--mem=32000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
+    site.says(sbatch='case "$*" in *--mem=96000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
     _, text = check()
-    assert line(text, "score").startswith("failed")
-    assert "attempt 2: gpu: 1 GPU, 4 CPU, 32000 MB" in line(text, "score")
-    assert line(text, "translate").startswith("ok")
+    assert line(text, "diagnose").startswith("failed")
+    assert "attempt 2: gpu: 1 GPU, 4 CPU, 96000 MB" in line(text, "diagnose")
+    assert line(text, "train").startswith("ok")
 
 
 def test_the_partition_is_the_one_whose_limits_a_request_fills_most(site, check):

@@ -66,12 +66,17 @@ def plan_of_jobs():
 
 def runtime_of(rule):
     """The time limit of a rule's jobs, in minutes."""
-    return lambda wildcards: plan_of_jobs().minutes(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())))
+
+
+    def minutes(wildcards, attempt):
+        return plan_of_jobs().limits(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())), attempt)[0]
+
+    return minutes
 
 
 def memory_of(rule):
     """The memory of a rule's jobs, in MB."""
-    return lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt)
+    return lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt, EXPERIMENT.training.processes)
 
 
 # Sentence pairs.
@@ -153,7 +158,7 @@ def training(wildcards):
         wandb=EXPERIMENT.training.wandb,
         tested=expand(TESTSET, direction=run.direction, testset=params.measured_by_references(EXPERIMENT, run)),
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
-        logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
+        logs=paths.training_logs(EXPERIMENT, run),
         check=CHECK,
     )
 

@@ -113,7 +113,7 @@ else:
         priority: 5
         conda:
             "../../envs/models.yaml"
-        threads: EXPERIMENT.training.processes
+        threads: EXPERIMENT.training.processes * (plan.CORES if GPU else 1)
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
             runtime=runtime_of("train"),

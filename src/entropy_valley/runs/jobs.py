@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import tables
-from entropy_valley.config import Experiment, params
+from entropy_valley import files, tables
+from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError
@@ -186,12 +186,21 @@ _BENCHMARKS = (  # of rules that run a model
 
 
 def finished(experiment: Experiment) -> dict[Job, float]:
-    """The seconds of each finished job that has run a model and that the config still has."""
+    """The seconds of each finished job that has run a model and that the config still has; of a training those of all
+    its attempts, which it keeps itself."""
     jobs: dict[Job, float] = {}
     for name, seconds in finished_seconds(Path(experiment.results, "benchmarks")).items():
         matches = filter(None, (re.fullmatch(pattern, name) for pattern in _BENCHMARKS))
         for wildcards in (match.groupdict() for match in matches):
             job = Job(experiment, wildcards.pop("rule"), wildcards)
             with contextlib.suppress(InputError, LookupError):  # of an earlier config
-                jobs |= {job: seconds} if job.spec and (job.cells or "set" not in wildcards) else {}
+                if job.spec and (job.cells or "set" not in wildcards):
+                    jobs[job] = max(seconds, _trained(job)) if job.rule == "train" else seconds
     return jobs
+
+
+def _trained(job: Job) -> float:
+    """The seconds of a finished training from its first attempt on; 0 if it has not written them."""
+    folder = paths.training_logs(job.experiment, params.run_of(job.wildcards))
+    run = Path(folder, "run.json")
+    return float(files.read_json(run)["seconds"]) if run.is_file() else 0.0

@@ -25,7 +25,7 @@ from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
-from entropy_valley.stats.job_costs import gpus
+from entropy_valley.stats.job_costs import MEMORY, gpus
 from entropy_valley.training.settings import SAVED
 
 # What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
@@ -51,16 +51,29 @@ GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcard
 
 # --- What jobs request of a cluster beside GPUs.
 
+CORES = 2  # of a training for each GPU
 DEFAULT_MINUTES, DEFAULT_MB = 60, 8_000  # of jobs without a GPU, as in profiles/slurm/config.yaml
-MARGIN, PREPARING = 1.5, 30  # times the planned minutes; minutes to check the GPU, load a model and compile kernels
-# MB of the first attempt. A training loads its backbone once in each process.
-MEMORY = {"train": 200_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
+# A time limit is this many times the planned minutes, and the minutes until a job computes: to load a model and compile
+# kernels. It need not be safe: a job that nears it saves and requeues itself. Only a job that ends before it has saved
+# anything fails, so the second attempt has more time until it computes.
+MARGIN, PREPARING, SECOND = 1.1, {"train": 4, "score": 4}, 25
+PREPARING |= dict.fromkeys(("translate", "shard", "diagnose", "latency"), 7)
+# Parts of `max_runtime` that a job requests at most: the translations and the scores of a set share an allocation.
+AT_MOST = {"translate": 0.75, "score": 0.25}
 
 
-def memory(rule: str, attempt: int) -> int:
+def longest(experiment: Experiment, rule: str) -> int:
+    """The longest time limit that a job with a GPU requests, in minutes."""
+    return math.floor(experiment.max_runtime * AT_MOST.get(rule, 1))
+
+
+def memory(rule: str, attempt: int, processes: int) -> int:
     """The MB of memory that a job requests, by its rule if it uses a GPU. The second attempt has twice as much where
-    memory grows with the test sets and the grid; that of a training does not."""
-    return MEMORY.get(rule, DEFAULT_MB) * (1 if rule == "train" else min(attempt, 2))
+    memory grows with the test sets and the grid; that of a training does not. ``processes``: of a training, one of
+    which alone has as much as a job that translates."""
+    if rule == "train":
+        return max(MEMORY["train"] * processes, MEMORY["translate"])
+    return MEMORY.get(rule, DEFAULT_MB) * min(attempt, 2)
 
 
 # --- What jobs take.
@@ -115,27 +128,40 @@ class Plan:
 
     @property
     def allocated(self) -> list[Job]:
-        """The jobs that a cluster runs, one allocation each: their rules have a benchmark."""
+        """The jobs that a cluster runs: their rules have a benchmark."""
         return [job for job in self.left if job.benchmark]
+
+    def allocations(self, jobs: Iterable[Job]) -> int:
+        """How many allocations such jobs have: a set is translated and scored in one."""
+        jobs = list(jobs)
+        sets = Counter(str(job.wildcards) for job in jobs if job.rule in AT_MOST)
+        return len(jobs) - sum(count - 1 for count in sets.values())
 
     def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
         """GPU-hours that jobs use, and those that their time limits reserve."""
         held = {job: self.held(job) for job in jobs if self.held(job)}
         used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
-        return used, sum(self.minutes(job) * count for job, count in held.items()) / 60
+        limits = {job: self.limits(job) for job in held}
+        return used, sum(minutes * times * held[job] for job, (minutes, times) in limits.items()) / 60
 
     def published(self, training: float = GPU, decoder: float = GPU) -> float:
         """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""
         speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
-    def minutes(self, job: Job) -> int:
-        """The time limit that a job requests, for all its cells, whether they are in the store or not. Finished jobs
-        may have taken much from it, and seem fast: they only make a limit longer."""
-        work, speed = self._model.of([job])[job], min(self.speed(job)[0], self._unfinished(job)[0])
-        seconds = self._start(job) + work / max(1, self.held(job)) / speed
-        minutes = min(self.experiment.max_runtime, PREPARING + math.ceil(MARGIN * seconds / 60))
-        return minutes if self.held(job) else max(DEFAULT_MINUTES, minutes)
+    def limits(self, job: Job, attempt: int = 1) -> tuple[int, int]:
+        """The time limit that a job requests, in minutes, and how often: a job that takes longer than the longest limit
+        requeues itself. It is for all its cells, whether they are in the store or not. Finished jobs may have taken
+        much from it, and seem fast: they only make a limit longer, but for a training."""
+        work, speed = self._model.of([job])[job], self.speed(job)[0]
+        if job.rule != "train":
+            speed = min(speed, self._unfinished(job)[0])
+        needed = MARGIN * (self._start(job) + work / max(1, self.held(job)) / speed) / 60
+        if not self.held(job):
+            return max(DEFAULT_MINUTES, math.ceil(needed)), 1
+        start, most = PREPARING[job.rule], longest(self.experiment, job.rule)
+        times = max(1, math.ceil(needed / (most - start)))
+        return min(most, start + math.ceil(needed / times) + SECOND * (attempt - 1)), times
 
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
@@ -328,7 +354,8 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     cores = sum(plan.seconds[job] * job.threads for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
-        f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "
+        f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
+        f"{hours(used)} GPU-hours "
         f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; "
         f"on {GPUS} GPUs at least {duration(least)}"
     )

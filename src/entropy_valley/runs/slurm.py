@@ -22,12 +22,14 @@ from entropy_valley.checking.checks import Check, CheckError
 from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
 from entropy_valley.runs import plan
-from entropy_valley.runs.jobs import Jobs, listed
+from entropy_valley.runs.jobs import Job, Jobs, listed
+from entropy_valley.stats.job_costs import MEMORY
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
 REMEDY = "Run this on a login node of the cluster, while SLURM's controller is up (`scontrol ping`)."
 OTHERS = "all other rules"  # those that the profile does not name
+NUMBERS = ("gpu", "threads", "mem_mb", "runtime")  # of a request, by the names of Snakemake's resources
 # How the states of a node begin in which it takes no job now.
 AWAY = ("down", "drain", "fail", "inval", "maint", "reboot", "reserved", "unknown")
 FLAGS = {"slurm_account": "--account", "constraint": "--constraint", "qos": "--qos", "nodes": "--nodes"}
@@ -104,40 +106,56 @@ class Profile:
             raise InputError(f"{self.path}: slurm-partition-config", f"{error}", remedy) from None
 
     def requests(self, jobs: Jobs) -> dict[str, list[SlurmRequest]]:
-        """What jobs request, one attempt after the other, by their rules. Rules that request the same
-        are together; so are all that neither the profile names nor use a GPU."""
-        rules: dict[str, tuple[int, int]] = {}
-        for job in jobs.all:
-            most = rules.get(job.rule, (0, 0))
-            asked = (job.resources["gpu"] or 0, job.resources["runtime"] or plan.DEFAULT_MINUTES)
-            rules[job.rule] = tuple(map(max, most, asked))
-        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *plan.MEMORY}
-        rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, plan.DEFAULT_MINUTES)}
+        """What jobs request, one attempt after the other, by their rules. Rules of a group share an allocation. Rules
+        that request the same are together; so are all that neither the profile names nor use a GPU."""
+        rules: dict[str, Job] = {}  # the largest job of each
+        for job in sorted(jobs.all, key=_size):
+            rules[job.rule] = job
+        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *MEMORY}
+        named = {rule: job for rule, job in rules.items() if rule in own}
+        groups: dict[str, list[Job]] = {}
+        for rule, job in [*named.items(), (OTHERS, Job(jobs.experiment, OTHERS, {}))]:
+            groups.setdefault(self.settings.get("groups", {}).get(rule, rule), []).append(job)
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
-        for rule, (gpus, minutes) in rules.items():
-            attempts = list(self._attempts(rule, gpus, minutes, jobs.experiment.device))
-            together.setdefault(repr(attempts), ([], attempts))[0].append(rule)
+        for group in groups.values():
+            attempts = list(self._attempts(group))
+            together.setdefault(repr(attempts), ([], attempts))[0].extend(job.rule for job in group)
         return {", ".join(names): attempts for names, attempts in together.values()}
 
-    def _attempts(self, rule: str, gpus: int, minutes: int, device: str) -> Iterator[SlurmRequest]:
-        """What the longest job of a rule requests in its first attempt, and in each that requests something else than
-        the one before."""
-        threads = self.settings.get("set-threads", {}).get(rule, max(gpus, 1))
+    def _attempts(self, group: Sequence[Job]) -> Iterator[SlurmRequest]:
+        """What jobs that run one after the other in an allocation request in their first attempt, and in each that
+        requests something else than the one before."""
+        last = None
+        for attempt in range(1, 2 + self.settings.get("retries", 0)):
+            first, *others = (self._values(job, attempt) for job in group)
+            for values in others:
+                minutes = first["runtime"] + values["runtime"]
+                first |= {key: max(first[key], values[key]) for key in NUMBERS} | {"runtime": minutes}
+            if first != last:
+                yield SlurmRequest(attempt, first.get("slurm_partition") or self._partition(first), first)
+            last = first
+
+    def _values(self, job: Job, attempt: int) -> dict[str, Any]:
+        """The resources of a job in an attempt, by their names."""
+        rule, experiment = job.rule, job.experiment
+        gpus, minutes = _size(job)
+        threads = self.settings.get("set-threads", {}).get(rule, plan.CORES * gpus or 1)
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
         given |= self.settings.get("default-resources", {})
-        own, last = self.settings.get("set-resources", {}).get(rule, {}), None
-        for attempt in range(1, 2 + self.settings.get("retries", 0)):
-            memory = plan.memory(rule if device == "cuda" else "", attempt)
-            in_rule = {"runtime": minutes, "mem_mb": memory} if rule in plan.MEMORY else {}
-            values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
-            for key in ("gpu", "threads", "mem_mb", "runtime"):
-                if not isinstance(values[key], (int, float)):
-                    remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
-                    raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is not a number", remedy)
-                values[key] = int(values[key])
-            if values != last:
-                yield SlurmRequest(attempt, values.get("slurm_partition") or self._partition(values), values)
-            last = values
+        in_rule = {}
+        if rule in MEMORY:
+            used = rule if experiment.device == "cuda" else ""
+            later = min(plan.longest(experiment, rule), minutes + plan.SECOND * (attempt - 1))
+            in_rule["runtime"] = later if used else minutes
+            in_rule["mem_mb"] = plan.memory(used, attempt, experiment.training.processes)
+        own = self.settings.get("set-resources", {}).get(rule, {})
+        values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
+        for key in NUMBERS:
+            if not isinstance(values[key], (int, float)):
+                remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
+                raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is not a number", remedy)
+            values[key] = int(values[key])
+        return values
 
     def _partition(self, values: dict[str, Any]) -> str | None:
         """The partition whose limits a request fills most, as the SLURM plugin chooses; None if none takes it."""
@@ -150,6 +168,11 @@ class Profile:
             if all(amount <= maximum for amount, maximum in pairs) and share > most:
                 best, most = name, share
         return best
+
+
+def _size(job: Job) -> tuple[int, int]:
+    """The GPUs and minutes of a job."""
+    return job.resources.get("gpu") or 0, job.resources.get("runtime") or plan.DEFAULT_MINUTES
 
 
 def _evaluated(value: Any, attempt: int) -> Any:

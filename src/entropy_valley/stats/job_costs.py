@@ -11,12 +11,13 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
-ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU
+# MB of memory that the jobs of each rule on GPUs request, a training for each process: each loads the backbone.
+MEMORY = {"train": 25_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
 
 
 def gpus(device: str, processes: int) -> dict[str, int]:
     """How many GPUs a job holds, by its rule. ``processes``: of a training. Empty on a CPU."""
-    return {"train": processes, **dict.fromkeys(ON_GPU, 1)} if device == "cuda" else {}
+    return dict.fromkeys(MEMORY, 1) | {"train": processes} if device == "cuda" else {}
 
 
 def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
