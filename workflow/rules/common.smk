@@ -67,7 +67,6 @@ def plan_of_jobs():
 def runtime_of(rule):
     """The time limit of a rule's jobs, in minutes."""
 
-
     def minutes(wildcards, attempt):
         return plan_of_jobs().limits(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())), attempt)[0]
 
@@ -197,13 +196,13 @@ def pairs_of(rule):
 def shards_of(wildcards):
     """The files of the shards of a set."""
     count = work.shards(EXPERIMENT, set_of(wildcards))
-    return expand(rules.shard.output.shard, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
+    return expand(SHARD, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
 
 
 def comet_files(wildcards):
     """What says which COMET checkpoints the metrics have."""
     trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
-    return [*trained, *expand(rules.fetch_comet.output, checkpoint=paths.downloaded_comets(EXPERIMENT))]
+    return [*trained, *expand(COMET, checkpoint=paths.downloaded_comets(EXPERIMENT))]
 
 
 def model(wildcards):
