@@ -7,7 +7,7 @@ min_version("9.0")
 from entropy_valley import config as configuration, errors, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.orders import KNOWN
-from entropy_valley.runs import snapshot
+from entropy_valley.runs import slurm, snapshot
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
@@ -59,6 +59,7 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
+    slurm.require_empty_queue()
     snapshot.hand_down(R, config)
 
 

@@ -11,6 +11,7 @@ import yaml
 from job_lists import jobs_of
 
 from entropy_valley import cli
+from entropy_valley.errors import InputError
 from entropy_valley.runs import plan, slurm
 
 ROOT = Path(__file__).parents[2]
@@ -206,6 +207,20 @@ def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeyp
     assert "SLURM: does not answer: Unable to contact slurm controller. Run this on" in check()[1]
     monkeypatch.setenv("PATH", "/nowhere")
     assert "Run this on a login node of the cluster" in check()[1]
+
+
+def test_jobs_of_an_earlier_run_of_this_folder_are_one_error_with_the_line_that_cancels_them(site):
+    def queue(*lines):
+        path = site.folder / "bin/squeue"
+        path.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+        path.chmod(0o755)
+
+    here, comment = site.folder, "rule_train_wildcards_en-zh_llada-8b_1"
+    queue(f"one|/elsewhere|{comment}", f"head|{here}|(null)")
+    slurm.require_empty_queue()
+    queue(*[f"one|{here}|{comment}"] * 2, f"two|{here}|rule_set_score_translate")
+    with pytest.raises(InputError, match=r"3 jobs of an earlier run .*: scancel --name=one; scancel --name=two"):
+        slurm.require_empty_queue()
 
 
 @pytest.mark.parametrize(

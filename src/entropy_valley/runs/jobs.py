@@ -26,7 +26,7 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError
-from entropy_valley.runs import JOBS
+from entropy_valley.runs import JOBS, name_of
 from entropy_valley.runs.job import rule_of
 from entropy_valley.stats.job_costs import finished_seconds
 
@@ -78,8 +78,7 @@ class Job:
     @property
     def name(self) -> str:
         """The rule and its wildcards, as logs and benchmarks are named: ``translate/en-zh.llada-8b.seed1.matrix``."""
-        values = [f"seed{value}" if key == "seed" else value for key, value in self.wildcards.items()]
-        return "/".join(filter(None, [self.rule, ".".join(values)]))
+        return name_of(self.rule, self.wildcards)
 
 
 def spec_of(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""Whether a SLURM cluster grants what the jobs of a config will request: `entropy-valley check --profile slurm`.
+"""Whether a SLURM cluster grants what the jobs of a config will request: `entropy-valley check --profile slurm`; and
+whether it still has jobs of an earlier run.
 
 The requests are read from the profile, those of every attempt, and `sbatch --test-only` says whether SLURM takes them;
 nothing is submitted.
@@ -7,6 +8,7 @@ nothing is submitted.
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
 import subprocess
@@ -251,6 +253,20 @@ def _away(request: SlurmRequest) -> set[str]:
     nodes = (line.split("|") for line in text.splitlines())
     states = {state.rstrip("*") for state, *node in nodes if request.fits(*node)}
     return states if all(state.startswith(AWAY) for state in states) else set()
+
+
+def require_empty_queue() -> None:
+    """Raise InputError where jobs of an earlier run of this folder wait or run: a second job would wait for the first
+    on idle GPUs, or compute the same again. Nothing is looked at without SLURM."""
+    states = "--states=PENDING,RUNNING,SUSPENDED,CONFIGURING"
+    lines = (answer("squeue", "--me", "--noheader", states, "--format=%j|%Z|%k") or "").splitlines()
+    jobs = [one.split("|", 2) for one in lines if one.count("|") >= 2]
+    folder = os.path.realpath(".")
+    runs = [run for run, place, comment in jobs if comment.startswith("rule_") and os.path.realpath(place) == folder]
+    if runs:
+        cancel = " ".join(f"scancel --name={run};" for run in dict.fromkeys(runs)).rstrip(";")
+        remedy = f"Wait for their end, and their results are taken. Or cancel them, and they resume later: {cancel}"
+        raise InputError("SLURM", f"{len(runs)} jobs of an earlier run of this folder are in the queue", remedy)
 
 
 def answer(*command: str) -> str | None:
