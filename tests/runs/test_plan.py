@@ -16,7 +16,7 @@ from entropy_valley.checking import checks
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.results import Record, record_path
-from entropy_valley.runs import plan
+from entropy_valley.runs import plan, run_report
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.jobs import finished
 from entropy_valley.runs.plan import CHECKED, FINISHED, Plan
@@ -246,6 +246,48 @@ def test_a_finished_training_makes_time_limits_shorter_by_all_its_time_not_that_
     files.write_json(run, {"seconds": 1200.0})
     after = Plan(first.experiment)
     assert list(after.done.values()) == [1200.0] and 20 < after.limits(second)[0] < before / 1.5
+
+
+SACCT = """#!/bin/sh
+echo "$SLURM_TIME_FORMAT $*" >> asked
+cat <<END
+7|1000|4600|3600|90|
+7|8200|9000|1800|90|
+7.0|8200|9000|1800||26000000000
+8|5000|5900|900|30|
+8.batch|5000|5900|900||3000000000
+END
+"""
+
+
+def finished_in_slurm(name, seconds, number):
+    files.write_text(f"results/benchmarks/{name}.tsv", f"s\th:m:s\tmax_rss\n{seconds}\t0:00:01\t512.0\n")
+    files.write_text(f"results/logs/{name}.log", f"SLURM job {number}\nloading\n")
+
+
+def test_a_run_reports_what_it_took_beside_the_plan(tmp_path, monkeypatch):
+    """A training that was requeued once, and a set that was translated and scored in one allocation."""
+    run = "en-zh.llada-8b.seed1"
+    before = Plan(paper().experiment)
+    assert not run_report.write(before, 0)
+    finished_in_slurm(f"train/{run}", 1800, 7)
+    finished_in_slurm(f"translate/{run}.matrix", 600, 8)
+    finished_in_slurm(f"score/{run}.matrix", 300, 8)
+    assert not run_report.write(before, 1e11)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert "reserved –, waited –" in run_report.write(before, 0)  # SLURM does not tell
+    Path("sacct").write_text(SACCT)
+    Path("sacct").chmod(0o755)
+    line = run_report.write(before, 0)
+    names = [f"train/{run}", f"translate/{run}.matrix", f"score/{run}.matrix"]
+    train, one, two = (next(job for job in paper().all if job.name == name) for name in names)
+    planned = (8 * before.expected(train) + before.expected(one) + before.expected(two)) / 3600
+    assert line == f"GPU-hours: planned {plan.hours(planned)}, used 12, reserved 24, waited 1.5"
+    rows = Path("results/run.md").read_text().splitlines()
+    assert rows[0] == line and "| 12 | 24 | 1.2 | 26.0 GB |" in rows[5] and rows[5].startswith("| train | 1 |")
+    assert rows[4].startswith("| score, translate | 1 |") and rows[4].endswith("| 0.25 | 0.5 | 0.25 | 3.0 GB |")
+    assert Path("asked").read_text().startswith("%s --jobs=7,8 --duplicates ")
+    assert f"Last run:  {line}" in list(plan.report(Plan(before.experiment, [one]), [], {one: ""}))
 
 
 def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):

@@ -10,7 +10,7 @@ import yaml
 
 from entropy_valley.config.params import SPECS
 from entropy_valley.runs import jobs
-from entropy_valley.runs.plan import AT_MOST, DEFAULT_MINUTES, PREPARING, memory
+from entropy_valley.runs.plan import AT_MOST, DEFAULT_MINUTES, PREPARING, cores, memory
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
 
@@ -26,6 +26,7 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
     assert gpus("cuda", 8).keys() == ON_GPU == PREPARING.keys() == {"train", *SLURM["set-threads"]}
+    assert all(cores(rule, 8) == count for rule, count in SLURM["set-threads"].items())
     asked = [f'{resource}_of("{rule}")' in RULES[rule] for rule in ON_GPU for resource in ("memory", "runtime")]
     assert all(asked) and ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
 

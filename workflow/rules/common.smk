@@ -60,7 +60,7 @@ def execution_of(execution):
 
 @functools.cache
 def plan_of_jobs():
-    """What jobs take, by what finished ones took."""
+    """What jobs take, by what finished ones took before this run."""
     return plan.Plan(EXPERIMENT)
 
 

@@ -111,7 +111,7 @@ else:
         priority: 5
         conda:
             "../../envs/models.yaml"
-        threads: EXPERIMENT.training.processes * (plan.CORES if GPU else 1)
+        threads: plan.cores("train", EXPERIMENT.training.processes) if GPU else EXPERIMENT.training.processes
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
             runtime=runtime_of("train"),

@@ -32,7 +32,7 @@ from entropy_valley.stats.job_costs import finished_seconds
 
 SHOWING = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
 # Of a job as Snakemake tells it, what is kept.
-FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "threads", "resources", "reason")
+FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "resources", "reason")
 RULES = (*params.SPECS, *SHOWING)
 RESOURCES = ("gpu", "runtime")
 
@@ -50,7 +50,6 @@ class Job:
     inputs: tuple[str, ...] = ()
     log: str = ""
     benchmark: str = ""
-    threads: int = 1
     resources: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
 
@@ -62,7 +61,7 @@ class Job:
         if rule not in RULES or f"{experiment.results}/logs/{rule}" not in log:
             rule = f"{name} (not of this workflow)" if name in RULES else name
         outputs, inputs = (tuple(map(_path, told[name])) for name in ("output", "input"))
-        fields = (told[name] for name in ("threads", "resources", "reason"))
+        fields = (told[name] for name in ("resources", "reason"))
         return cls(experiment, rule, told["wildcards"], outputs, inputs, log, benchmark, *fields)
 
     @functools.cached_property

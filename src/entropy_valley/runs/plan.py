@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from entropy_valley import machine
+from entropy_valley import files, machine
 from entropy_valley.checking import checks, subject
 from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
@@ -51,7 +51,7 @@ GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcard
 
 # --- What jobs request of a cluster beside GPUs.
 
-CORES = 2  # of a training for each GPU
+RUN = "run.md"  # in the folder of results: what the last run took
 DEFAULT_MINUTES, DEFAULT_MB = 60, 8_000  # of jobs without a GPU, as in profiles/slurm/config.yaml
 # A time limit is this many times the planned minutes, and the minutes until a job computes: to load a model and compile
 # kernels. It need not be safe: a job that nears it saves and requeues itself. Only a job that ends before it has saved
@@ -74,6 +74,11 @@ def memory(rule: str, attempt: int, processes: int) -> int:
     if rule == "train":
         return max(MEMORY["train"] * processes, MEMORY["translate"])
     return MEMORY.get(rule, DEFAULT_MB) * min(attempt, 2)
+
+
+def cores(rule: str, processes: int) -> int:
+    """The cores that a job requests, by its rule if it uses a GPU; ``processes``: of a training."""
+    return 2 * processes if rule == "train" else 4 if rule in MEMORY else 1
 
 
 # --- What jobs take.
@@ -115,7 +120,7 @@ class Plan:
         self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
         self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
-        self.seconds = {job: self._seconds(job) for job in self.left}
+        self.seconds = {job: self._seconds(job, self._work[job]) for job in self.left}
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
@@ -183,10 +188,14 @@ class Plan:
             return CPU[kind]
         return {"train": training, "score": GPU_COMET}.get(kind, decoder)
 
-    def _seconds(self, job: Job) -> float:
+    def expected(self, job: Job) -> float:
+        """Seconds of any job if all its cells are new."""
+        return self._seconds(job, self._model.of([job])[job] / max(1, self.held(job)))
+
+    def _seconds(self, job: Job, work: float) -> float:
         """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
         speed, source = self.speed(job)
-        return (self._start(job) + self._work[job] / speed) * (1 if source == FINISHED else self.slower)
+        return (self._start(job) + work / speed) * (1 if source == FINISHED else self.slower)
 
     def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
@@ -199,7 +208,7 @@ class Plan:
             self.finished[kind_of(job)] += 1
         speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
                   for kind, rows in groups.items()}  # fmt: skip
-        usual = sum(map(self._seconds, done))
+        usual = sum(self._seconds(job, self._work[job]) for job in done)
         return speeds, sum(self.done[job] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
@@ -311,6 +320,9 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
     yield f"Config:    {', '.join(configs)}"
     yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
     yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
+    run = Path(plan.experiment.results, RUN)
+    if run.is_file():
+        yield f"Last run:  {next(iter(files.read_lines(run)), '')}"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
 
@@ -351,12 +363,13 @@ def totals(plan: Plan) -> list[str]:
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
     used, reserved = plan.gpu_hours(on_gpu)
-    cores = sum(plan.seconds[job] * job.threads for job in plan.allocated) / 3600
+    processes = plan.experiment.training.processes
+    cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
         f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
         f"{hours(used)} GPU-hours "
-        f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; "
+        f"({hours(reserved)} reserved by time limits), {hours(cpu_hours)} CPU-hours; "
         f"on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}

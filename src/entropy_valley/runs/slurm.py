@@ -141,7 +141,8 @@ class Profile:
         """The resources of a job in an attempt, by their names."""
         rule, experiment = job.rule, job.experiment
         gpus, minutes = _size(job)
-        threads = self.settings.get("set-threads", {}).get(rule, plan.CORES * gpus or 1)
+        usual = plan.cores(rule if gpus else "", experiment.training.processes)
+        threads = self.settings.get("set-threads", {}).get(rule, usual)
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
         given |= self.settings.get("default-resources", {})
         in_rule = {}
