@@ -189,7 +189,8 @@ def test_a_job_out_of_memory_is_submitted_again_with_twice_as_much(cluster, tmp_
     script, before = tmp_path / "workflow/scripts/tokens.py", {job.id for job in cluster.jobs()}
     script.write_text(HUNGRY + script.read_text())
     given = ["--default-resources", "mem_mb=1000*attempt", "runtime=5"]
-    said = workspace.run(*QUICK, *given, "results/corpus/en-zh/length_ratios.json", environment=cluster.environment)
+    target = "results/corpus/en-zh/length_ratios.json"
+    said = workspace.run(*QUICK, target, *given, environment=cluster.environment)
     assert "OUT_OF_MEMORY" in said, said
     states = [(job.state, job.rule) for job in cluster.jobs() if job.id not in before and job.rule == "length_ratios"]
     assert sorted(states) == [("COMPLETED", "length_ratios"), ("OUT_OF_MEMORY", "length_ratios")]
