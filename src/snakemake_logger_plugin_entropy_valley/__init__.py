@@ -38,6 +38,7 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Rules with provenance triggered jobs",
     "This was a dry-run",
     "No SLURM account given",  # the plugin for SLURM; the profile may have one
+    "No account was given",
     "Guessed SLURM account",
     "Unable to guess SLURM account",
 )

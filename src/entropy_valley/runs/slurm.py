@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from entropy_valley import machine
 from entropy_valley.checking.checks import Check, CheckError
 from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
@@ -31,6 +32,8 @@ SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
 REMEDY = "Run this on a login node of the cluster, while SLURM's controller is up (`scontrol ping`)."
 OTHERS = "all other rules"  # those that the profile does not name
+# A line of `lfs quota` or `quota`: blocks of 1 KiB with soft and hard limit, time of grace, files in the same way.
+QUOTA = re.compile(r"(?<!\S)(\d+)\*?\s+(\d+)\s+(\d+)\s+(?:\S*[^\d\s]\S*\s+)?(\d+)\*?\s+(\d+)\s+(\d+)")
 NUMBERS = ("gpu", "threads", "mem_mb", "runtime")  # of a request, by the names of Snakemake's resources
 # How the states of a node begin in which it takes no job now.
 AWAY = ("down", "drain", "fail", "inval", "maint", "reboot", "reserved", "unknown")
@@ -75,16 +78,20 @@ class SlurmRequest:
             command.append("--ntasks=1")
         return [*command, *shlex.split(given.get("slurm_extra") or ""), "--wrap=true"]
 
+    def gpus(self, gres: str) -> int:
+        """How many GPUs of the requested model a node has, by its generic resources as sinfo prints them."""
+        found = re.findall(r"gpu(?::([^:,(]+))?:(\d+)", gres)
+        return sum(int(count) for model, count in found if self.resources.get("gpu_model") in (None, model))
+
     def fits(self, cpus: str, memory: str, gres: str, features: str) -> bool:
         """Whether a node has all of it, by its configuration as sinfo prints it (memory in MB)."""
         given = self.resources
         tasks = given["gpu"] * given.get("tasks_per_gpu", 1) or 1
-        gpus = re.findall(r"gpu(?::([^:,(]+))?:(\d+)", gres)
         either, present = str(given.get("constraint") or "").split("|"), {"", *features.split(",")}
         return (
             tasks * given["threads"] <= int(cpus)
             and given["mem_mb"] <= int(memory)
-            and given["gpu"] <= sum(int(count) for model, count in gpus if given.get("gpu_model") in (None, model))
+            and given["gpu"] <= self.gpus(gres)
             and any({*re.split("[&,]", every)} <= present for every in either)
         )
 
@@ -193,9 +200,11 @@ def checks(experiment: Experiment, configfiles: Sequence[str], name: str) -> Ite
     profile = Profile(name)
     if (done := _run("scontrol", "show", "config")).returncode:
         raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
+    jobs = listed(experiment, configfiles)
     yield "watching jobs", partial(watched, profile, done.stdout)
-    for rules, attempts in profile.requests(listed(experiment, configfiles)).items():
-        yield rules, partial(granted, attempts, profile)
+    yield "quota", partial(room, jobs)
+    for rules, attempts in profile.requests(jobs).items():
+        yield rules, partial(granted, attempts, profile, experiment.max_runtime)
 
 
 def watched(profile: Profile, config: str) -> str:
@@ -212,11 +221,44 @@ def watched(profile: Profile, config: str) -> str:
     return f"by {command}"
 
 
-def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
+def room(jobs: Jobs) -> str:
+    """What the user's quotas leave for results and models suffices for the jobs that are not done."""
+    experiment = jobs.experiment
+    left = [job for job in jobs.all if not Path(job.outputs[0]).exists()]
+    needed, count = plan.Plan(experiment, left).disk.total(), plan.FILES * len(left)
+    quotas = [one for folder in (experiment.results, experiment.models) if (one := quota(Path(folder)))]
+    if not quotas:
+        return "not known: neither `lfs quota` nor `quota` tells one"
+    size, number = map(min, zip(*quotas, strict=True))
+    wanted = f"{machine.amount(needed)} and {count:,} files are needed"
+    if size < needed or number < count:
+        short = f"{machine.amount(size)}" if size < needed else f"{number:,.0f} files"
+        raise CheckError(f"{short} left, {wanted}: let links `results` and `models` lead to where there is room")
+    return f"{wanted}, and are left"
+
+
+def quota(folder: Path) -> tuple[float, float] | None:
+    """Bytes and files that this user may still write into a folder, infinite for no limit; None where nothing tells."""
+    folder = next(one for one in (folder.resolve(), *folder.resolve().parents) if one.is_dir())
+    mount = next(one for one in (folder, *folder.parents) if one.is_mount())
+    user = str(os.getuid())
+    for command in (["lfs", "quota", "-q", "-u", user, str(folder)], ["quota", "-w", "-f", str(mount)]):
+        try:
+            found = QUOTA.search(_run(*command).stdout)
+        except InputError:  # it is not there
+            continue
+        if found:
+            blocks, soft, hard, files, soft_files, hard_files = map(int, found.groups())
+            size, count = hard or soft or math.inf, hard_files or soft_files or math.inf
+            return max(0, size - blocks) * 1024, max(0, count - files)
+    return None
+
+
+def granted(attempts: Sequence[SlurmRequest], profile: Profile, max_runtime: int) -> str:
     """What is requested at first and at last, and whether it will have to wait for nodes; raises CheckError for the
     first attempt that SLURM refuses."""
     for request in attempts:
-        if problem := _problem(request, profile):
+        if problem := _problem(request, profile, max_runtime):
             which = f"attempt {request.attempt}: " if request.attempt > 1 else ""
             raise CheckError(f"{which}{request}. {problem} ({profile.path})")
     last = f"; attempt {attempts[-1].attempt}: {attempts[-1]}" if len(attempts) > 1 else ""
@@ -225,7 +267,7 @@ def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
     return f"{attempts[0]}{last}{waits}"
 
 
-def _problem(request: SlurmRequest, profile: Profile) -> str:
+def _problem(request: SlurmRequest, profile: Profile, max_runtime: int) -> str:
     """Why SLURM refuses a request, or lets it wait for ever, and what to change; "" if it takes it."""
     if request.partition is None:
         return f"no partition of {profile.partitions} takes it: raise a limit there, or request less"
@@ -233,6 +275,8 @@ def _problem(request: SlurmRequest, profile: Profile) -> str:
     message = " ".join(done.stderr.split())
     # sbatch itself would take a job for which all nodes are busy or away.
     if done.returncode and "busy" not in message and not ("not available" in message and _away(request)):
+        if request.resources["gpu"] > (most := _gpus(request)) > 0:
+            return f"a node of it has {most} GPUs: set `training: {{processes: {most}}}` in the config"
         remedies = (text for part, text in REMEDIES.items() if part in message.lower())
         return f"sbatch says `{message}`: {next(remedies, 'correct the profile, or ask your site')}"
     text = answer("scontrol", "-o", "show", "partition", request.partition) or ""
@@ -240,10 +284,17 @@ def _problem(request: SlurmRequest, profile: Profile) -> str:
     if partition.get("State", "UP") != "UP":
         return f"partition {request.partition} is {partition['State']}: wait, or name another in {profile.partitions}"
     granted = limit(partition.get("MaxTime", ""))
-    if request.resources["runtime"] > granted:  # it would wait for ever
-        remedy = f"set `max_runtime: {granted:.0f}` in the config" if request.resources["gpu"] else "lower runtime"
+    on_gpu = request.resources["gpu"]
+    if (max_runtime if on_gpu else request.resources["runtime"]) > granted:  # such a job would wait for ever
+        remedy = f"set `max_runtime: {granted:.0f}` in the config" if on_gpu else "lower runtime"
         return f"partition {request.partition} grants {partition['MaxTime']}: {remedy}"
     return ""
+
+
+def _gpus(request: SlurmRequest) -> int:
+    """The most GPUs that a node of the partition has, of the model that is requested; 0 if SLURM does not tell."""
+    text = answer("sinfo", "--exact", "--noheader", f"--partition={request.partition}", "--format=%G") or ""
+    return max((request.gpus(line) for line in text.splitlines()), default=0)
 
 
 def _away(request: SlurmRequest) -> set[str]:
