@@ -1,4 +1,6 @@
 import os
+import sys
+import time
 
 from snakemake.utils import min_version
 
@@ -7,7 +9,7 @@ min_version("9.0")
 from entropy_valley import config as configuration, errors, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.orders import KNOWN
-from entropy_valley.runs import snapshot
+from entropy_valley.runs import run_report, slurm, snapshot
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
@@ -29,6 +31,7 @@ config = snapshot.merged(config, BASE, workflow.configfiles)
 FILES = snapshot.config_files(BASE, workflow.configfiles)
 EXPERIMENT = configuration.load_merged(config, FILES, tables.problems)
 REPORTS = tables.configured(EXPERIMENT)
+STARTED = time.time()
 
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)
@@ -59,15 +62,17 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
+    slurm.require_empty_queue()
     snapshot.hand_down(R, config)
+    plan_of_jobs()  # with the times of jobs before this run
 
 
 onsuccess:
-    snapshot.warn_of_changed_code()
+    end_of_run()
 
 
 onerror:
-    snapshot.warn_of_changed_code()
+    end_of_run()
 
 
 TARGETS = [
@@ -75,6 +80,13 @@ TARGETS = [
     *(f"{R}/{path}.{ending}" for path, made in READY.items() for ending in made.endings),
 ]
 snapshot.offer(TARGETS)
+
+
+def end_of_run():
+    """Say what this run took, beside the plan, and which code was edited meanwhile."""
+    if line := run_report.write(plan_of_jobs(), STARTED):
+        print(f"{line} ({R}/{plan.RUN})", file=sys.stderr)
+    snapshot.warn_of_changed_code()
 
 
 rule all:

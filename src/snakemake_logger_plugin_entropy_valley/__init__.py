@@ -19,7 +19,7 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.runs import JOBS
+from entropy_valley.runs import JOBS, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -37,7 +37,15 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Some jobs were triggered by provenance",
     "Rules with provenance triggered jobs",
     "This was a dry-run",
+    "No SLURM account given",  # the plugin for SLURM; the profile may have one
+    "No account was given",
+    "Guessed SLURM account",
+    "Unable to guess SLURM account",
 )
+# The plugin for SLURM (2.8.0 and before) does not tell which jobs it begins, only where their logs are; of jobs that
+# share an allocation only the rules.
+SUBMITTED = re.compile(r"Job (\S+) has been submitted .*/rule_(\w+)/(?:([^/]+)/)?[^/]+\.log\)")
+FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
@@ -218,23 +226,29 @@ class RunScreen(Screen):
                 if any(rule.startswith("fetch_") for rule in record.stats):
                     yield from _space()
             case LogEvent.JOB_INFO:
-                self._names[record.jobid] = _name(record.rule_name, record.wildcards)
-                self._running[record.jobid] = self._names[record.jobid], time.monotonic()
+                self._begin(record.jobid, name_of(record.rule_name, record.wildcards))
             case LogEvent.JOB_FINISHED:
-                yield from self._done(record.job_id)
+                yield from self._done(record)
             case LogEvent.JOB_ERROR:
                 yield from self._error(record)
             case LogEvent.PROGRESS:
                 yield from self._progress(record.done, record.total)
+            case None if " has been submitted with SLURM jobid " in record.getMessage():
+                if single := SUBMITTED.match(record.getMessage()):
+                    self._begin(int(single[1]), "/".join(filter(None, single.group(2, 3))))
             case _:
                 self._stopped |= record.getMessage().startswith(STOPPING)
                 yield from super().lines(record)
 
-    def _done(self, job: int) -> Iterator[str]:
-        self._failed.pop(job, None)  # a second attempt has succeeded
-        name, start = self._running.pop(job, ("", 0.0))
-        if name and name != "all":
-            yield f"{_clock()} done: {name} ({_duration(time.monotonic() - start)})"
+    def _begin(self, job: int, name: str) -> None:
+        self._names[job], self._running[job] = name, (name, time.monotonic())
+
+    def _done(self, record: logging.LogRecord) -> Iterator[str]:
+        self._failed.pop(record.job_id, None)  # a second attempt has succeeded
+        rule = FINISHED.match(record.getMessage())
+        name, start = self._running.pop(record.job_id, (rule[1] if rule else "all", None))
+        if name != "all":
+            yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
         """A failed job, and its log; those that Ctrl-C has ended did not fail."""
@@ -339,11 +353,6 @@ def _space() -> Iterator[str]:
     if experiment:
         folder = Path(experiment.models).absolute()
         yield f"Downloads go into {folder} ({machine.amount(machine.free(folder))} free)\n"
-
-
-def _name(rule: str, wildcards: Mapping[str, str]) -> str:
-    values = (f"seed{value}" if name == "seed" else value for name, value in wildcards.items())
-    return f"{rule} {'.'.join(values)}".strip()
 
 
 def _more(running: list[Any]) -> str:

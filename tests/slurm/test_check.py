@@ -11,7 +11,8 @@ import yaml
 from job_lists import jobs_of
 
 from entropy_valley import cli
-from entropy_valley.runs import slurm
+from entropy_valley.errors import InputError
+from entropy_valley.runs import plan, slurm
 
 ROOT = Path(__file__).parents[2]
 PARTITION = "PartitionName=gpu MaxTime={time} State={state}"
@@ -41,7 +42,7 @@ class Site:
             "sbatch": sbatch,
             "scontrol": f"case \"$*\" in *partition*) echo '{line}';; *) echo 'MinJobAge = {age} sec';; esac",
             "sacct": sacct,
-            "sinfo": f"echo '{nodes}'",
+            "sinfo": f"case \"$*\" in *--format=%G) echo '{nodes}' | cut -d'|' -f4;; *) echo '{nodes}';; esac",
         }
         for name, answer in answers.items():
             path = self.folder / "bin" / name
@@ -101,15 +102,16 @@ def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
     well, text = check()
     assert well, text
     names = [one[8:34].strip() for one in text.splitlines()]
-    on_gpu = {"train", "translate", "score", "shard", "latency", "diagnose"}
-    assert names[0] == "watching jobs" and names[-1] == "all other rules" and {*names[1:-1]} == on_gpu
+    on_gpu = {"train", "score, translate", "shard", "latency", "diagnose"}
+    assert names[:2] == ["watching jobs", "quota"] and names[-1] == "all other rules" and {*names[2:-1]} == on_gpu
     assert {one[:8].strip() for one in text.splitlines()} == {"ok"}
-    first, then = "1 GPU a100, 4 CPU, 16000 MB", "attempt 2: gpu: 1 GPU a100, 4 CPU, 32000 MB"
-    assert re.search(f"gpu: {first}, ([0-9]+) minutes; {then}, \\1 minutes", line(text, "score"))
-    assert "attempt" not in line(text, "train")  # more memory would not help
+    first, then = "1 GPU a100, 4 CPU, 48000 MB", "attempt 2: gpu: 1 GPU a100, 4 CPU, 96000 MB"
+    both = re.search(f"gpu: {first}, ([0-9]+) minutes; {then}, ([0-9]+) minutes", line(text, "score, translate"))
+    assert int(both[1]) + 2 * plan.SECOND == int(both[2]) <= 240  # one after the other
+    assert re.search("8 GPU a100, 16 CPU, 200000 MB, .*8 GPU a100, 16 CPU, 200000 MB", line(text, "train"))
     assert "cpu: 1 CPU, 8000 MB, 60 minutes; attempt 2: cpu: 1 CPU, 16000 MB" in line(text, "all other")
     asked = site.asked()
-    assert len(asked) == 13  # two attempts of all but trainings
+    assert len(asked) == 12  # two attempts of each
     given = "--mem=200000 --cpus-per-task=16 --account=nlp --nodes=1 --gpus=a100:8 --wrap=true"
     assert any(re.fullmatch(f"--test-only --partition=gpu --time=[0-9]+ {given}", one) for one in asked)
     assert "--ntasks=1" in asked[-1]
@@ -126,6 +128,7 @@ def test_the_config_says_which_rules_there_are_and_their_gpus(site, check):
     assert "GPU" not in text
 
 
+SMALL = "idle|96|500000|gpu:a100:4|(null)"
 HOURS = ("runtime: 60 ", "runtime: 4h ")
 BY_SACCT = ("slurm-status-command: squeue ", "slurm-status-command: sacct ")
 NO_ACCOUNT = 'echo "allocation failure: Invalid account or account/partition combination specified" >&2; exit 1'
@@ -136,7 +139,8 @@ NO_ACCOUNT = 'echo "allocation failure: Invalid account or account/partition com
     [
         ({"sbatch": NO_ACCOUNT}, None, "all other", "correct slurm_account"),
         ({"sbatch": NO_NODE}, None, "train", "mem_mb or set-threads, correct gpu_model, or lower training.processes"),
-        ({"time": "02:00:00"}, None, "train", "partition gpu grants 02:00:00: set `max_runtime: 120`"),
+        ({"sbatch": NO_NODE, "nodes": SMALL}, None, "train", "a node of it has 4 GPUs: set `training: {processes: 4}`"),
+        ({"time": "02:00:00"}, None, "latency", "partition gpu grants 02:00:00: set `max_runtime: 120`"),
         ({"state": "DOWN"}, None, "latency", "partition gpu is DOWN"),
         ({}, HOURS, "", "all other rules: runtime: 4h is not a number"),
         ({"age": 100}, None, "watching", "after 100 s (MinJobAge): set `slurm-status-command: sacct`"),
@@ -175,15 +179,15 @@ def test_nodes_that_are_drained_or_down_are_no_error_if_they_have_what_is_reques
     if waits:
         assert train.startswith("ok") and f"; its nodes are {waits} now: jobs will wait" in train
     else:
-        assert train.startswith("failed") and "Requested node configuration is not available" in train
+        assert train.startswith("failed") and re.search("node configuration is not available|a node of it has 4 GPUs", train)
 
 
 def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
-    site.says(sbatch='case "$*" in *--mem=32000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
+    site.says(sbatch='case "$*" in *--mem=96000*) echo "Memory specification can not be satisfied" >&2; exit 1;; esac')
     _, text = check()
-    assert line(text, "score").startswith("failed")
-    assert "attempt 2: gpu: 1 GPU, 4 CPU, 32000 MB" in line(text, "score")
-    assert line(text, "translate").startswith("ok")
+    assert line(text, "diagnose").startswith("failed")
+    assert "attempt 2: gpu: 1 GPU, 4 CPU, 96000 MB" in line(text, "diagnose")
+    assert line(text, "train").startswith("ok")
 
 
 def test_the_partition_is_the_one_whose_limits_a_request_fills_most(site, check):
@@ -205,6 +209,61 @@ def test_without_slurm_or_a_profile_for_it_one_line_says_so(site, check, monkeyp
     assert "SLURM: does not answer: Unable to contact slurm controller. Run this on" in check()[1]
     monkeypatch.setenv("PATH", "/nowhere")
     assert "Run this on a login node of the cluster" in check()[1]
+
+
+LUSTRE = """Disk quotas for usr 1000 (uid 1000):
+      /scratch2/me
+                 {} 0 {} -  {}* 90000 {} 6d23h
+"""
+LINUX = """Disk quotas for user me (uid 1000):
+     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
+      /dev/sdb1  {}  0  {}          {}  90000  {}
+"""
+GB = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "numbers", "says"),
+    [
+        (
+            "lfs",
+            LUSTRE,
+            (GB, 900 * GB, 10, 900_000),
+            "ok      quota +[1-9][0-9]+.* GB and .* files are needed, and are left",
+        ),
+        (
+            "lfs",
+            LUSTRE,
+            (GB, 11 * GB, 10, 900_000),
+            "failed  quota +10.2 GB left, .*: let links `results` and `models` lead",
+        ),
+        ("quota", LINUX, (GB, 900 * GB, 10, 20), "failed  quota +10 files left"),
+        ("quota", LINUX, (GB, 0, 10, 0), "ok      quota"),
+        ("quota", "no quota{}{}{}{}", (1, 2, 3, 4), "ok      quota +not known"),
+    ],
+)
+def test_a_quota_that_does_not_suffice_is_said(site, check, program, text, numbers, says):
+    path = site.folder / "bin" / program
+    path.write_text(f"#!/bin/sh\ncat <<END\n{text.format(*numbers)}END\n")
+    path.chmod(0o755)
+    if program == "quota":
+        (site.folder / "bin/lfs").unlink(missing_ok=True)
+    well, said = check()
+    assert re.search(says, said) and well == says.startswith("ok"), said
+
+
+def test_jobs_of_an_earlier_run_of_this_folder_are_one_error_with_the_line_that_cancels_them(site):
+    def queue(*lines):
+        path = site.folder / "bin/squeue"
+        path.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+        path.chmod(0o755)
+
+    here, comment = site.folder, "rule_train_wildcards_en-zh_llada-8b_1"
+    queue(f"one|/elsewhere|{comment}", f"head|{here}|(null)")
+    slurm.require_empty_queue()
+    queue(*[f"one|{here}|{comment}"] * 2, f"two|{here}|rule_set_score_translate")
+    with pytest.raises(InputError, match=r"3 jobs of an earlier run .*: scancel --name=one; scancel --name=two"):
+        slurm.require_empty_queue()
 
 
 @pytest.mark.parametrize(

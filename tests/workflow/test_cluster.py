@@ -26,6 +26,17 @@ if snakemake.wildcards.seed == "1":
 """
 
 
+# More than its first attempt has, for as long as SLURM needs to see it.
+HUNGRY = """
+import time
+
+if snakemake.resources.mem_mb == 1000:  # the first attempt
+    held = bytearray(1_500_000_000)
+    held[::4096] = b"1" * len(held[::4096])
+    time.sleep(60)
+"""
+
+
 @pytest.fixture
 def training(cluster, trained, tmp_path):
     """A training over that adapter, in a copy of its folder, and the job of the cluster that it will be."""
@@ -115,13 +126,15 @@ def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
 def test_after_snakemake_is_killed_its_jobs_run_on_and_the_documented_recovery_works(training):
     process = training.begun()
     os.killpg(process.pid, signal.SIGKILL)
-    said, _ = process.communicate()
+    process.communicate()
     assert training.states() == ["RUNNING"]
-    (run,) = set(re.findall("SLURM run ID: (.*)", said))
-    training.cluster.run("scancel", f"--name={run}")
+    training.freeze()
+    training.unlock()
+    said = training.run(fails=True)
+    assert "error: SLURM: 1 jobs of an earlier run of this folder are in the queue" in said, said
+    training.cluster.run(*re.search("scancel --name=[-0-9a-f]+", said)[0].split())
     training.cluster.until(lambda: training.states() == ["CANCELLED"] and not training.processes())
     assert training.retraining.is_unfinished()
-    training.unlock()
     training.run()
     assert training.retraining.went_on()
 
@@ -159,6 +172,38 @@ def test_a_cancelled_job_is_heard_of_and_submitted_again(training):
     assert "status is: 'CANCELLED'" in ended(process)
     assert training.states() == ["CANCELLED", "COMPLETED"]
     assert training.retraining.went_on()
+
+
+def test_a_job_that_hangs_until_its_time_limit_is_submitted_again_and_resumes(training):
+    """SLURM ends it at a limit of a minute; the second attempt has as long, and needs less."""
+    process = training.begun()
+    training.freeze()
+    training.cluster.run("scontrol", "update", f"JobId={training.jobs()[0].id}", "TimeLimit=1")
+    training.cluster.until(lambda: "TIMEOUT" in training.states())
+    assert "TIMEOUT" in ended(process)
+    assert training.states() == ["TIMEOUT", "COMPLETED"] and training.retraining.went_on()
+
+
+def test_a_job_out_of_memory_is_submitted_again_with_twice_as_much(cluster, tmp_path):
+    workspace = Workspace(tmp_path, "config.yaml", {"tables": {"studies": []}, "check": False})
+    script, before = tmp_path / "workflow/scripts/tokens.py", {job.id for job in cluster.jobs()}
+    script.write_text(HUNGRY + script.read_text())
+    given = ["--default-resources", "mem_mb=1000*attempt", "runtime=5"]
+    target = "results/corpus/en-zh/length_ratios.json"
+    said = workspace.run(*QUICK, target, *given, environment=cluster.environment)
+    assert "exceeded memory limit" in said, said
+    states = [(job.state, job.rule) for job in cluster.jobs() if job.id not in before and job.rule == "length_ratios"]
+    assert sorted(states) == [("COMPLETED", "length_ratios"), ("FAILED", "length_ratios")]
+
+
+def test_after_sigterm_snakemake_waits_for_its_jobs_and_submits_no_more(training):
+    process = training.begun()
+    os.kill(process.pid, signal.SIGTERM)
+    said, _ = process.communicate()
+    assert process.returncode != 0 and "Will exit after finishing currently running jobs" in said, said
+    assert training.states() == ["COMPLETED"] and training.retraining.is_finished()
+    training.run()
+    assert training.states() == ["COMPLETED"]
 
 
 def test_a_training_that_diverges_is_submitted_twice_and_stops_only_what_needs_it(cluster, tmp_path):

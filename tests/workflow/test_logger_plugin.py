@@ -105,12 +105,12 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
     assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "all": 4} and "output:" not in text
     assert f"Downloads go into {paper.folder}/models (" in text
     assert re.search(
-        r"failed: corpus en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: the cause\n    error: no luck$",
+        r"failed: corpus/en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: the cause\n    error: no luck$",
         text,
         re.MULTILINE,
     )
-    assert re.search(r"^\[[\d:]+\] done: corpus en-zh \(\d+ s\)$", text, re.MULTILINE)
-    assert text.rstrip().endswith("Failed: corpus en-de")
+    assert re.search(r"^\[[\d:]+\] done: corpus/en-zh \(\d+ s\)$", text, re.MULTILINE)
+    assert text.rstrip().endswith("Failed: corpus/en-de")
     assert finished_seconds(paper.folder / "results/benchmarks").keys() == {"corpus/en-zh"}
 
 
@@ -125,8 +125,29 @@ def test_a_run_of_a_long_job_gives_a_sign_of_life(monkeypatch):
     assert not list(run.still_running())
     now[0] = plugin.QUIET
     (line,) = run.still_running()
-    assert line.endswith("still running: train en-zh.seed1 (2 min)")
+    assert line.endswith("still running: train/en-zh.seed1 (2 min)")
     assert not list(run.still_running())
+
+
+def test_jobs_of_slurm_have_names_though_its_plugin_does_not_tell_them(monkeypatch):
+    """The words of the plugin (2.6.1) and of Snakemake; of a set, which is one job of SLURM, they name the rules."""
+    run = plugin.RunScreen(show_logs=False)
+
+    def printed(message, **fields):
+        return list(run.lines(SimpleNamespace(getMessage=lambda: message, **fields)))
+
+    words = "Job {} has been submitted with SLURM jobid 14 (log: /x/.snakemake/slurm_logs/{}/14.log)."
+    assert not printed(words.format(7, "rule_train/en-zh_llada-tiny_1"))
+    assert not printed(words.format("5f1c-2b", "group_set_score_translate"))
+    now, quiet = plugin.time.monotonic(), plugin.QUIET
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: now + quiet)
+    assert next(run.still_running()).endswith("still running: train/en-zh_llada-tiny_1 (2 min)")
+    ended = [
+        printed(f"Finished jobid: {job} (Rule: {rule})", event=LogEvent.JOB_FINISHED, job_id=job)
+        for job, rule in ((7, "train"), (8, "score"), (0, "all"))
+    ]
+    assert [line[11:] for (line,) in ended[:2]] == ["done: train/en-zh_llada-tiny_1 (2 min)", "done: score"]
+    assert not ended[2]
 
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):

@@ -10,7 +10,7 @@ import yaml
 
 from entropy_valley.config.params import SPECS
 from entropy_valley.runs import jobs
-from entropy_valley.runs.plan import DEFAULT_MINUTES, MEMORY, memory
+from entropy_valley.runs.plan import AT_MOST, DEFAULT_MINUTES, PREPARING, cores, memory
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
 
@@ -25,9 +25,15 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
-    assert gpus("cuda", 8).keys() == ON_GPU == MEMORY.keys() == SLURM["set-threads"].keys()
+    assert gpus("cuda", 8).keys() == ON_GPU == PREPARING.keys() == {"train", *SLURM["set-threads"]}
+    assert all(cores(rule, 8) == count for rule, count in SLURM["set-threads"].items())
     asked = [f'{resource}_of("{rule}")' in RULES[rule] for rule in ON_GPU for resource in ("memory", "runtime")]
     assert all(asked) and ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
+
+
+def test_the_rules_that_share_an_allocation_share_the_longest_time_limit():
+    assert SLURM["groups"].keys() == AT_MOST.keys() and sum(AT_MOST.values()) == 1
+    assert len(set(SLURM["groups"].values())) == 1
 
 
 def test_rules_that_a_cluster_runs_have_a_benchmark():
@@ -49,7 +55,7 @@ def test_every_rule_with_a_script_has_its_spec_and_a_log_by_which_it_is_known():
 def test_jobs_without_a_gpu_request_what_the_checks_expect():
     usual = SLURM["default-resources"]
     amounts = [eval(usual["mem_mb"], {"attempt": attempt}) for attempt in (1, 2, 3)]
-    assert (usual["runtime"], amounts) == (DEFAULT_MINUTES, [memory("", attempt) for attempt in (1, 2, 3)])
+    assert (usual["runtime"], amounts) == (DEFAULT_MINUTES, [memory("", attempt, 8) for attempt in (1, 2, 3)])
     assert amounts[0] < amounts[1] == amounts[2]
 
 

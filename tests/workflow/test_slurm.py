@@ -50,8 +50,9 @@ def test_jobs_on_gpus_go_to_their_partition_and_those_at_once_see_gpus_of_their_
 def test_a_system_of_the_smallest_demo_runs_through_sbatch(cluster, submitted, tmp_path):
     study = {"studies": {"one": {"directions": ["en-zh"], "methods": ["ev"]}}, "tables": {"studies": ["one"]}}
     smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", study, real=True)
-    smallest.run(*QUICK, "results/smallest/tables/one.tex", environment=cluster.environment)
+    said = smallest.run(*QUICK, "results/smallest/tables/one.tex", environment=cluster.environment)
+    assert "done: train/en-zh_llada-tiny_1 (" in said and "done: score\n" in said, said
     assert "Entropy-Valley" in (smallest.folder / "results/smallest/tables/one.tex").read_text()
     assert {(partition, asked) for _, partition, asked in submitted()} == {("cpu", "N/A")}
-    once = ("pretrain", "train_comet", "train", "translate", "score")
+    once = ("pretrain", "train_comet", "train", "set_score_translate")  # a set is one job
     assert Counter(name for name, *_ in submitted().elements()) == dict.fromkeys(once, 1)

@@ -251,13 +251,13 @@ def stop(process, end, count):
 
 def ended_in(text):
     """The jobs that have ended by what a run prints, as a plan names them."""
-    return {name.replace(".seed", ".") for name in re.findall(r" done: (.*) \(", text)}
+    return {name.replace(".seed", ".").replace("/", " ", 1) for name in re.findall(r" done: (.*) \(", text)}
 
 
 def contents(workspace):
     """The text of each result."""
     root = workspace.folder / "results"
-    of_runs = ("logs", "benchmarks", "work")
+    of_runs = ("logs", "benchmarks", "work", "run.md")
     files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
     return {name: path.read_text() for name, path in files.items() if name.parts[0] not in of_runs}
 

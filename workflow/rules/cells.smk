@@ -2,6 +2,7 @@
 # store of what its model has computed: a job that is repeated computes only what is new.
 
 RUN_NAME = "{direction}.{backbone}.seed{seed}"
+SHARD = f"{SET}/shards/{{shard}}.jsonl"
 
 
 rule translate:
@@ -45,7 +46,7 @@ rule shard:
         pairs=pairs_of("shard"),
         testsets=testsets_of,
     output:
-        shard=f"{SET}/shards/{{shard}}.jsonl",
+        shard=SHARD,
     log:
         f"{R}/logs/shard/{RUN_NAME}.{{set}}.{{shard}}.log",
     benchmark:

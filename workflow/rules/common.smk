@@ -60,18 +60,22 @@ def execution_of(execution):
 
 @functools.cache
 def plan_of_jobs():
-    """What jobs take, by what finished ones took."""
+    """What jobs take, by what finished ones took before this run."""
     return plan.Plan(EXPERIMENT)
 
 
 def runtime_of(rule):
     """The time limit of a rule's jobs, in minutes."""
-    return lambda wildcards: plan_of_jobs().minutes(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())))
+
+    def minutes(wildcards, attempt):
+        return plan_of_jobs().limits(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())), attempt)[0]
+
+    return minutes
 
 
 def memory_of(rule):
     """The memory of a rule's jobs, in MB."""
-    return lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt)
+    return lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt, EXPERIMENT.training.processes)
 
 
 # Sentence pairs.
@@ -153,7 +157,7 @@ def training(wildcards):
         wandb=EXPERIMENT.training.wandb,
         tested=expand(TESTSET, direction=run.direction, testset=params.measured_by_references(EXPERIMENT, run)),
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
-        logs=f"{R}/logs/tensorboard/{wildcards.direction}/{wildcards.backbone}/seed{wildcards.seed}",
+        logs=paths.training_logs(EXPERIMENT, run),
         check=CHECK,
     )
 
@@ -192,13 +196,13 @@ def pairs_of(rule):
 def shards_of(wildcards):
     """The files of the shards of a set."""
     count = work.shards(EXPERIMENT, set_of(wildcards))
-    return expand(rules.shard.output.shard, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
+    return expand(SHARD, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
 
 
 def comet_files(wildcards):
     """What says which COMET checkpoints the metrics have."""
     trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
-    return [*trained, *expand(rules.fetch_comet.output, checkpoint=paths.downloaded_comets(EXPERIMENT))]
+    return [*trained, *expand(COMET, checkpoint=paths.downloaded_comets(EXPERIMENT))]
 
 
 def model(wildcards):

@@ -2,6 +2,7 @@
 # Training pairs are drawn on the cluster where that takes minutes, from files that a local rule has downloaded.
 
 CORPUS = f"{R}/corpus/{{direction}}"
+TRAIN, DEV = f"{CORPUS}/train.jsonl", f"{CORPUS}/dev.jsonl"
 TESTSET = f"{CORPUS}/test/{{testset}}.jsonl"
 DATASET = f"{R}/datasets/{{dataset}}.json"
 TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
@@ -33,8 +34,8 @@ rule corpus:
         own=lambda w: own_files(EXPERIMENT.directions[w.direction].train, w.direction, "train", "dev"),
         dataset=lambda w: dataset_of(EXPERIMENT.directions[w.direction].train),
     output:
-        train=f"{CORPUS}/train.jsonl",
-        dev=f"{CORPUS}/dev.jsonl",
+        train=TRAIN,
+        dev=DEV,
         report=f"{CORPUS}/corpus.json",
     log:
         f"{R}/logs/corpus/{{direction}}.log",

@@ -2,6 +2,8 @@
 
 
 HUMAN = f"{R}/human_evaluation/{{direction}}"
+GUIDELINES = expand(f"{HUMAN}/guidelines.{{language}}.md", language=LANGUAGES, allow_missing=True)
+FORM = f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}"
 
 
 wildcard_constraints:
@@ -16,7 +18,7 @@ rule human_pack:
     output:
         pack=f"{HUMAN}/pack.json",
         mapping=f"{HUMAN}/private/mapping.json",
-        guidelines=expand(f"{HUMAN}/guidelines.{{language}}.md", language=LANGUAGES, allow_missing=True),
+        guidelines=GUIDELINES,
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
     localrule: True
@@ -33,9 +35,9 @@ rule human_forms:
     input:
         rules.human_pack.output.pack,
     output:
-        xlsx=f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.xlsx",
-        csv=f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.csv",
-        html=f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}.html",
+        xlsx=f"{FORM}.xlsx",
+        csv=f"{FORM}.csv",
+        html=f"{FORM}.html",
     log:
         f"{R}/logs/human_forms/{{direction}}.{{annotator}}.log",
     localrule: True
@@ -91,8 +93,9 @@ rule packs:
     """All that annotators get."""
     input:
         expand(
-            rules.human_forms.output,
+            f"{FORM}.{{ending}}",
+            ending=["xlsx", "csv", "html"],
             direction=matrix.evaluated_directions(EXPERIMENT),
             annotator=EXPERIMENT.human_evaluation.annotators,
         ),
-        expand(rules.human_pack.output.guidelines, direction=matrix.evaluated_directions(EXPERIMENT)),
+        expand(GUIDELINES, direction=matrix.evaluated_directions(EXPERIMENT)),

@@ -35,10 +35,8 @@ PRETRAINED = f"{BACKBONE}/seed{{seed}}/{checkpoint.MANIFEST}"
 rule pretrain:
     """Pre-train a tiny backbone, in the released layout of its family (demo only)."""
     input:
-        train=lambda w: expand(
-            rules.corpus.output.train, direction=params.pretraining_directions(EXPERIMENT, w.backbone)
-        ),
-        dev=lambda w: expand(rules.corpus.output.dev, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
+        train=lambda w: expand(TRAIN, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
+        dev=lambda w: expand(DEV, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
         PRETRAINED,
     log:
@@ -113,7 +111,7 @@ else:
         priority: 5
         conda:
             "../../envs/models.yaml"
-        threads: EXPERIMENT.training.processes
+        threads: plan.cores("train", EXPERIMENT.training.processes) if GPU else EXPERIMENT.training.processes
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
             runtime=runtime_of("train"),
@@ -126,10 +124,13 @@ else:
             "../scripts/train.py"
 
 
+COMET = f"{R}/checkpoints/{{checkpoint}}.json"
+
+
 rule fetch_comet:
     """Download a COMET checkpoint once, and keep which one it is."""
     output:
-        f"{R}/checkpoints/{{checkpoint}}.json",
+        COMET,
     log:
         f"{R}/logs/fetch_comet/{{checkpoint}}.log",
     wildcard_constraints:
@@ -153,8 +154,8 @@ rule fetch_comet:
 rule train_comet:
     """Train the toy COMET on corrupted references (demo only)."""
     input:
-        train=expand(rules.corpus.output.train, direction=EXPERIMENT.matrix.directions),
-        dev=expand(rules.corpus.output.dev, direction=EXPERIMENT.matrix.directions),
+        train=expand(TRAIN, direction=EXPERIMENT.matrix.directions),
+        dev=expand(DEV, direction=EXPERIMENT.matrix.directions),
     output:
         f"{R}/comet/comet.json",
     log:

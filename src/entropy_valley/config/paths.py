@@ -88,6 +88,11 @@ def dataset_folder(experiment: Experiment, name: str) -> str:
     return f"{experiment.models}/datasets/{name}"
 
 
+def training_logs(experiment: Experiment, run: Run) -> str:
+    """Where a training's TensorBoard files are, and what it measured of itself."""
+    return run.folder(f"{experiment.results}/logs/tensorboard")
+
+
 def checks_folder(experiment: Experiment) -> str:
     """Where the lines of passed checks of GPUs are."""
     return f"{experiment.results}/work/checks"

@@ -69,6 +69,8 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     with errors.in_one_line():
         if snakemake.log:
             machine.speak_into(snakemake.log[0])
+        if number := os.environ.get("SLURM_JOB_ID"):
+            _say(f"SLURM job {number}")
         job = ScriptJob.of(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"

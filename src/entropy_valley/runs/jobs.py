@@ -21,18 +21,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import tables
-from entropy_valley.config import Experiment, params
+from entropy_valley import files, tables
+from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError
-from entropy_valley.runs import JOBS
+from entropy_valley.runs import JOBS, name_of
 from entropy_valley.runs.job import rule_of
 from entropy_valley.stats.job_costs import finished_seconds
 
 SHOWING = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
 # Of a job as Snakemake tells it, what is kept.
-FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "threads", "resources", "reason")
+FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "resources", "reason")
 RULES = (*params.SPECS, *SHOWING)
 RESOURCES = ("gpu", "runtime")
 
@@ -50,7 +50,6 @@ class Job:
     inputs: tuple[str, ...] = ()
     log: str = ""
     benchmark: str = ""
-    threads: int = 1
     resources: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
 
@@ -62,7 +61,7 @@ class Job:
         if rule not in RULES or f"{experiment.results}/logs/{rule}" not in log:
             rule = f"{name} (not of this workflow)" if name in RULES else name
         outputs, inputs = (tuple(map(_path, told[name])) for name in ("output", "input"))
-        fields = (told[name] for name in ("threads", "resources", "reason"))
+        fields = (told[name] for name in ("resources", "reason"))
         return cls(experiment, rule, told["wildcards"], outputs, inputs, log, benchmark, *fields)
 
     @functools.cached_property
@@ -78,8 +77,7 @@ class Job:
     @property
     def name(self) -> str:
         """The rule and its wildcards, as logs and benchmarks are named: ``translate/en-zh.llada-8b.seed1.matrix``."""
-        values = [f"seed{value}" if key == "seed" else value for key, value in self.wildcards.items()]
-        return "/".join(filter(None, [self.rule, ".".join(values)]))
+        return name_of(self.rule, self.wildcards)
 
 
 def spec_of(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> str:
@@ -186,12 +184,21 @@ _BENCHMARKS = (  # of rules that run a model
 
 
 def finished(experiment: Experiment) -> dict[Job, float]:
-    """The seconds of each finished job that has run a model and that the config still has."""
+    """The seconds of each finished job that has run a model and that the config still has; of a training those of all
+    its attempts, which it keeps itself."""
     jobs: dict[Job, float] = {}
     for name, seconds in finished_seconds(Path(experiment.results, "benchmarks")).items():
         matches = filter(None, (re.fullmatch(pattern, name) for pattern in _BENCHMARKS))
         for wildcards in (match.groupdict() for match in matches):
             job = Job(experiment, wildcards.pop("rule"), wildcards)
             with contextlib.suppress(InputError, LookupError):  # of an earlier config
-                jobs |= {job: seconds} if job.spec and (job.cells or "set" not in wildcards) else {}
+                if job.spec and (job.cells or "set" not in wildcards):
+                    jobs[job] = max(seconds, _trained(job)) if job.rule == "train" else seconds
     return jobs
+
+
+def _trained(job: Job) -> float:
+    """The seconds of a finished training from its first attempt on; 0 if it has not written them."""
+    folder = paths.training_logs(job.experiment, params.run_of(job.wildcards))
+    run = Path(folder, "run.json")
+    return float(files.read_json(run)["seconds"]) if run.is_file() else 0.0

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from entropy_valley import machine
+from entropy_valley import files, machine
 from entropy_valley.checking import checks, subject
 from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
@@ -25,7 +25,7 @@ from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
-from entropy_valley.stats.job_costs import gpus
+from entropy_valley.stats.job_costs import MEMORY, gpus
 from entropy_valley.training.settings import SAVED
 
 # What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
@@ -51,16 +51,34 @@ GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcard
 
 # --- What jobs request of a cluster beside GPUs.
 
+RUN = "run.md"  # in the folder of results: what the last run took
 DEFAULT_MINUTES, DEFAULT_MB = 60, 8_000  # of jobs without a GPU, as in profiles/slurm/config.yaml
-MARGIN, PREPARING = 1.5, 30  # times the planned minutes; minutes to check the GPU, load a model and compile kernels
-# MB of the first attempt. A training loads its backbone once in each process.
-MEMORY = {"train": 200_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
+# A time limit is this many times the planned minutes, and the minutes until a job computes: to load a model and compile
+# kernels. It need not be safe: a job that nears it saves and requeues itself. Only a job that ends before it has saved
+# anything fails, so the second attempt has more time until it computes.
+MARGIN, PREPARING, SECOND = 1.1, {"train": 4, "score": 4}, 25
+PREPARING |= dict.fromkeys(("translate", "shard", "diagnose", "latency"), 7)
+# Parts of `max_runtime` that a job requests at most: the translations and the scores of a set share an allocation.
+AT_MOST = {"translate": 0.75, "score": 0.25}
 
 
-def memory(rule: str, attempt: int) -> int:
+def longest(experiment: Experiment, rule: str) -> int:
+    """The longest time limit that a job with a GPU requests, in minutes."""
+    return math.floor(experiment.max_runtime * AT_MOST.get(rule, 1))
+
+
+def memory(rule: str, attempt: int, processes: int) -> int:
     """The MB of memory that a job requests, by its rule if it uses a GPU. The second attempt has twice as much where
-    memory grows with the test sets and the grid; that of a training does not."""
-    return MEMORY.get(rule, DEFAULT_MB) * (1 if rule == "train" else min(attempt, 2))
+    memory grows with the test sets and the grid; that of a training does not. ``processes``: of a training, one of
+    which alone has as much as a job that translates."""
+    if rule == "train":
+        return max(MEMORY["train"] * processes, MEMORY["translate"])
+    return MEMORY.get(rule, DEFAULT_MB) * min(attempt, 2)
+
+
+def cores(rule: str, processes: int) -> int:
+    """The cores that a job requests, by its rule if it uses a GPU; ``processes``: of a training."""
+    return 2 * processes if rule == "train" else 4 if rule in MEMORY else 1
 
 
 # --- What jobs take.
@@ -102,7 +120,7 @@ class Plan:
         self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
         self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
-        self.seconds = {job: self._seconds(job) for job in self.left}
+        self.seconds = {job: self._seconds(job, self._work[job]) for job in self.left}
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
@@ -115,27 +133,40 @@ class Plan:
 
     @property
     def allocated(self) -> list[Job]:
-        """The jobs that a cluster runs, one allocation each: their rules have a benchmark."""
+        """The jobs that a cluster runs: their rules have a benchmark."""
         return [job for job in self.left if job.benchmark]
+
+    def allocations(self, jobs: Iterable[Job]) -> int:
+        """How many allocations such jobs have: a set is translated and scored in one."""
+        jobs = list(jobs)
+        sets = Counter(str(job.wildcards) for job in jobs if job.rule in AT_MOST)
+        return len(jobs) - sum(count - 1 for count in sets.values())
 
     def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
         """GPU-hours that jobs use, and those that their time limits reserve."""
         held = {job: self.held(job) for job in jobs if self.held(job)}
         used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
-        return used, sum(self.minutes(job) * count for job, count in held.items()) / 60
+        limits = {job: self.limits(job) for job in held}
+        return used, sum(minutes * times * held[job] for job, (minutes, times) in limits.items()) / 60
 
     def published(self, training: float = GPU, decoder: float = GPU) -> float:
         """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""
         speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
-    def minutes(self, job: Job) -> int:
-        """The time limit that a job requests, for all its cells, whether they are in the store or not. Finished jobs
-        may have taken much from it, and seem fast: they only make a limit longer."""
-        work, speed = self._model.of([job])[job], min(self.speed(job)[0], self._unfinished(job)[0])
-        seconds = self._start(job) + work / max(1, self.held(job)) / speed
-        minutes = min(self.experiment.max_runtime, PREPARING + math.ceil(MARGIN * seconds / 60))
-        return minutes if self.held(job) else max(DEFAULT_MINUTES, minutes)
+    def limits(self, job: Job, attempt: int = 1) -> tuple[int, int]:
+        """The time limit that a job requests, in minutes, and how often: a job that takes longer than the longest limit
+        requeues itself. It is for all its cells, whether they are in the store or not. Finished jobs may have taken
+        much from it, and seem fast: they only make a limit longer, but for a training."""
+        work, speed = self._model.of([job])[job], self.speed(job)[0]
+        if job.rule != "train":
+            speed = min(speed, self._unfinished(job)[0])
+        needed = MARGIN * (self._start(job) + work / max(1, self.held(job)) / speed) / 60
+        if not self.held(job):
+            return max(DEFAULT_MINUTES, math.ceil(needed)), 1
+        start, most = PREPARING[job.rule], longest(self.experiment, job.rule)
+        times = max(1, math.ceil(needed / (most - start)))
+        return min(most, start + math.ceil(needed / times) + SECOND * (attempt - 1)), times
 
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
@@ -157,10 +188,14 @@ class Plan:
             return CPU[kind]
         return {"train": training, "score": GPU_COMET}.get(kind, decoder)
 
-    def _seconds(self, job: Job) -> float:
+    def expected(self, job: Job) -> float:
+        """Seconds of any job if all its cells are new."""
+        return self._seconds(job, self._model.of([job])[job] / max(1, self.held(job)))
+
+    def _seconds(self, job: Job, work: float) -> float:
         """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
         speed, source = self.speed(job)
-        return (self._start(job) + self._work[job] / speed) * (1 if source == FINISHED else self.slower)
+        return (self._start(job) + work / speed) * (1 if source == FINISHED else self.slower)
 
     def _measured(self) -> tuple[dict[str, float], float]:
         """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
@@ -173,7 +208,7 @@ class Plan:
             self.finished[kind_of(job)] += 1
         speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
                   for kind, rows in groups.items()}  # fmt: skip
-        usual = sum(map(self._seconds, done))
+        usual = sum(self._seconds(job, self._work[job]) for job in done)
         return speeds, sum(self.done[job] for job in done) / usual if usual and not self.gpus else 1.0
 
     def _start(self, job: Job) -> float:
@@ -285,6 +320,9 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
     yield f"Config:    {', '.join(configs)}"
     yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
     yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
+    run = Path(plan.experiment.results, RUN)
+    if run.is_file():
+        yield f"Last run:  {next(iter(files.read_lines(run)), '')}"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
 
@@ -325,11 +363,13 @@ def totals(plan: Plan) -> list[str]:
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
     used, reserved = plan.gpu_hours(on_gpu)
-    cores = sum(plan.seconds[job] * job.threads for job in plan.allocated) / 3600
+    processes = plan.experiment.training.processes
+    cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
     yield (
-        f"Cluster:   {counted(len(plan.allocated), 'allocation')}, {len(on_gpu)} with GPUs; {hours(used)} GPU-hours "
-        f"({hours(reserved)} reserved by time limits), {hours(cores)} CPU-hours; "
+        f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
+        f"{hours(used)} GPU-hours "
+        f"({hours(reserved)} reserved by time limits), {hours(cpu_hours)} CPU-hours; "
         f"on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}

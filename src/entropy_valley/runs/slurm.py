@@ -1,4 +1,5 @@
-"""Whether a SLURM cluster grants what the jobs of a config will request: `entropy-valley check --profile slurm`.
+"""Whether a SLURM cluster grants what the jobs of a config will request: `entropy-valley check --profile slurm`; and
+whether it still has jobs of an earlier run.
 
 The requests are read from the profile, those of every attempt, and `sbatch --test-only` says whether SLURM takes them;
 nothing is submitted.
@@ -7,6 +8,7 @@ nothing is submitted.
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
 import subprocess
@@ -18,16 +20,21 @@ from typing import Any
 
 import yaml
 
+from entropy_valley import machine
 from entropy_valley.checking.checks import Check, CheckError
 from entropy_valley.config import Experiment
 from entropy_valley.errors import InputError
 from entropy_valley.runs import plan
-from entropy_valley.runs.jobs import Jobs, listed
+from entropy_valley.runs.jobs import Job, Jobs, listed
+from entropy_valley.stats.job_costs import MEMORY
 
 SECONDS = 60  # that a command of SLURM has to answer
 SLOWEST = 180  # most seconds between two looks of Snakemake at its jobs
 REMEDY = "Run this on a login node of the cluster, while SLURM's controller is up (`scontrol ping`)."
 OTHERS = "all other rules"  # those that the profile does not name
+# A line of `lfs quota` or `quota`: blocks of 1 KiB with soft and hard limit, time of grace, files in the same way.
+QUOTA = re.compile(r"(?<!\S)(\d+)\*?\s+(\d+)\s+(\d+)\s+(?:\S*[^\d\s]\S*\s+)?(\d+)\*?\s+(\d+)\s+(\d+)")
+NUMBERS = ("gpu", "threads", "mem_mb", "runtime")  # of a request, by the names of Snakemake's resources
 # How the states of a node begin in which it takes no job now.
 AWAY = ("down", "drain", "fail", "inval", "maint", "reboot", "reserved", "unknown")
 FLAGS = {"slurm_account": "--account", "constraint": "--constraint", "qos": "--qos", "nodes": "--nodes"}
@@ -71,16 +78,20 @@ class SlurmRequest:
             command.append("--ntasks=1")
         return [*command, *shlex.split(given.get("slurm_extra") or ""), "--wrap=true"]
 
+    def gpus(self, gres: str) -> int:
+        """How many GPUs of the requested model a node has, by its generic resources as sinfo prints them."""
+        found = re.findall(r"gpu(?::([^:,(]+))?:(\d+)", gres)
+        return sum(int(count) for model, count in found if self.resources.get("gpu_model") in (None, model))
+
     def fits(self, cpus: str, memory: str, gres: str, features: str) -> bool:
         """Whether a node has all of it, by its configuration as sinfo prints it (memory in MB)."""
         given = self.resources
         tasks = given["gpu"] * given.get("tasks_per_gpu", 1) or 1
-        gpus = re.findall(r"gpu(?::([^:,(]+))?:(\d+)", gres)
         either, present = str(given.get("constraint") or "").split("|"), {"", *features.split(",")}
         return (
             tasks * given["threads"] <= int(cpus)
             and given["mem_mb"] <= int(memory)
-            and given["gpu"] <= sum(int(count) for model, count in gpus if given.get("gpu_model") in (None, model))
+            and given["gpu"] <= self.gpus(gres)
             and any({*re.split("[&,]", every)} <= present for every in either)
         )
 
@@ -104,40 +115,57 @@ class Profile:
             raise InputError(f"{self.path}: slurm-partition-config", f"{error}", remedy) from None
 
     def requests(self, jobs: Jobs) -> dict[str, list[SlurmRequest]]:
-        """What jobs request, one attempt after the other, by their rules. Rules that request the same
-        are together; so are all that neither the profile names nor use a GPU."""
-        rules: dict[str, tuple[int, int]] = {}
-        for job in jobs.all:
-            most = rules.get(job.rule, (0, 0))
-            asked = (job.resources["gpu"] or 0, job.resources["runtime"] or plan.DEFAULT_MINUTES)
-            rules[job.rule] = tuple(map(max, most, asked))
-        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *plan.MEMORY}
-        rules = {rule: most for rule, most in rules.items() if rule in own} | {OTHERS: (0, plan.DEFAULT_MINUTES)}
+        """What jobs request, one attempt after the other, by their rules. Rules of a group share an allocation. Rules
+        that request the same are together; so are all that neither the profile names nor use a GPU."""
+        rules: dict[str, Job] = {}  # the largest job of each
+        for job in sorted(jobs.all, key=_size):
+            rules[job.rule] = job
+        own = {*self.settings.get("set-resources", {}), *self.settings.get("set-threads", {}), *MEMORY}
+        named = {rule: job for rule, job in rules.items() if rule in own}
+        groups: dict[str, list[Job]] = {}
+        for rule, job in [*named.items(), (OTHERS, Job(jobs.experiment, OTHERS, {}))]:
+            groups.setdefault(self.settings.get("groups", {}).get(rule, rule), []).append(job)
         together: dict[str, tuple[list[str], list[SlurmRequest]]] = {}
-        for rule, (gpus, minutes) in rules.items():
-            attempts = list(self._attempts(rule, gpus, minutes, jobs.experiment.device))
-            together.setdefault(repr(attempts), ([], attempts))[0].append(rule)
+        for group in groups.values():
+            attempts = list(self._attempts(group))
+            together.setdefault(repr(attempts), ([], attempts))[0].extend(job.rule for job in group)
         return {", ".join(names): attempts for names, attempts in together.values()}
 
-    def _attempts(self, rule: str, gpus: int, minutes: int, device: str) -> Iterator[SlurmRequest]:
-        """What the longest job of a rule requests in its first attempt, and in each that requests something else than
-        the one before."""
-        threads = self.settings.get("set-threads", {}).get(rule, max(gpus, 1))
+    def _attempts(self, group: Sequence[Job]) -> Iterator[SlurmRequest]:
+        """What jobs that run one after the other in an allocation request in their first attempt, and in each that
+        requests something else than the one before."""
+        last = None
+        for attempt in range(1, 2 + self.settings.get("retries", 0)):
+            first, *others = (self._values(job, attempt) for job in group)
+            for values in others:
+                minutes = first["runtime"] + values["runtime"]
+                first |= {key: max(first[key], values[key]) for key in NUMBERS} | {"runtime": minutes}
+            if first != last:
+                yield SlurmRequest(attempt, first.get("slurm_partition") or self._partition(first), first)
+            last = first
+
+    def _values(self, job: Job, attempt: int) -> dict[str, Any]:
+        """The resources of a job in an attempt, by their names."""
+        rule, experiment = job.rule, job.experiment
+        gpus, minutes = _size(job)
+        usual = plan.cores(rule if gpus else "", experiment.training.processes)
+        threads = self.settings.get("set-threads", {}).get(rule, usual)
         given = {"mem_mb": 1000, "runtime": 0, "gpu": gpus, "threads": threads}
         given |= self.settings.get("default-resources", {})
-        own, last = self.settings.get("set-resources", {}).get(rule, {}), None
-        for attempt in range(1, 2 + self.settings.get("retries", 0)):
-            memory = plan.memory(rule if device == "cuda" else "", attempt)
-            in_rule = {"runtime": minutes, "mem_mb": memory} if rule in plan.MEMORY else {}
-            values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
-            for key in ("gpu", "threads", "mem_mb", "runtime"):
-                if not isinstance(values[key], (int, float)):
-                    remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
-                    raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is not a number", remedy)
-                values[key] = int(values[key])
-            if values != last:
-                yield SlurmRequest(attempt, values.get("slurm_partition") or self._partition(values), values)
-            last = values
+        in_rule = {}
+        if rule in MEMORY:
+            used = rule if experiment.device == "cuda" else ""
+            later = min(plan.longest(experiment, rule), minutes + plan.SECOND * (attempt - 1))
+            in_rule["runtime"] = later if used else minutes
+            in_rule["mem_mb"] = plan.memory(used, attempt, experiment.training.processes)
+        own = self.settings.get("set-resources", {}).get(rule, {})
+        values = {key: _evaluated(value, attempt) for key, value in (given | in_rule | own).items()}
+        for key in NUMBERS:
+            if not isinstance(values[key], (int, float)):
+                remedy = "Write a number (for runtime of minutes), or an expression with `attempt`."
+                raise InputError(f"{self.path}: {rule}: {key}", f"{values[key]} is not a number", remedy)
+            values[key] = int(values[key])
+        return values
 
     def _partition(self, values: dict[str, Any]) -> str | None:
         """The partition whose limits a request fills most, as the SLURM plugin chooses; None if none takes it."""
@@ -150,6 +178,11 @@ class Profile:
             if all(amount <= maximum for amount, maximum in pairs) and share > most:
                 best, most = name, share
         return best
+
+
+def _size(job: Job) -> tuple[int, int]:
+    """The GPUs and minutes of a job."""
+    return job.resources.get("gpu") or 0, job.resources.get("runtime") or plan.DEFAULT_MINUTES
 
 
 def _evaluated(value: Any, attempt: int) -> Any:
@@ -167,9 +200,11 @@ def checks(experiment: Experiment, configfiles: Sequence[str], name: str) -> Ite
     profile = Profile(name)
     if (done := _run("scontrol", "show", "config")).returncode:
         raise InputError("SLURM", f"does not answer: {done.stderr.strip()}", REMEDY)
+    jobs = listed(experiment, configfiles)
     yield "watching jobs", partial(watched, profile, done.stdout)
-    for rules, attempts in profile.requests(listed(experiment, configfiles)).items():
-        yield rules, partial(granted, attempts, profile)
+    yield "quota", partial(room, jobs)
+    for rules, attempts in profile.requests(jobs).items():
+        yield rules, partial(granted, attempts, profile, experiment.max_runtime)
 
 
 def watched(profile: Profile, config: str) -> str:
@@ -186,11 +221,44 @@ def watched(profile: Profile, config: str) -> str:
     return f"by {command}"
 
 
-def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
+def room(jobs: Jobs) -> str:
+    """What the user's quotas leave for results and models suffices for the jobs that are not done."""
+    experiment = jobs.experiment
+    left = [job for job in jobs.all if not Path(job.outputs[0]).exists()]
+    needed, count = plan.Plan(experiment, left).disk.total(), plan.FILES * len(left)
+    quotas = [one for folder in (experiment.results, experiment.models) if (one := quota(Path(folder)))]
+    if not quotas:
+        return "not known: neither `lfs quota` nor `quota` tells one"
+    size, number = map(min, zip(*quotas, strict=True))
+    wanted = f"{machine.amount(needed)} and {count:,} files are needed"
+    if size < needed or number < count:
+        short = f"{machine.amount(size)}" if size < needed else f"{number:,.0f} files"
+        raise CheckError(f"{short} left, {wanted}: let links `results` and `models` lead to where there is room")
+    return f"{wanted}, and are left"
+
+
+def quota(folder: Path) -> tuple[float, float] | None:
+    """Bytes and files that this user may still write into a folder, infinite for no limit; None where nothing tells."""
+    folder = next(one for one in (folder.resolve(), *folder.resolve().parents) if one.is_dir())
+    mount = next(one for one in (folder, *folder.parents) if one.is_mount())
+    user = str(os.getuid())
+    for command in (["lfs", "quota", "-q", "-u", user, str(folder)], ["quota", "-w", "-f", str(mount)]):
+        try:
+            found = QUOTA.search(_run(*command).stdout)
+        except InputError:  # it is not there
+            continue
+        if found:
+            blocks, soft, hard, files, soft_files, hard_files = map(int, found.groups())
+            size, count = hard or soft or math.inf, hard_files or soft_files or math.inf
+            return max(0, size - blocks) * 1024, max(0, count - files)
+    return None
+
+
+def granted(attempts: Sequence[SlurmRequest], profile: Profile, max_runtime: int) -> str:
     """What is requested at first and at last, and whether it will have to wait for nodes; raises CheckError for the
     first attempt that SLURM refuses."""
     for request in attempts:
-        if problem := _problem(request, profile):
+        if problem := _problem(request, profile, max_runtime):
             which = f"attempt {request.attempt}: " if request.attempt > 1 else ""
             raise CheckError(f"{which}{request}. {problem} ({profile.path})")
     last = f"; attempt {attempts[-1].attempt}: {attempts[-1]}" if len(attempts) > 1 else ""
@@ -199,7 +267,7 @@ def granted(attempts: Sequence[SlurmRequest], profile: Profile) -> str:
     return f"{attempts[0]}{last}{waits}"
 
 
-def _problem(request: SlurmRequest, profile: Profile) -> str:
+def _problem(request: SlurmRequest, profile: Profile, max_runtime: int) -> str:
     """Why SLURM refuses a request, or lets it wait for ever, and what to change; "" if it takes it."""
     if request.partition is None:
         return f"no partition of {profile.partitions} takes it: raise a limit there, or request less"
@@ -207,6 +275,8 @@ def _problem(request: SlurmRequest, profile: Profile) -> str:
     message = " ".join(done.stderr.split())
     # sbatch itself would take a job for which all nodes are busy or away.
     if done.returncode and "busy" not in message and not ("not available" in message and _away(request)):
+        if request.resources["gpu"] > (most := _gpus(request)) > 0:
+            return f"a node of it has {most} GPUs: set `training: {{processes: {most}}}` in the config"
         remedies = (text for part, text in REMEDIES.items() if part in message.lower())
         return f"sbatch says `{message}`: {next(remedies, 'correct the profile, or ask your site')}"
     text = answer("scontrol", "-o", "show", "partition", request.partition) or ""
@@ -214,10 +284,17 @@ def _problem(request: SlurmRequest, profile: Profile) -> str:
     if partition.get("State", "UP") != "UP":
         return f"partition {request.partition} is {partition['State']}: wait, or name another in {profile.partitions}"
     granted = limit(partition.get("MaxTime", ""))
-    if request.resources["runtime"] > granted:  # it would wait for ever
-        remedy = f"set `max_runtime: {granted:.0f}` in the config" if request.resources["gpu"] else "lower runtime"
+    on_gpu = request.resources["gpu"]
+    if (max_runtime if on_gpu else request.resources["runtime"]) > granted:  # such a job would wait for ever
+        remedy = f"set `max_runtime: {granted:.0f}` in the config" if on_gpu else "lower runtime"
         return f"partition {request.partition} grants {partition['MaxTime']}: {remedy}"
     return ""
+
+
+def _gpus(request: SlurmRequest) -> int:
+    """The most GPUs that a node of the partition has, of the model that is requested; 0 if SLURM does not tell."""
+    text = answer("sinfo", "--exact", "--noheader", f"--partition={request.partition}", "--format=%G") or ""
+    return max((request.gpus(line) for line in text.splitlines()), default=0)
 
 
 def _away(request: SlurmRequest) -> set[str]:
@@ -228,6 +305,20 @@ def _away(request: SlurmRequest) -> set[str]:
     nodes = (line.split("|") for line in text.splitlines())
     states = {state.rstrip("*") for state, *node in nodes if request.fits(*node)}
     return states if all(state.startswith(AWAY) for state in states) else set()
+
+
+def require_empty_queue() -> None:
+    """Raise InputError where jobs of an earlier run of this folder wait or run: a second job would wait for the first
+    on idle GPUs, or compute the same again. Nothing is looked at without SLURM."""
+    states = "--states=PENDING,RUNNING,SUSPENDED,CONFIGURING"
+    lines = (answer("squeue", "--me", "--noheader", states, "--format=%j|%Z|%k") or "").splitlines()
+    jobs = [one.split("|", 2) for one in lines if one.count("|") >= 2]
+    folder = os.path.realpath(".")
+    runs = [run for run, place, comment in jobs if comment.startswith("rule_") and os.path.realpath(place) == folder]
+    if runs:
+        cancel = " ".join(f"scancel --name={run};" for run in dict.fromkeys(runs)).rstrip(";")
+        remedy = f"Wait for their end, and their results are taken. Or cancel them, and they resume later: {cancel}"
+        raise InputError("SLURM", f"{len(runs)} jobs of an earlier run of this folder are in the queue", remedy)
 
 
 def answer(*command: str) -> str | None:

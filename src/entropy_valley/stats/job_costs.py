@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
-ON_GPU = ("translate", "shard", "diagnose", "latency", "score")  # rules whose jobs use one GPU
+# MB of memory that the jobs of each rule on GPUs request, a training for each process: each loads the backbone.
+MEMORY = {"train": 25_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
 
 
 def gpus(device: str, processes: int) -> dict[str, int]:
     """How many GPUs a job holds, by its rule. ``processes``: of a training. Empty on a CPU."""
-    return {"train": processes, **dict.fromkeys(ON_GPU, 1)} if device == "cuda" else {}
+    return dict.fromkeys(MEMORY, 1) | {"train": processes} if device == "cuda" else {}
 
 
 def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
@@ -38,10 +40,27 @@ def finished_seconds(benchmarks: Path) -> dict[str, float]:
     return {str(path.relative_to(benchmarks).with_suffix("")): _seconds(path) for path in written}
 
 
+def peak_memory(path: Path) -> float:
+    """Bytes of the largest process of a finished job; 0 where its benchmark does not say."""
+    memory = _column(path, "max_rss")
+    return float(memory) * 2**20 if re.fullmatch(r"[\d.]+", memory) else 0.0
+
+
 def _seconds(path: Path) -> float:
+    try:
+        return float(_column(path, "s"))
+    except ValueError:
+        raise _not_a_benchmark(path) from None
+
+
+def _column(path: Path, name: str) -> str:
     header, *lines = (line.split("\t") for line in files.read_lines(path))
     try:
         (line,) = lines
-        return float(line[header.index("s")])
+        return line[header.index(name)]
     except (ValueError, IndexError):
-        raise InputError(path, "is not a benchmark of a job", "Remove it.") from None
+        raise _not_a_benchmark(path) from None
+
+
+def _not_a_benchmark(path: Path) -> InputError:
+    return InputError(path, "is not a benchmark of a job", "Remove it.")
