@@ -244,8 +244,7 @@ def _number(group: Iterable[Cell | Job]) -> str:
 def _coordinates(cell: Cell) -> dict[str, str]:
     """A cell as rows of cells are printed."""
     key = {name: str(value or "–") for name, value in cell.key().items() if name != "pool"}
-    budget = f"T {cell.steps}" if cell.steps else "–"
-    return {**key, "seed": cell.run.name.removeprefix("seed"), "steps": budget}
+    return {**key, "seed": cell.run.name.removeprefix("seed")}
 
 
 def _cells(states: Iterable[CellState]) -> Table:
