@@ -37,7 +37,7 @@ def config(tmp_path_factory, checkpoints):
     files.write_jsonl(results / "corpus/en-de/dev.jsonl", [{"source": SOURCES[0]}])
     loaded = configs.experiment([str(path)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(configs, "experiment", lambda configfiles: loaded)  # once for all tests
+        patch.setattr(configs, "experiment", lambda *_, **__: loaded)  # once for all tests
         yield path
 
 

@@ -22,6 +22,8 @@ def add(commands: Any) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
+    import snakemake  # noqa: F401 - where it is missing, the error says what to install
+
     configs.experiment(arguments.configfile)  # its errors name the file that is wrong also where Snakemake's do not
     named = ["--configfile", *arguments.configfile] if arguments.configfile else []
     command = [sys.executable, "-m", "snakemake", "--dry-run", *named, "--", *arguments.targets]

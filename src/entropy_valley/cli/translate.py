@@ -85,7 +85,7 @@ def _translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (DEMO, arguments.tiny)) if given]
-    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile])
+    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
     chosen = Chosen.of(experiment, arguments)
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
     _say(*_loaded(chosen, next(iter(translators.values()))))
