@@ -90,7 +90,7 @@ def test_the_workflow_runs_and_plans(tmp_path, version):
 LIBRARY = """
 from entropy_valley import Translator, tiny
 
-translation = Translator.load(**tiny("en-de")).translate(["Delete the message."])[0]
+translation = Translator.load(**tiny("en-de")).translate(["Maria must clean my bag."])[0]
 print(translation.text, translation.canvas, sorted(translation.entropies))
 """
 
@@ -109,9 +109,9 @@ def test_the_library_installs_beside_others_and_translates(tmp_path, pins):
         done = subprocess.run(list(map(str, command)), input=text, check=False, **options)
         return done.stdout + done.stderr
 
-    assert printed(bins / "python", "-c", LIBRARY).endswith("Löschen Sie die Nachricht. 6 [4, 5, 6]\n")
+    assert printed(bins / "python", "-c", LIBRARY).endswith("Maria muss meine Tasche reinigen. 7 [5, 7, 8, 9]\n")
     command = bins / "entropy-valley"
-    assert printed(command, "translate", "--tiny", "en-de", text="Delete the message.\n").startswith("Löschen Sie die ")
+    assert printed(command, "translate", "--tiny", "en-de", text="Maria must clean my bag.\n").startswith("Maria muss ")
     told = printed(command, "check", "--installation")
     assert re.search(r"^ok +library +\d+ packages", told, re.MULTILINE), told
     assert re.search(r"^skipped +workflow +not installed", told, re.MULTILINE), told
