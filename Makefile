@@ -132,7 +132,7 @@ lint: install
 # Takes minutes: it asks the index for every file's hash.
 lock:
 	printf '# All but torch (see Makefile), for Python 3.11 and 3.12 on Linux; made by `make lock`.\n' > requirements.lock.new
-	pip-compile --quiet --strip-extras --extra test --generate-hashes --unsafe-package torch --unsafe-package pip \
+	pip-compile --quiet --strip-extras --extra workflow --extra test --generate-hashes --unsafe-package torch --unsafe-package pip \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file - pyproject.toml \
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new
 	mv requirements.lock.new requirements.lock

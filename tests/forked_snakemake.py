@@ -42,4 +42,6 @@ def _snakemake(folder: Path, arguments: list[str], variables: dict[str, str], ou
             os.dup2(file.fileno(), stream)
     from snakemake.cli import main
 
+    sys.argv[1:] = arguments  # the plugin's errors look there
+
     sys.exit(main(arguments))

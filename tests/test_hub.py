@@ -6,9 +6,11 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from fake_hub import serve
+from huggingface_hub.errors import OfflineModeIsEnabled
 from run_rule import run_here, start_rule
 from safetensors.torch import load_file, save_file
 
@@ -222,10 +224,18 @@ def test_a_spoilt_file_is_found_and_fetched_again(reach, tmp_path):
     assert contents(tmp_path) == right
 
 
-def test_without_a_network_it_says_what_to_do(reach, tmp_path):
+def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
     reach("http://127.0.0.1:9")  # where nothing listens
     by_hand = r"hf download someone/model --local-dir model`.*backbones"
-    with pytest.raises(InputError, match=rf"someone/model: cannot be downloaded .*{by_hand}"):
+    no_connection = r"someone/model: cannot be downloaded \(no connection to http://127.0.0.1:9\)\. Try again, or "
+    with pytest.raises(InputError, match=rf"{no_connection}.*{by_hand}"):
+        hub.listing("someone/model", None, KEY)
+    listing = hub.Listing("someone/model", NEW, "mit", False, (hub.File("a.json", 2, None),))
+    with pytest.raises(InputError, match=no_connection):
+        hub.fetch(listing, tmp_path, ["*.json"], KEY)
+    offline = OfflineModeIsEnabled("Cannot reach …")
+    with monkeypatch.context() as patch, pytest.raises(InputError, match=r"\(the environment variable HF_HUB"):
+        patch.setattr(hub.HfApi, "repo_info", Mock(side_effect=offline))
         hub.listing("someone/model", None, KEY)
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")

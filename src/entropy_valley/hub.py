@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from huggingface_hub import HfApi, constants, snapshot_download
-from huggingface_hub.errors import GatedRepoError, HFValidationError
+from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import filter_repo_objects
 
@@ -23,6 +23,9 @@ from entropy_valley.machine import amount
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 SMALL = 1e9  # bytes; a smaller download needs no agreement
 CONFIRM = "--config confirm=yes"  # agrees to large downloads in a run of Snakemake
+# Of requests, or of httpx with huggingface_hub 1 and later.
+NETWORK = {"OSError", "HTTPError"}
+NO_CONNECTION = {"ConnectionError", "Timeout", "TransportError"}
 Kind = Literal["model", "dataset"]
 
 
@@ -182,6 +185,11 @@ def _is_whole(path: Path, file: File) -> bool:
     return file.sha256 is None or file.sha256 == files.sha256(path)
 
 
+def _kinds(error: BaseException | None) -> set[str]:
+    """The names of an error's classes, and of those of its causes."""
+    return {kind.__name__ for kind in type(error).__mro__} | _kinds(error.__cause__) if error else set()
+
+
 @contextlib.contextmanager
 def _clear_errors(
     repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
@@ -192,12 +200,16 @@ def _clear_errors(
         yield
     except HFValidationError as error:
         raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
-    except OSError as error:  # all errors of huggingface_hub and requests are OSErrors
-        if error.errno is not None:  # an error of the disk
+    except Exception as error:
+        if not NETWORK & _kinds(error) or getattr(error, "errno", None) is not None:  # ours, or an error of the disk
             raise
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, GatedRepoError) or status in (401, 403):
             remedy = f"Accept its licence on its page on the hub, run `hf auth login`, and try again; or {copy}."
             raise InputError(repository, "is gated, private, or does not exist", remedy) from None
         reason = " ".join([line for line in str(error).splitlines() if line][:2])
+        if NO_CONNECTION & _kinds(error):
+            reason = f"no connection to {constants.ENDPOINT}"
+        if isinstance(error, OfflineModeIsEnabled):
+            reason = "the environment variable HF_HUB_OFFLINE is set"
         raise InputError(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None

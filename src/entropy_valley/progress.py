@@ -30,6 +30,7 @@ def progress(
         file=None if live else _LogLines(),
         ascii=not live,
         mininterval=0.1 if live else 15,
+        delay=0 if live else 1e-9,  # no line before the first step
         maxinterval=10 if live else 60,
         ncols=None if live else 100,
     )

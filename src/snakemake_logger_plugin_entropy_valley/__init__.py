@@ -52,6 +52,7 @@ STOPPED = "Stopped. Nothing that is finished is lost: run the same command again
 RULES = ("all", "pages", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
 PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
+UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
@@ -163,6 +164,8 @@ class Screen:
             yield from (line for line in others if not line.startswith('  File "'))
         elif record.exception == "MissingRuleException" and target:
             yield f"{ERROR}no rule makes {target[1]}. {_near(target[1])}"
+        elif any(words in text for words in UNREAD):
+            yield from _unread() or [text]
         else:
             yield text
             yield from [TARGETS] * (PATTERN in text)
@@ -327,6 +330,24 @@ def _near(target: str) -> str:
     meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
     return f"Did you mean {' or '.join(near)}?" if near else TARGETS
+
+
+def _unread() -> list[str]:
+    """What is wrong with each config file of this process's command line."""
+    from entropy_valley.config.load import read_yaml
+    from entropy_valley.errors import InputError
+
+    errors, is_config = [], False
+    for word in sys.argv[1:]:
+        option, _, value = word.partition("=")
+        if word.startswith("-"):
+            is_config = option in ("--configfile", "--configfiles")
+        if is_config and (path := value if word.startswith("-") else word):
+            try:
+                read_yaml(path)
+            except InputError as error:
+                errors.append(f"{ERROR}{error}")
+    return errors
 
 
 def _counts(records: Iterable[logging.LogRecord]) -> dict[str, int]:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,22 @@ def test_an_installation_of_another_build_fails(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "init", raising(RuntimeError("Found no NVIDIA driver on your system.")))
     cli.main()
     assert "Found no NVIDIA driver" in capsys.readouterr().out
+
+
+def test_an_installation_has_two_sizes(monkeypatch):
+    """The library, and with it the workflow; a version that does not fit is named."""
+    project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())["project"]
+    workflow = [f'{line}; extra == "workflow"' for line in project["optional-dependencies"]["workflow"]]
+    monkeypatch.setattr(checks.metadata, "requires", lambda name: [*project["dependencies"], *workflow])
+    assert checks.packages("") == f"{len(project['dependencies'])} packages"
+    assert checks.packages("workflow") == f"{len(workflow)} packages"
+    versions = {"snakemake": None, "numpy": "1.20"}
+    installed = checks.metadata.version
+    monkeypatch.setattr(checks, "_version", lambda name: versions.get(name, installed(name)))
+    with pytest.raises(checks.SkippedError, match=r"pip install 'entropy-valley\[workflow\]'"):
+        checks.packages("workflow")
+    with pytest.raises(checks.CheckError, match=r"^numpy 1\.20, not >=1\.26: install these"):
+        checks.packages("")
 
 
 def test_make_install_takes_the_build_that_was_asked_for(tmp_path):

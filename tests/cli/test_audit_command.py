@@ -74,7 +74,7 @@ def test_a_changed_param_is_said_with_the_cells_that_it_changes(results, command
     results(**GRID)
     _, text = command()
     assert "stale: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (3 cells)\n" in text
-    assert "\n    llada-tiny · en-zh · 1 2 3 · grammar · ev · med · T 32\n" in text
+    assert "\n    llada-tiny · en-zh · seed 1 2 3 · grammar · ev · med · T 32\n" in text
     assert text.endswith("20 cells: 17 done, 3 stale, 0 missing\n")
 
 

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-import shutil
+import importlib.util
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import wheels
 
 from entropy_valley import cli
-from entropy_valley.cli import configs
+from entropy_valley.cli import commands, configs
 from entropy_valley.config import base_files
 from entropy_valley.config.load import INSTALLED
 
 ROOT = Path(__file__).parents[2]
+WITHOUT = """
+import builtins
+
+plain, ours = builtins.__import__, set()
+
+def noted(name, *given, **named):
+    if given and str((given[0] or {}).get("__name__")).startswith("entropy_valley"):
+        ours.add(name.partition(".")[0])
+    return plain(name, *given, **named)
+
+builtins.__import__ = noted
+from entropy_valley import Translator, cli, tiny
+
+cli.parser().parse_args(["translate", "--tiny", "en-de"])
+print(Translator.load(**tiny("en-de")).translate(["Delete the message."])[0].text)
+print(*ours)
+"""
 
 
 @pytest.fixture
@@ -50,14 +68,29 @@ def test_config_is_no_short_form_of_configfile(monkeypatch, capsys):
     assert "unrecognized arguments: --config" in capsys.readouterr().err
 
 
+def test_the_library_needs_only_its_own_packages(elsewhere):
+    """Neither does its command."""
+    told = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True).stdout
+    text, imported = told.splitlines()
+    assert text == "Löschen Sie die Nachricht." and not [*Path().iterdir()]
+    assert not set(imported.split()) & wheels.of_workflow() and {"torch", "numpy", "tqdm"} <= set(imported.split())
+
+
+def test_a_command_of_the_workflow_says_what_to_install(status_of, monkeypatch, capsys):
+    def raises(arguments):
+        raise ModuleNotFoundError("No module named 'rich'", name="rich")
+
+    monkeypatch.setattr(commands, "_show", raises)
+    with pytest.raises(ModuleNotFoundError):  # a fault of ours, where all is installed
+        status_of("show", "table.md")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert status_of("show", "table.md") == 2
+    told = capsys.readouterr().err
+    assert "rich: this command needs the packages of the workflow" in told and "pip install 'entropy-valley[w" in told
+
+
 def test_a_wheel_has_the_config_files(tmp_path):
     """In the repository they are links."""
-    for name in ("src", "config"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "config.yaml"):
-        shutil.copy(ROOT / name, tmp_path)
-    build = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
-    name = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True, text=True)
-    with zipfile.ZipFile(tmp_path / name.stdout.splitlines()[-1]) as wheel:
+    with zipfile.ZipFile(wheels.build(tmp_path)) as wheel:
         for file in ("config.yaml", "config/studies.yaml", "config/released.yaml"):
             assert wheel.read(f"entropy_valley/defaults/{file}") == (ROOT / file).read_bytes()

@@ -40,7 +40,7 @@ def config(tmp_path_factory, checkpoints):
     files.write_jsonl(results / "corpus/en-de/dev.jsonl", PAIRS[:40])
     loaded = configs.experiment([str(path)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(configs, "experiment", lambda configfiles: loaded)  # once for all tests
+        patch.setattr(configs, "experiment", lambda *_, **__: loaded)  # once for all tests
         yield path
 
 
@@ -163,7 +163,10 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
         (["--length", "ratio", "--ratios", "1e308"], "--ratios: ratio: ratios = 1e+308: must be less than or equal to"),
         (["--ratios", "nan"], "--ratios: ev: ratios.0 = nan: must be"),
         (["--steps", "0"], "argument --steps: '0' is not a number of 1 or more"),
-        (["--adapter", "nowhere"], "nowhere/adapter_config.json: file not found. Name the folder of an adapter"),
+        (["--adapter", "nowhere"], "--adapter: nowhere: no such folder. Give the folder of an adapter"),
+        (["--adapter", "/"], "--adapter: /: it has no adapter_config.json"),
+        (["--length", "ev", __file__], "Write the file to translate before the options."),
+        (["--ratios", "0.8", "in.txt"], "--ratios: 'in.txt' is not a number. Write the file to translate before"),
         (["--prompt", "no place"], "{src} 0 times"),
         (["--order", "medd"], "medd"),
         (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),

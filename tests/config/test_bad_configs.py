@@ -241,12 +241,20 @@ def test_all_mistakes_of_a_file_at_once(load):
         assert sum(f"mine.yaml: {key}" in line for line in lines) == 1
 
 
+def test_names_that_nothing_defines_are_said_beside_bad_values(load):
+    """Not those that a bad value or a mistyped key would define."""
+    methods = {"ratio": {"ratios": {"en-de": -1}}, "mine": 5}
+    matrix = {"methods": ["oracle", "ratio", "ev", "evvv", "mine"], "steps": [16, 0]}
+    lines = refused(load, {"length_methods": methods, "matrix": matrix, "tables": {"steps": 16}})
+    assert len(lines) == 4 and any("'evvv' is not defined; did you mean ev?" in line for line in lines)
+
+
 def test_a_mistyped_key_causes_no_other_problem(load):
-    """Names are looked up once all blocks are right, then all of them."""
     block = {"mine": {"method": "ev", "ratios": [1.0]}}
     listed = {"matrix": {"methods": ["oracle", "ratio", "ev", "mine"], "orders": ["nobody"]}}
-    (line,) = refused(load, {"lenght_methods": block, **listed})
-    assert "mine.yaml: lenght_methods: unknown key. Did you mean length_methods?" in line
+    lines = refused(load, {"lenght_methods": block, **listed})
+    assert any("mine.yaml: lenght_methods: unknown key. Did you mean length_methods?" in line for line in lines)
+    assert not any("'mine' is not defined" in line for line in lines)
     assert len(refused(load, listed)) == 3
 
 
@@ -304,8 +312,8 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     "missing": (None, ": file not found"),
     "broken": ("a: [1\n", ": not YAML"),
     "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),
-    "a list": ("- a\n", ": is not a mapping"),
-    "comments": ("# nothing\n", ": is not a mapping"),
+    "a list": ("- a\n", ": is no config: it has no keys"),
+    "comments": ("# nothing\n", ": is no config: it has no keys"),
     "encoded": ("a: 1\n".encode("utf-16"), ": not YAML"),
 }
 

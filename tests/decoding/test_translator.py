@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 import reference_authors
+from matplotlib.figure import Figure
 
 from entropy_valley.decoding import reference
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.job import distractors
-from entropy_valley.translation.translator import Translator
+from entropy_valley.translation.translator import Translation, Translator
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]
@@ -27,6 +28,15 @@ def test_it_gives_algorithm_1(backbone):
         assert translation.length == min(sorted(means), key=means.__getitem__)
         _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
         assert translation.text == prompt.text(text)
+
+
+def test_a_translation_shows_its_curve():
+    translation = Translation("Hallo.", 3, {3: 0.1}, 3, {2: 0.5, 3: 0.126, 1: None})
+    assert repr(translation) == "Translation('Hallo.', canvas=3, entropies={1: –, 2: 0.50, 3: 0.13})"
+    curve, chosen = translation.plot(Figure().subplots()).lines
+    assert curve.get_xydata().tolist() == [[2, 0.5], [3, 0.126]] and chosen.get_xydata().tolist() == [[3, 0.126]]
+    skipped = Translation("", problem=SentenceError("in.txt", "sentence 1: too long", "Shorten it."))
+    assert repr(skipped) == "Translation(problem='sentence 1: too long')" and Translation("").plot(Figure().subplots())
 
 
 @pytest.mark.parametrize("source", [None, 7, ["a"]])

@@ -95,6 +95,14 @@ def test_any_text_stays_one_in_markdown(text):
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
 
 
+def test_rows_on_the_terminal_are_apart_only_where_a_first_cell_spans_several(tmp_path, capsys):
+    for first, blank in (("", 1), ("c", 0)):
+        files.write_text(tmp_path / "t.csv", f"name,value\na,1\n{first},2\nb,3\n")
+        terminal.show(tmp_path / "t.csv")
+        lines = capsys.readouterr().out.rstrip().splitlines()
+        assert [line.strip() for line in lines].count("") == blank, lines
+
+
 def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
     groups = tuple(Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)) for text in MARKUP)
     columns = (Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c"))

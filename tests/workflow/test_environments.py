@@ -109,7 +109,11 @@ def test_the_lock_holds_the_projects_pins_and_no_torch():
     assert "torch" not in LOCK
     assert {name: version for name, version in PROJECT.items() if name != "torch"}.items() <= LOCK.items()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    wanted = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["workflow"],
+        *project["optional-dependencies"]["test"],
+    ]
     assert {canonical(re.match(r"[\w.-]+", one)[0]) for one in wanted} - {"torch"} <= LOCK.keys()
 
 

@@ -80,6 +80,20 @@ def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
     assert {line.split()[0] for line in listed if not line.startswith("Using ")} == {*plugin.RULES, "train_comet"}
 
 
+def test_what_is_wrong_with_a_config_file_is_said_with_its_name(paper):
+    """Snakemake reads the files of the command line before ours does, and names none."""
+    (paper.folder / "tab.yaml").write_text("matrix:\n\tseeds: [1]\n")
+    (paper.folder / "table.md").write_text("| | a table |\n")
+    last = "Write targets and other files before --configfile, which takes all that follows it."
+    for words, problem in {
+        "--configfile tab.yaml": r"tab.yaml: not YAML \(while .* line 2, column 1\)\. Indent with spaces, not .*",
+        "--configfile config/demo.yaml all": rf"all: file not found\. Check the path\. {last}",
+        "--configfile config/demo.yaml table.md -n": rf"table.md: not YAML \(.*\)\. {last}",
+    }.items():
+        text = paper.run("-n", *words.split(), fails=True)
+        assert re.search(f"\nerror: {problem}\n", text) and "Traceback" not in text and "JSON" not in text
+
+
 def test_a_folder_of_results_that_is_a_file_is_one_error(paper):
     (paper.folder / "results").write_text("a file")
     text = paper.run("--cores", "1", "results/corpus/en-de/test/wmt22.jsonl", fails=True)

@@ -1,4 +1,5 @@
-"""What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes."""
+"""What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes, two installs of
+the library."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+import wheels
 from job_lists import jobs_of
 from workspace import ROOT, Workspace
 
@@ -81,3 +83,37 @@ def test_the_workflow_runs_and_plans(tmp_path, version):
     assert "Nothing to be done" in printed("-n", MAIN)
     text = printed("-n", MAIN, over={"decoding": {"precision": "bfloat16"}})
     assert dict(re.findall(r"^(\w+) +(\d+) ", text, re.MULTILINE)) == {"translate": "1", "score": "1", "table": "1"}
+
+
+# --- the library alone, with the oldest packages that it takes and the newest ones
+
+LIBRARY = """
+from entropy_valley import Translator, tiny
+
+translation = Translator.load(**tiny("en-de")).translate(["Maria must clean my bag."])[0]
+print(translation.text, translation.canvas, sorted(translation.entropies))
+"""
+
+
+@pytest.mark.parametrize("pins", [wheels.oldest(), []], ids=["oldest", "newest"])
+def test_the_library_installs_beside_others_and_translates(tmp_path, pins):
+    for folder in (sources := tmp_path / "sources", elsewhere := tmp_path / "elsewhere"):
+        folder.mkdir()
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    bins = tmp_path / "venv/bin"
+    subprocess.run([bins / "pip", "install", "--quiet", wheels.build(sources), *pins], check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def printed(*command, text=""):
+        options = {"cwd": elsewhere, "env": environment, "capture_output": True, "text": True}
+        done = subprocess.run(list(map(str, command)), input=text, check=False, **options)
+        return done.stdout + done.stderr
+
+    assert printed(bins / "python", "-c", LIBRARY).endswith("Maria muss meine Tasche reinigen. 7 [5, 7, 8, 9]\n")
+    command = bins / "entropy-valley"
+    assert printed(command, "translate", "--tiny", "en-de", text="Maria must clean my bag.\n").startswith("Maria muss ")
+    told = printed(command, "check", "--installation")
+    assert re.search(r"^ok +library +\d+ packages", told, re.MULTILINE), told
+    assert re.search(r"^skipped +workflow +not installed", told, re.MULTILINE), told
+    assert "pip install 'entropy-valley[workflow]'" in printed(command, "plan")
+    assert not [*elsewhere.iterdir()]

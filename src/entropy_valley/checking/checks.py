@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import TextIO
 
@@ -82,8 +83,33 @@ def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:
 
 
 def installation(wanted: str = "") -> Iterator[Line]:
-    """What `make install` has installed, perhaps without a GPU. ``wanted``: a build of torch such as "cu126"."""
-    return run([("torch", partial(torch_build, wanted)), ("driver", driver)])
+    """What is installed, perhaps without a GPU. ``wanted``: a build of torch such as "cu126"."""
+    parts = [("library", partial(packages, "")), ("workflow", partial(packages, "workflow"))]
+    return run([*parts, ("torch", partial(torch_build, wanted)), ("driver", driver)])
+
+
+def packages(extra: str) -> str:
+    """The packages of the library ("") or of an ``extra`` part are installed, in versions that it takes."""
+    from packaging.requirements import Requirement  # jobs need none of it
+
+    needed = [Requirement(line) for line in metadata.requires("entropy-valley") or []]
+    needed = [one for one in needed if ("extra" in str(one.marker)) == bool(extra)]
+    needed = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": extra})]
+    found = {one.name: _version(one.name) for one in needed}
+    if extra and found.get("snakemake") is None:
+        raise SkippedError(f"not installed: pip install 'entropy-valley[{extra}]', or `make install` in a clone")
+    wrong = [one for one in needed if found[one.name] is None or not one.specifier.contains(found[one.name], True)]
+    if wrong:
+        listing = ", ".join(f"{one.name} {found[one.name] or 'missing'}, not {one.specifier}" for one in wrong)
+        raise CheckError(f"{listing}: install these, or run `make install` in a clone")
+    return f"{len(needed)} packages"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def torch_build(wanted: str = "") -> str:

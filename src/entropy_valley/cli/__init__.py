@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib.metadata
+import importlib.util
 from typing import Any
 
 from entropy_valley import errors
@@ -13,13 +14,19 @@ from entropy_valley import errors
 def main() -> None:
     with errors.in_one_line():
         arguments = parser().parse_args()
-        arguments.command(arguments)
+        try:
+            arguments.command(arguments)
+        except ModuleNotFoundError as error:
+            if importlib.util.find_spec("snakemake"):
+                raise
+            problem = "this command needs the packages of the workflow, which are not installed"
+            raise errors.InputError(error.name, problem, "pip install 'entropy-valley[workflow]'") from None
 
 
 def parser() -> argparse.ArgumentParser:
     """What ``entropy-valley`` understands."""
     # It takes a second, in which Ctrl-C is to be one line, too.
-    from entropy_valley.cli import audit, commands, plan, translate, verify
+    from entropy_valley.cli import commands, plan, translate, verify
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
@@ -27,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     subparsers = whole.add_subparsers(
         required=True, parser_class=functools.partial(argparse.ArgumentParser, allow_abbrev=False)
     )
-    for module in (plan, audit, verify, translate, commands):
+    for module in (plan, verify, translate, commands):
         module.add(subparsers)
     return whole
 

@@ -8,12 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from entropy_valley.cli import configs
+from entropy_valley.cli.commands import FILTERS
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells, sets_of
 from entropy_valley.errors import InputError, unknown
@@ -39,30 +39,10 @@ from entropy_valley.tables.notes import made_by
 WIDTH = 120  # columns of a log, which has no terminal
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
 COLUMNS = ("backbone", "direction", "seed", "testset", "method", "order", "steps", "pool")  # of a cell
-FILTERS = ("backbone", "direction", "testset", "method")
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser("audit", help="say which cells are done, stale or missing, and why")
-    configs.add(parser)
-    parser.add_argument("--cells", action="store_true", help="also list the cells")
-    parser.add_argument("--state", nargs="+", default=[], choices=STATES, help="list the cells of these states only")
-    for column in FILTERS:
-        parser.add_argument(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
-    parser.add_argument(
-        "--against",
-        nargs="+",
-        metavar="FILE",
-        help="config files laid over those above: say instead what changes with them",
-    )
-    parser.add_argument(
-        "--snakefile", metavar="FILE", help="another workflow, which may have this one as a module; default: Snakefile"
-    )
-    parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
-    parser.set_defaults(command=_audit)
-
-
-def _audit(arguments: argparse.Namespace) -> None:
+def audit(arguments: argparse.Namespace) -> None:
+    """What `entropy-valley audit` does."""
     if arguments.against:
         before, after = configs.compare(arguments.configfile, arguments.against)
         over = [*arguments.configfile, *arguments.against]
@@ -244,8 +224,7 @@ def _number(group: Iterable[Cell | Job]) -> str:
 def _coordinates(cell: Cell) -> dict[str, str]:
     """A cell as rows of cells are printed."""
     key = {name: str(value or "–") for name, value in cell.key().items() if name != "pool"}
-    budget = f"T {cell.steps}" if cell.steps else "–"
-    return {**key, "seed": cell.run.name.removeprefix("seed"), "steps": budget}
+    return {**key, "seed": cell.run.name.removeprefix("seed")}
 
 
 def _cells(states: Iterable[CellState]) -> Table:

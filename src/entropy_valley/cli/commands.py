@@ -1,4 +1,8 @@
-"""The commands that are a few lines: `check`, `schema`, `show`, `export` and `mt-metrics-eval`."""
+"""The commands that are a few lines: `check`, `schema`, `show`, `export` and `mt-metrics-eval`; and how `audit` is
+called.
+
+Their modules are imported when they run: `translate` and `check --installation` do without the workflow's packages.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, tables
+from entropy_valley import files
 from entropy_valley.cli import configs
 from entropy_valley.config import paths
 from entropy_valley.config.schema import json_schema
-from entropy_valley.runs import slurm
 from entropy_valley.runs.job import passed_check
-from entropy_valley.tables import mt_metrics_eval, terminal
+
+FILTERS = ("backbone", "direction", "testset", "method")  # of the cells of an audit
 
 
 def add(commands: Any) -> None:
@@ -22,19 +26,33 @@ def add(commands: Any) -> None:
     configs.add(parser)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
     parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: those of the config")
-    installation = "look at torch, its build and the driver alone"
+    installation = "look at the installed packages, torch's build and the driver alone"
     parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
     profile = "ask SLURM whether it grants what the jobs of the config request"
     parser.add_argument("--profile", metavar="NAME", help=profile)
     parser.set_defaults(command=_check)
 
+    parser = commands.add_parser("audit", help="say which cells are done, stale or missing, and why")
+    configs.add(parser)
+    parser.add_argument("--cells", action="store_true", help="also list the cells")
+    states = "list the cells of these states only: done, stale, missing"
+    parser.add_argument("--state", nargs="+", default=[], metavar="STATE", help=states)
+    for column in FILTERS:
+        parser.add_argument(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
+    against = "config files laid over those above: say instead what changes with them"
+    parser.add_argument("--against", nargs="+", metavar="FILE", help=against)
+    snakefile = "another workflow, which may have this one as a module; default: Snakefile"
+    parser.add_argument("--snakefile", metavar="FILE", help=snakefile)
+    parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
+    parser.set_defaults(command=_audit)
+
     parser = commands.add_parser("schema", help="print the JSON schema of config.yaml: every key")
     parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
-    parser.set_defaults(command=lambda arguments: print(json_schema(tables.known()), end=""))
+    parser.set_defaults(command=_schema)
 
     parser = commands.add_parser("show", help="print a table")
     parser.add_argument("table", help="its .csv or .md file")
-    parser.set_defaults(command=lambda arguments: terminal.show(arguments.table))
+    parser.set_defaults(command=_show)
 
     export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
     parser = commands.add_parser("export", help=export)
@@ -51,6 +69,24 @@ def add(commands: Any) -> None:
     parser.set_defaults(command=_mt_metrics_eval)
 
 
+def _audit(arguments: argparse.Namespace) -> None:
+    from entropy_valley.cli.audit import audit
+
+    audit(arguments)
+
+
+def _schema(arguments: argparse.Namespace) -> None:
+    from entropy_valley import tables
+
+    print(json_schema(tables.known()), end="")
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from entropy_valley.tables import terminal
+
+    terminal.show(arguments.table)
+
+
 def _check(arguments: argparse.Namespace) -> None:
     from entropy_valley import checking
     from entropy_valley.checking import checks, subject
@@ -60,6 +96,8 @@ def _check(arguments: argparse.Namespace) -> None:
         return
     experiment = configs.experiment(arguments.configfile)
     if arguments.profile is not None:
+        from entropy_valley.runs import slurm
+
         checks.report(checks.run(slurm.checks(experiment, arguments.configfile, arguments.profile)))
         return
     given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
@@ -78,4 +116,6 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _mt_metrics_eval(arguments: argparse.Namespace) -> None:
+    from entropy_valley.tables import mt_metrics_eval
+
     print(*mt_metrics_eval.export(configs.experiment(arguments.configfile), arguments.out), sep="\n")

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from entropy_valley import tables
 from entropy_valley.config import Experiment, base_files, load_files
 from entropy_valley.config.load import INSTALLED, merge
 from entropy_valley.errors import InputError, listed
@@ -37,8 +36,12 @@ def paths(configfiles: Sequence[str | Path]) -> list[Path]:
     return list(dict.fromkeys([*base, *map(Path, configfiles)]))
 
 
-def experiment(configfiles: Sequence[str | Path]) -> Experiment:
-    """The config of :func:`paths`, checked."""
+def experiment(configfiles: Sequence[str | Path], reports: bool = True) -> Experiment:
+    """The config of :func:`paths`, checked; with ``reports`` also what its tables and figures need."""
+    if not reports:
+        return load_files(paths(configfiles))
+    from entropy_valley import tables  # which a translation does without
+
     return load_files(paths(configfiles), tables.problems)
 
 

@@ -22,7 +22,10 @@ def add(commands: Any) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
+    import snakemake  # noqa: F401 - where it is missing, the error says what to install
+
     configs.experiment(arguments.configfile)  # its errors name the file that is wrong also where Snakemake's do not
     named = ["--configfile", *arguments.configfile] if arguments.configfile else []
     command = [sys.executable, "-m", "snakemake", "--dry-run", *named, "--", *arguments.targets]
-    sys.exit(subprocess.run(command, check=False).returncode)
+    # In a session of its own: Ctrl-C ends this process, which ends that one, in one line.
+    sys.exit(subprocess.run(command, check=False, start_new_session=True).returncode)

@@ -41,6 +41,7 @@ BATCH = 64
 STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
 OVER = "in a file for --configfile"
+FILE_FIRST = "Write the file to translate before the options."
 Line = tuple[int, str]  # its number, from 1, and its text
 
 
@@ -66,7 +67,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
     parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
     parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
-    parser.add_argument("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
+    parser.add_argument("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
     parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
     parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
     parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
@@ -84,7 +85,7 @@ def _translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (DEMO, arguments.tiny)) if given]
-    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile])
+    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
     chosen = Chosen.of(experiment, arguments)
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
     _say(*_loaded(chosen, next(iter(translators.values()))))
@@ -173,6 +174,7 @@ class Chosen:
         What is released is downloaded where the workflow has not done so.
         """
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
+        _require_adapter(given)
         if configfiles := [*([DEMO] if given.tiny else []), *given.configfile]:
             make += f" --configfile {' '.join(configfiles)}"
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
@@ -194,9 +196,6 @@ class Chosen:
             make,
         )
         chosen._require(chosen.backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
-        if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():
-            remedy = "Name the folder of an adapter in PEFT's format."
-            raise InputError(given.adapter / adapters.SETTINGS, "file not found", remedy)
         if chosen.adapter:
             chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
         for name in PAIRS if chosen.fits else ():
@@ -257,6 +256,16 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     return run
 
 
+def _require_adapter(given: argparse.Namespace) -> None:
+    """Raise InputError where the option names no folder with an adapter, before anything is made or downloaded."""
+    if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():
+        missing = f"it has no {adapters.SETTINGS}" if given.adapter.is_dir() else "no such folder"
+        remedy = "Give the folder of an adapter in PEFT's format."
+        if not (given.released or given.tiny):
+            remedy += " Without --adapter, the one that the config trains is used."
+        raise InputError("--adapter", f"{given.adapter}: {missing}", remedy)
+
+
 def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tuple[Path, Path | None]:
     """The folders of the checkpoint and of the adapter (None: the bare checkpoint).
 
@@ -315,7 +324,15 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
 def _require_known(option: str, name: str, names: Any) -> None:
     if name not in names:
         problem = unknown(name, f"the config has no {name!r}", sorted(names), "it has")
-        raise InputError(option, problem, "Give one of its names.")
+        raise InputError(option, problem, FILE_FIRST if Path(name).is_file() else "Give one of its names.")
+
+
+def _ratio(text: str) -> float:
+    """A number, as the type of an argument."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number. {FILE_FIRST}") from None
 
 
 # --- Lines in, translations out.

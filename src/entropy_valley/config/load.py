@@ -1,22 +1,23 @@
 """Config files: read, laid over each other, written out, checked.
 
-Errors come in three rounds, all of a round at once: keys and values, then names that nothing defines, then what cannot
-run. A round looks at what the one before has found right.
+Errors come in two rounds, all of a round at once: keys, values and names that nothing defines, then what cannot run.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.config.checks import Further, find_problems, nothing_further
+from entropy_valley.config.checks import Further, find_problems, nothing_further, undefined_names
 from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
 from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Experiment
@@ -32,6 +33,7 @@ RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 MISSING = object()
 DEEPEST = 50  # lists and blocks inside one another
 _CORRECT = "Correct this line."
+LAST = "Write targets and other files before --configfile, which takes all that follows it."
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 MESSAGES = {
     "missing": "it is required",
@@ -107,14 +109,17 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
             file.seek(0)
             content = yaml.load(file, _Loader)
     except FileNotFoundError:
-        raise InputError(path, "file not found", "Check the path; write targets before --configfile.") from None
+        raise InputError(path, "file not found", f"Check the path. {LAST}") from None
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        remedy = "Correct the line it names; write targets before --configfile."
-        raise InputError(path, f"not YAML ({' '.join(str(error).split())})", remedy) from None
+        problem = f"not YAML ({' '.join(str(error).split())})"
+        if Path(path).suffix not in (".yaml", ".yml", ".json"):
+            raise InputError(path, problem, LAST) from None
+        tab = "cannot start any token" in problem
+        raise InputError(path, problem, "Indent with spaces, not with tabs." if tab else _CORRECT) from None
     if not isinstance(content, dict):
-        raise InputError(path, "is not a mapping", "Start from config.yaml.")
+        raise InputError(path, "is no config: it has no keys", LAST)
     return content
 
 
@@ -182,6 +187,8 @@ def load_merged(
         problems += _problems(error, expanded.config)
     if experiment is not None and not problems:
         problems = find_problems(experiment, further)
+    elif files:
+        problems += _undefined_names([expanded.as_written(path) for path, _ in problems], files)
     if experiment is None or problems:
         lines = []
         for path, message in problems:
@@ -194,6 +201,31 @@ def load_merged(
         backbones = any(path[-1] in ("backbones", "family") for path, _ in problems)  # that this config does not have
         raise InputError("config", listing, f"\n{ELSEWHERE * backbones}`entropy-valley schema` prints every key.")
     return experiment
+
+
+def _undefined_names(wrong: Sequence[KeyPath], files: Mapping[str, dict[str, Any]]) -> list[Problem]:
+    """Names that nothing defines in a config whose values at ``wrong`` are bad: they are left out, so that files below
+    set these keys. None where no file does and the config needs them."""
+    contents = [copy.deepcopy(content) for content in files.values()]
+    wrong = [tuple(itertools.takewhile(lambda key: isinstance(key, str), path)) for path in wrong]
+    for keys in wrong:
+        for content in reversed(contents):
+            if isinstance(block := _value(keys[:-1], content), dict) and keys[-1] in block:
+                del block[keys[-1]]
+                break
+    expanded = expand(functools.reduce(overlay, contents, {}))
+    try:
+        experiment = Experiment.model_validate(expanded.config, context=IN_CONFIG)
+    except ValidationError:
+        return []
+    in_files = {key for content in files.values() for key in _keys(content)}  # perhaps in a block that is left out
+    return [] if expanded.problems else list(undefined_names(experiment, in_files, wrong))
+
+
+def _keys(block: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in block.items():
+        yield key
+        yield from _keys(value) if isinstance(value, Mapping) else ()
 
 
 def read_values(value: Any, in_files: Any) -> Any:

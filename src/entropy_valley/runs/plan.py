@@ -47,7 +47,7 @@ SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 # Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
 FINISHED, CHECKED, ASSUMED, AS_USUAL = "finished", "checked", "assumed", "usual"
 PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
-GPUS, WIDTH, WHERE = 8, 150, 56  # of a node; columns of a line, and of wildcards
+GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
 
 # --- What jobs request of a cluster beside GPUs.
 
@@ -334,7 +334,7 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
         spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
         return [name, str(len(jobs)), str(cells or ""), duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
 
-    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "of", "why"]]
+    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "for", "why"]]
     for rule in reversed(dict.fromkeys(job.rule for job in reversed(plan.left))):  # by the last job of each
         jobs = [job for job in plan.left if job.rule == rule]
         # Those of a shard are counted with its set.
@@ -409,12 +409,16 @@ def reasons(texts: Iterable[str], most: int = 4) -> str:
 def where(wildcards: Sequence[Mapping[str, str]]) -> str:
     """The values of the wildcards of jobs; of many values their number."""
     columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0] if name != "shard"}
-    text = " · ".join(" ".join(values) for values in columns.values())
+    numbers = {"seed": "seed ", "steps": "T "}  # what a bare number is
+    texts = {
+        name: numbers.get(name, "") * values[0][:1].isdigit() + " ".join(values) for name, values in columns.items()
+    }
+    text = " · ".join(texts.values())
     if len(text) <= WHERE:
         return text
     plural = {"testset": "test sets", "steps": "step budgets"}
     return " · ".join(
-        values[0] if len(values) == 1 else f"{len(values)} {plural.get(name, f'{name}s')}"
+        texts[name] if len(values) == 1 else f"{len(values)} {plural.get(name, f'{name}s')}"
         for name, values in columns.items()
     )
 

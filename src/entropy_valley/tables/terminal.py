@@ -30,10 +30,9 @@ def show(path: str | Path) -> None:
         print_table(*_markdown(lines))
 
 
-def print_table(
-    header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = (), sections: bool = True
-) -> None:
-    """Print rows, a section at each whose first cell says something, and notes below; ``sections`` false: none."""
+def print_table(header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> None:
+    """Print rows, and notes below. Where some rows leave their first cell empty, the others begin a section each."""
+    sections = not all(row[0] for row in rows)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
     for title in _folded(list(map(shown, header)), rows):
         table.add_column(Text(title))

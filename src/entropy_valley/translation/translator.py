@@ -27,6 +27,8 @@ from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from entropy_valley.decoding.engine import Engine
     from entropy_valley.decoding.requests import Work
     from entropy_valley.lengths import Sentence
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 SENTENCES = 99  # then one sentence in a hundred of the same kind is above all of them by chance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation:
     """A translation. Of an empty or blank source it is empty, and nothing is computed.
 
@@ -61,6 +63,33 @@ class Translation:
     def entropy(self) -> float | None:
         """The mean entropy of the chosen canvas before its first step."""
         return self.entropies.get(self.canvas)
+
+    def __repr__(self) -> str:
+        """The text, the slots of its canvas, and the curve that :meth:`plot` draws; or why there is none."""
+        if self.problem:
+            return f"Translation(problem={self.problem.problem!r})"
+        curve = ", ".join(
+            f"{slots}: {'–' if entropy is None else format(entropy, '.2f')}"
+            for slots, entropy in sorted(self.entropies.items())
+        )
+        return f"Translation({self.text!r}, canvas={self.canvas}, entropies={{{curve}}})"
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw :attr:`entropies` over the slots of each canvas, the chosen one as a large dot; return the axes.
+
+        ``axes``: of matplotlib, which must be installed; None: new ones.
+        """
+        if axes is None:
+            from matplotlib import pyplot
+
+            _, axes = pyplot.subplots(figsize=(4, 2.5), layout="constrained")
+        points = [(slots, entropy) for slots, entropy in sorted(self.entropies.items()) if entropy is not None]
+        axes.plot(*zip(*points, strict=True), "o-", markersize=4)
+        if self.entropy is not None:
+            axes.plot(self.canvas, self.entropy, "o", color=axes.lines[-1].get_color(), markersize=9)
+        axes.set_xticks([slots for slots, _ in points])
+        axes.set(xlabel="slots of the canvas", ylabel="mean entropy (nats)")
+        return axes
 
 
 @dataclass(frozen=True)
