@@ -27,7 +27,8 @@ from entropy_valley.tables.coverage import EXTRACTORS, PLACEHOLDERS
 from entropy_valley.tables.reader import Results, testset_file
 
 NAME = "live.html"
-METHODS = ("ratio", "ratio_eos", "ev")  # from top to bottom, as far as the config has them
+RATIOS = ("ratio", "ratio_eos")
+METHODS = (*RATIOS, "ev")  # from top to bottom, as far as the config has them
 FAMILY = "llada"
 # The params of a translation that `model.js` and `denoising.js` compute.
 COMPUTED = {
@@ -45,7 +46,8 @@ REMEDY = "Make the page of the demo: snakemake --workflow-profile demo live."
 def cells(experiment: Experiment) -> dict[str, list[Cell]]:
     """By direction, the cells that the page repeats: the first run of the main backbone, with each of ``METHODS``.
 
-    Raises InputError for a backbone that is not a tiny one of LLaDA's family, and for another order than MED.
+    Raises InputError for a backbone that is not a tiny one of LLaDA's family, for another order than MED, and for a
+    config without EV.
     """
     matrix, main = experiment.matrix, experiment.tables
     backbone = experiment.backbones[main.backbone]
@@ -53,6 +55,8 @@ def cells(experiment: Experiment) -> dict[str, list[Cell]]:
         raise InputError(NAME, f"{backbone.label} is not a tiny model of the family {FAMILY}", REMEDY)
     if main.order != "med":
         raise InputError(NAME, f"the order of the main tables is {main.order}; the page has MED alone", REMEDY)
+    if "ev" not in matrix.methods:
+        raise InputError(NAME, "the matrix has no method ev", "Add ev to `matrix.methods`.")
     seed = matrix.seeds_of.get(main.backbone, matrix.seeds)[0]
     all_of_config = set(all_cells(experiment))
     shown = {}
@@ -60,7 +64,7 @@ def cells(experiment: Experiment) -> dict[str, list[Cell]]:
         run, testset = Run(direction, main.backbone, seed), experiment.directions[direction].tests[0]
         wanted = [Cell(run, testset, method, main.order, main.steps) for method in METHODS]
         shown[direction] = [cell for cell in wanted if cell in all_of_config]
-    return {direction: some for direction, some in shown.items() if some}
+    return shown
 
 
 def inputs(experiment: Experiment) -> list[str]:
@@ -106,12 +110,10 @@ def content(results: Results) -> dict[str, Any]:
 
 
 def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
-    """A direction's adapter, length methods and test sentences, those without placeholders first."""
+    """A direction's adapter, length methods and test sentences."""
     first, folder = shown[0], Path(results.folder(shown[0])).parent / "adapter"
     path = results.file(f"{folder}/{adapters.WEIGHTS}")
     facts, settings = results.json(first.direction, *folder.parts[-3:], adapters.FACTS), _settings(folder)
-    rows = results.testset(first, "source", "target")
-    rows.sort(key=lambda row: bool(EXTRACTORS[PLACEHOLDERS](row["source"])))
     source, target = first.direction.split("-")
     return {
         "name": first.direction,
@@ -120,11 +122,25 @@ def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
         "prompt": _params(results, first)["prompt"],
         "steps": first.steps,
         "methods": [_method(results, cell) for cell in shown],
-        "sentences": [[row["source"], row["target"]] for row in rows],
+        "sentences": [[row["source"], row["target"]] for row in _sorted_sentences(results, shown)],
         "adapter": _packed(Path(path)),
         "adapter_digest": facts["adapter_digest"],
         "scaling": settings["lora_alpha"] / settings["r"],
     }
+
+
+def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The test sentences. Those with placeholders come last. First come those with something to see: EV's valley lies
+    inside its grid, and at another length than Ratio's, with or without an EOS slot."""
+    canvases = {cell.method: {row["id"]: row for row in results.canvases(cell, "candidates")} for cell in shown}
+
+    def rank(row: Mapping[str, str]) -> tuple[bool, bool]:
+        ev, ratios = canvases["ev"][row["id"]], [canvases[name][row["id"]] for name in RATIOS if name in canvases]
+        inside = ev["candidates"][0] < ev["length"] < ev["candidates"][-1]
+        differs = ev["length"] not in [ratio["length"] for ratio in ratios]
+        return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs)
+
+    return sorted(results.testset(shown[0], "id", "source", "target"), key=rank)
 
 
 def _method(results: Results, cell: Cell) -> dict[str, Any]:

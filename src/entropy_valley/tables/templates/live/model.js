@@ -14,7 +14,10 @@ function readSafetensors(bytes) {
   for (const [name, entry] of Object.entries(header)) {
     if (name === "__metadata__") continue;
     const [first, end] = entry.data_offsets;
-    tensors[name] = { shape: entry.shape, data: numbers(bytes.slice(8 + length + first, 8 + length + end), entry.dtype) };
+    tensors[name] = {
+      shape: entry.shape,
+      data: numbers(bytes.slice(8 + length + first, 8 + length + end), entry.dtype),
+    };
   }
   return tensors;
 }
@@ -214,7 +217,10 @@ class Model {
    * its distribution and the most probable token; null for a slot that is revealed. The mask cannot be predicted. */
   read(prompt, canvas) {
     const masked = canvas.flatMap((token, slot) => (token === this.mask ? [slot] : []));
-    const states = this.states([...prompt, ...canvas], masked.map((slot) => prompt.length + slot));
+    const states = this.states(
+      [...prompt, ...canvas],
+      masked.map((slot) => prompt.length + slot),
+    );
     const logits = linear(states, this.#weight("ff_out"));
     const size = logits.length / masked.length;
     const said = Array(canvas.length).fill(null);

@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
-const UNSURE = 3; // nats that have the last colour of the scale
+const UNSURE = 2; // nats that have the last colour of the scale
 const PACE = 450; // milliseconds of a step while it plays
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -95,22 +95,26 @@ const referenceLength = () => shown.referenceTokens && shown.referenceTokens + 1
 // --- The probes.
 
 function drawProbes() {
-  const rows = shown.probes.map(({ length, mean, entropies, words }) => {
-    const names = chosenBy(length);
-    const row = element("div", { role: "row", class: names.length ? "chosen" : "" });
-    const badges = element("div", { class: "badges" }, ...names.map((text) => element("span", { text })));
-    if (length === referenceLength()) badges.append(element("span", { class: "reference", text: "reference" }));
-    row.append(
-      element("div", { role: "rowheader", class: "length", text: `${length} slots` }, badges),
-      strip(entropies, words),
-      element("div", { role: "cell", class: "number", text: mean.toFixed(3) }),
+  const rows = shown.probes.map((probe) => {
+    const names = chosenBy(probe.length);
+    const badges = names.map((text) => element("span", { text }));
+    if (probe.length === referenceLength()) badges.push(element("span", { class: "reference", text: "reference" }));
+    return element(
+      "div",
+      { role: "row", class: names.length ? "probe chosen" : "probe" },
+      element("div", { role: "rowheader", class: "length", text: `${probe.length} slots ` }, ...badges),
+      strip(probe),
+      element("div", { role: "cell", class: "number", text: probe.mean.toFixed(3) }),
     );
-    return row;
   });
-  const titles = ["canvas", "slots", "", "mean, nats"].map((text) => element("div", { role: "columnheader", text }));
-  const head = element("div", { role: "row", class: "head" }, ...titles);
-  $("probes").replaceChildren(head, ...rows, curve());
-  $("probes").querySelectorAll(".head > *").forEach((title) => title.classList.add("head"));
+  const titles = [
+    ["length", "canvas"],
+    ["slots", "slots"],
+    ["number", "mean entropy (nats)"],
+  ];
+  const head = titles.map(([name, text]) => element("div", { role: "columnheader", class: name, text }));
+  $("probes").style.setProperty("--slots", Math.max(...shown.probes.map((probe) => probe.length)));
+  $("probes").replaceChildren(element("div", { role: "row", class: "probe head" }, ...head), ...rows, curve());
 }
 
 /** The printed names of the methods with probes that have taken a length. */
@@ -119,14 +123,14 @@ const chosenBy = (length) =>
 
 const shade = (entropy) => `--entropy: ${Math.min(1, (entropy ?? 0) / UNSURE).toFixed(3)}`;
 
-function strip(entropies, words) {
+function strip({ entropies, words }) {
+  const slots = entropies.map((entropy, slot) => {
+    const text = words[slot] ?? "EOS";
+    return element("span", { text, style: shade(entropy), title: `${text}: ${entropy.toFixed(2)} nats` });
+  });
   const nats = entropies.map((entropy) => entropy.toFixed(2)).join(", ");
-  const slots = entropies.map((entropy, slot) =>
-    element("span", { text: words[slot], style: shade(entropy), title: `${words[slot]}: ${entropy.toFixed(2)} nats` }),
-  );
-  const cell = element("div", { role: "cell", "aria-label": `entropies: ${nats} nats` });
-  cell.append(element("div", { class: "strip", "aria-hidden": "true", lang: shown.direction.target }, ...slots));
-  return cell;
+  const drawing = element("div", { class: "strip", "aria-hidden": "true", lang: shown.direction.target }, ...slots);
+  return element("div", { role: "cell", class: "slots", "aria-label": `entropies: ${nats} nats` }, drawing);
 }
 
 /** Mean entropy by length, turned: each point lies in the row of its length, further left the surer the model is. */
@@ -138,17 +142,17 @@ function curve() {
   };
   const means = shown.probes.map((probe) => probe.mean);
   const [low, high] = [Math.min(...means), Math.max(...means)];
-  const x = means.map((mean) => `${8 + (84 * (mean - low)) / (high - low || 1)}%`);
+  const x = means.map((mean) => `${10 + (80 * (mean - low)) / (high - low || 1)}%`);
   const y = means.map((_, row) => `${((row + 0.5) / means.length) * 100}%`);
   const drawing = svg("svg", { id: "curve", "aria-hidden": "true" });
-  drawing.style.gridArea = `2 / 3 / span ${means.length} / 4`;
   for (let row = 1; row < means.length; row++) {
     drawing.append(svg("line", { x1: x[row - 1], y1: y[row - 1], x2: x[row], y2: y[row] }));
   }
   means.forEach((mean, row) => {
-    const isValley = mean === low;
-    drawing.append(svg("circle", { cx: x[row], cy: y[row], r: isValley ? 7 : 5, class: isValley ? "valley" : "" }));
+    const valley = mean === low ? { r: 7, class: "valley" } : { r: 5 };
+    drawing.append(svg("circle", { cx: x[row], cy: y[row], ...valley }));
   });
+  drawing.style.setProperty("--rows", means.length);
   return drawing;
 }
 
@@ -161,7 +165,8 @@ function drawCanvases() {
     const { words, text } = shown.runs.get(method);
     const says = element("p", { class: "text", lang: shown.direction.target });
     says.append(element("bdi", { text: text || "(no text)" }), " ");
-    if (text === shown.reference?.[1]) says.append(element("span", { class: "same", text: "the reference", lang: "en" }));
+    if (text === shown.reference?.[1])
+      says.append(element("span", { class: "same", text: "the reference", lang: "en" }));
     return canvas(label(method), `${length} slots`, method, words, says);
   });
   if (shown.reference) {
@@ -178,7 +183,7 @@ function canvas(name, length, method, words, text) {
   const slots = words.map((word) =>
     element("span", { text: word ?? "EOS", class: word === null ? "eos" : "", lang: shown.direction.target }),
   );
-  const row = element("div", { class: "slots", "aria-hidden": "true" }, ...slots);
+  const row = element("div", { class: "tokens", "aria-hidden": "true" }, ...slots);
   return element("div", { class: "canvas", "data-method": method }, title, ...(method ? [row] : []), text);
 }
 
@@ -190,7 +195,7 @@ function show(step) {
     const canvas = $("canvases").querySelector(`[data-method="${method}"]`);
     const next = entropies[Math.min(step, entropies.length - 1)];
     const end = words.indexOf(null);
-    canvas.querySelectorAll(".slots span").forEach((slot, number) => {
+    canvas.querySelectorAll(".tokens span").forEach((slot, number) => {
       slot.classList.toggle("masked", revealedAt[number] >= step);
       slot.classList.toggle("fresh", revealedAt[number] === step - 1);
       slot.classList.toggle("after", revealedAt[number] < step && end >= 0 && number > end);

@@ -48,8 +48,8 @@ class Tokenizer {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }
 
-  /** A token as it is shown alone: with a visible blank before it, if it has one. */
+  /** A token as it is shown alone: a blank before it becomes visible, and parts of a character become "…". */
   word(id) {
-    return this.decode([id]).replace(/^ /, "·").replace(/\s/g, "⏎");
+    return this.decode([id]).replace(/^ /, "·").replace(/\uFFFD+/g, "…");
   }
 }

@@ -3,6 +3,8 @@
 // The page sends `{ files }` once, and is told how many `parameters` the model has; then `{ request, direction, source,
 // reference }` for each text. The answers are the parts that `translation` yields, each with the number of its request.
 
+const EOS = null; // what stands for it among words, which are texts
+
 /** The bytes of a file that is in the page as base64 of gzip. */
 async function unpacked(text) {
   const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -48,12 +50,12 @@ function* translation({ tokenizer, directions }, name, source, reference) {
       length,
       mean: meanEntropy(slots),
       entropies: slots.map((slot) => slot.entropy),
-      words: slots.map((slot) => tokenizer.word(slot.token)),
+      words: slots.map(({ token }) => (token === model.eos ? EOS : tokenizer.word(token))),
     })),
   };
   for (const { method, length } of choices) {
     const { tokens, frames } = denoise(model, prompt, length, steps);
-    const words = frames.at(-1).canvas.map((token) => (token === model.eos ? null : tokenizer.word(token)));
+    const words = frames.at(-1).canvas.map((token) => (token === model.eos ? EOS : tokenizer.word(token)));
     const revealedAt = Array(length);
     frames.forEach((frame, step) => frame.revealed.forEach((slot) => (revealedAt[slot] = step)));
     const text = tokenizer.decode(tokens).trim();
