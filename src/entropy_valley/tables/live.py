@@ -16,11 +16,11 @@ from typing import Any
 
 from entropy_valley import files, tables
 from entropy_valley.config import Experiment, paths
-from entropy_valley.config.matrix import Cell, Run, all_cells, sets_of
+from entropy_valley.config.matrix import Cell, Run, sets_of, single_name
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.prompt import WHOLE
-from entropy_valley.results import TRANSLATIONS, header_path, moved
+from entropy_valley.results import Record, header_path, moved, read_record, rows
 from entropy_valley.settings import read_object
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import EXTRACTORS, PLACEHOLDERS
@@ -28,7 +28,7 @@ from entropy_valley.tables.reader import Results, testset_file
 
 NAME = "live.html"
 RATIOS = ("ratio", "ratio_eos")
-METHODS = (*RATIOS, "ev")  # from top to bottom, as far as the config has them
+METHODS = (*RATIOS, "ev", "ev_fit")  # from top to bottom
 FAMILY = "llada"
 # The params of a translation that `model.js` and `denoising.js` compute.
 COMPUTED = {
@@ -46,8 +46,7 @@ REMEDY = "Make the page of the demo: snakemake --workflow-profile demo live."
 def cells(experiment: Experiment) -> dict[str, list[Cell]]:
     """By direction, the cells that the page repeats: the first run of the main backbone, with each of ``METHODS``.
 
-    Raises InputError for a backbone that is not a tiny one of LLaDA's family, for another order than MED, and for a
-    config without EV.
+    Raises InputError for a backbone that is not a tiny one of LLaDA's family, and for another order than MED.
     """
     matrix, main = experiment.matrix, experiment.tables
     backbone = experiment.backbones[main.backbone]
@@ -55,15 +54,11 @@ def cells(experiment: Experiment) -> dict[str, list[Cell]]:
         raise InputError(NAME, f"{backbone.label} is not a tiny model of the family {FAMILY}", REMEDY)
     if main.order != "med":
         raise InputError(NAME, f"the order of the main tables is {main.order}; the page has MED alone", REMEDY)
-    if "ev" not in matrix.methods:
-        raise InputError(NAME, "the matrix has no method ev", "Add ev to `matrix.methods`.")
     seed = matrix.seeds_of.get(main.backbone, matrix.seeds)[0]
-    all_of_config = set(all_cells(experiment))
     shown = {}
     for direction in matrix.directions:
         run, testset = Run(direction, main.backbone, seed), experiment.directions[direction].tests[0]
-        wanted = [Cell(run, testset, method, main.order, main.steps) for method in METHODS]
-        shown[direction] = [cell for cell in wanted if cell in all_of_config]
+        shown[direction] = [Cell(run, testset, method, main.order, main.steps) for method in METHODS]
     return shown
 
 
@@ -76,9 +71,15 @@ def inputs(experiment: Experiment) -> list[str]:
         read += [paths.backbone_file(experiment, run.backbone, run.seed), testset_file(experiment.results, shown[0])]
         read += [f"{adapter}/{name}" for name in (adapters.FACTS, adapters.WEIGHTS)]
         for cell in shown:
-            translations = sets_of(experiment).home[cell].translations(experiment.results)
+            translations = _translations(experiment, cell, experiment.results)
             read += [translations, str(header_path(translations))]
     return list(dict.fromkeys(read))
+
+
+def _translations(experiment: Experiment, cell: Cell, root: str) -> str:
+    """The file of a cell's translations: of the set that has it, or of itself alone where the config lists it not."""
+    sets = sets_of(experiment)
+    return (sets.home.get(cell) or sets.named(cell.run, single_name(cell))).translations(root)
 
 
 def write(experiment: Experiment, out: str, declared: Iterable[str]) -> None:
@@ -111,19 +112,18 @@ def content(results: Results) -> dict[str, Any]:
 
 def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
     """A direction's adapter, length methods and test sentences."""
-    first, folder = shown[0], Path(results.folder(shown[0])).parent / "adapter"
-    path = results.file(f"{folder}/{adapters.WEIGHTS}")
-    facts, settings = results.json(first.direction, *folder.parts[-3:], adapters.FACTS), _settings(folder)
+    first, folder = shown[0], f"{shown[0].run.folder(results.root)}/adapter"
+    facts, settings = files.read_json(results.file(f"{folder}/{adapters.FACTS}")), _settings(Path(folder))
     source, target = first.direction.split("-")
     return {
         "name": first.direction,
         "source": source,
         "target": target,
-        "prompt": _params(results, first)["prompt"],
+        "prompt": _header(results, first).params["prompt"],
         "steps": first.steps,
         "methods": [_method(results, cell) for cell in shown],
         "sentences": [[row["source"], row["target"]] for row in _sorted_sentences(results, shown)],
-        "adapter": _packed(Path(path)),
+        "adapter": _packed(Path(results.file(f"{folder}/{adapters.WEIGHTS}"))),
         "adapter_digest": facts["adapter_digest"],
         "scaling": settings["lora_alpha"] / settings["r"],
     }
@@ -132,31 +132,49 @@ def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
 def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str, Any]]:
     """The test sentences. Those with placeholders come last. First come those with something to see: EV's valley lies
     inside its grid, and at another length than Ratio's, with or without an EOS slot."""
-    canvases = {cell.method: {row["id"]: row for row in results.canvases(cell, "candidates")} for cell in shown}
+    canvases: dict[str, dict[str, Any]] = {}
+    for cell in shown:
+        translated = rows(results.file(_translations(results.experiment, cell, results.root)), cell)
+        canvases[cell.method] = {row["id"]: row["canvas"] for row in translated}
 
     def rank(row: Mapping[str, str]) -> tuple[bool, bool]:
-        ev, ratios = canvases["ev"][row["id"]], [canvases[name][row["id"]] for name in RATIOS if name in canvases]
+        ev = canvases["ev"][row["id"]]
         inside = ev["candidates"][0] < ev["length"] < ev["candidates"][-1]
-        differs = ev["length"] not in [ratio["length"] for ratio in ratios]
+        differs = all(ev["length"] != canvases[name][row["id"]]["length"] for name in RATIOS)
         return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs)
 
     return sorted(results.testset(shown[0], "id", "source", "target"), key=rank)
 
 
 def _method(results: Results, cell: Cell) -> dict[str, Any]:
-    """A length method as the header of its translations has it; ``class`` is one of `LENGTH_METHODS` in `lengths.js`."""
-    settings = dict(_params(results, cell)["methods"][cell.method])
+    """A length method as the header of its translations has it; ``class`` is one of `LENGTH_METHODS` in `lengths.js`.
+
+    ``fit`` is what the run has measured for it, if it uses that: the length line and the weights."""
+    header = _header(results, cell)
+    settings, fits = dict(header.params["methods"][cell.method]), header.facts.get("fits", {})
+    fit = {
+        "line": fits.get("length_statistics", {}).get("line"),
+        "weights": fits.get("learned", {}).get(cell.method, {}).get("weights"),
+    }
     kind = settings.pop("method", cell.method)
-    return {"name": cell.method, "label": formats.method(cell.method).short, "class": kind, "settings": settings}
+    return {
+        "name": cell.method,
+        "label": formats.method(cell.method).short,
+        "class": kind,
+        "settings": settings,
+        **({"fit": fit} if fit["weights"] else {}),
+    }
 
 
-def _params(results: Results, cell: Cell) -> Mapping[str, Any]:
-    """The params of a cell's translations. Raises InputError for those that the page does not compute."""
-    path = results.of_set(cell, TRANSLATIONS)
-    params = results.params(path)
-    if others := [f"{key} is {params[key]}" for key, value in COMPUTED.items() if params[key] != value]:
-        raise InputError(header_path(path), f"{'; '.join(others)}: the page does not compute that", REMEDY)
-    return params
+def _header(results: Results, cell: Cell) -> Record:
+    """The header of a cell's translations. Raises InputError for params that the page does not compute."""
+    place = header_path(results.file(_translations(results.experiment, cell, results.root)))
+    header = read_record(place)
+    if header is None:
+        raise files.not_there(place)
+    if others := [f"{key} is {header.params[key]}" for key, value in COMPUTED.items() if header.params[key] != value]:
+        raise InputError(place, f"{'; '.join(others)}: the page does not compute that", REMEDY)
+    return header
 
 
 def _settings(folder: Path) -> dict[str, Any]:

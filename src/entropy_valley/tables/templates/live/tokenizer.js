@@ -50,6 +50,8 @@ class Tokenizer {
 
   /** A token as it is shown alone: a blank before it becomes visible, and parts of a character become "…". */
   word(id) {
-    return this.decode([id]).replace(/^ /, "·").replace(/\uFFFD+/g, "…");
+    return this.decode([id])
+      .replace(/^ /, "·")
+      .replace(/\uFFFD+/g, "…");
   }
 }
