@@ -71,12 +71,12 @@ def inputs(experiment: Experiment) -> list[str]:
         read += [paths.backbone_file(experiment, run.backbone, run.seed), testset_file(experiment.results, shown[0])]
         read += [f"{adapter}/{name}" for name in (adapters.FACTS, adapters.WEIGHTS)]
         for cell in shown:
-            translations = _translations(experiment, cell, experiment.results)
-            read += [translations, str(header_path(translations))]
+            path = translations(experiment, cell, experiment.results)
+            read += [path, str(header_path(path))]
     return list(dict.fromkeys(read))
 
 
-def _translations(experiment: Experiment, cell: Cell, root: str) -> str:
+def translations(experiment: Experiment, cell: Cell, root: str) -> str:
     """The file of a cell's translations: of the set that has it, or of itself alone where the config lists it not."""
     sets = sets_of(experiment)
     return (sets.home.get(cell) or sets.named(cell.run, single_name(cell))).translations(root)
@@ -134,7 +134,7 @@ def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str,
     inside its grid, and at another length than Ratio's, with or without an EOS slot."""
     canvases: dict[str, dict[str, Any]] = {}
     for cell in shown:
-        translated = rows(results.file(_translations(results.experiment, cell, results.root)), cell)
+        translated = rows(results.file(translations(results.experiment, cell, results.root)), cell)
         canvases[cell.method] = {row["id"]: row["canvas"] for row in translated}
 
     def rank(row: Mapping[str, str]) -> tuple[bool, bool]:
@@ -168,7 +168,7 @@ def _method(results: Results, cell: Cell) -> dict[str, Any]:
 
 def _header(results: Results, cell: Cell) -> Record:
     """The header of a cell's translations. Raises InputError for params that the page does not compute."""
-    place = header_path(results.file(_translations(results.experiment, cell, results.root)))
+    place = header_path(results.file(translations(results.experiment, cell, results.root)))
     header = read_record(place)
     if header is None:
         raise files.not_there(place)

@@ -141,6 +141,7 @@ function curve() {
     return made;
   };
   const means = shown.probes.map((probe) => probe.mean);
+  const ev = shown.choices.find(({ method }) => method === "ev");
   const [low, high] = [Math.min(...means), Math.max(...means)];
   const x = means.map((mean) => `${10 + (80 * (mean - low)) / (high - low || 1)}%`);
   const y = means.map((_, row) => `${((row + 0.5) / means.length) * 100}%`);
@@ -148,9 +149,11 @@ function curve() {
   for (let row = 1; row < means.length; row++) {
     drawing.append(svg("line", { x1: x[row - 1], y1: y[row - 1], x2: x[row], y2: y[row] }));
   }
-  means.forEach((mean, row) => {
-    const valley = mean === low ? { r: 7, class: "valley" } : { r: 5 };
-    drawing.append(svg("circle", { cx: x[row], cy: y[row], ...valley }));
+  shown.probes.forEach(({ length }, row) => {
+    // Lengths that EV does not probe are small.
+    const isCandidate = ev.candidates.includes(length);
+    const kind = length === ev.length ? { r: 7, class: "valley" } : { r: isCandidate ? 5 : 3 };
+    drawing.append(svg("circle", { cx: x[row], cy: y[row], ...kind }));
   });
   drawing.style.setProperty("--rows", means.length);
   return drawing;
