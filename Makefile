@@ -48,11 +48,11 @@ $(INSTALLED): pyproject.toml requirements.lock
 
 # About four minutes on two quiet cores; the last line names the page to open.
 demo: install
-	snakemake --workflow-profile demo all pages
+	snakemake --workflow-profile demo all pages live
 	@$(call SHOW_DEMO,demo)
 
 demo-full: install
-	snakemake --workflow-profile demo --configfile config/demo-full.yaml -- all pages \
+	snakemake --workflow-profile demo --configfile config/demo-full.yaml -- all pages live \
 		$(if $(shell command -v pdflatex),results/demo-full/report.pdf)
 	@$(call SHOW_DEMO,demo-full)
 
@@ -87,7 +87,9 @@ entropy-valley show results/$(1)/tables/main.md && \
 	'figures:  results/$(1)/figures   hero.pdf, entropy_valley.pdf and others' \
 	'states:   entropy-valley audit --configfile config/$(1).yaml' \
 	'Each sentence with the outputs of all methods; open it in a browser:' \
-	"file://$$PWD/$$(ls results/$(1)/pages/*.html | tail -1)"
+	"file://$$PWD/$$(ls results/$(1)/pages/*.html | tail -1)" \
+	'Type a sentence and watch it being translated, in a browser and without a network:' \
+	"file://$$PWD/results/$(1)/live.html"
 endef
 
 # One worker more than the two cores it is tried on: some tests wait.
@@ -116,9 +118,9 @@ test-cluster: install
 	python -m pytest -n 4 --dist loadgroup -m cluster --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
-# newest Snakemake, from the package index. And 600 faults, of another seed each night.
+# newest Snakemake, from the package index. The live page on 600 sentences. And 600 faults, of another seed each night.
 nightly: install
-	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py
+	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py tests/pages/test_live_page.py
 	ENTROPY_VALLEY_FAULT_TRIALS=600 ENTROPY_VALLEY_FAULT_SEED=$$(date +%F) $(MAKE) test-faults
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.

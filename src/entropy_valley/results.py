@@ -125,7 +125,7 @@ def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
 # --- The record of a result.
 
 ENDING = ".made.json"
-CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".md"}  # the endings of the package's files
+CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".js", ".md"}  # the endings of the package's files
 HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
 # The folders of the package that make numbers.

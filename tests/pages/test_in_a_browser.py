@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import shutil
 from pathlib import Path
 
 import fake_chain
 import fake_pages
 import pytest
+from browsing import cut_off, opening
 from job_lists import jobs_of
 
 from entropy_valley.cli import audit
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.intake import read_forms
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM:
-        pytest.skip("no Chromium on this machine")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@contextlib.contextmanager
-def opening(browser, path):
-    """A page, opened from its file; requests and errors of it are failures."""
-    context = browser.new_context(accept_downloads=True, offline=True, viewport={"width": 1280, "height": 900})
-    tab, troubles = context.new_page(), []
-    tab.on("pageerror", lambda error: troubles.append(str(error)))
-    tab.on("request", lambda request: troubles.append(request.url) if request.url[:4] == "http" else None)
-    tab.goto(path.as_uri())
-    yield tab
-    context.close()
-    assert troubles == []
 
 
 @pytest.fixture
@@ -50,16 +23,6 @@ def opened(browser, made, tmp_path):
     forms.write_page(path, made[0], "A")
     with opening(browser, path) as tab:
         yield tab
-
-
-def cut_off(tab, *widths):
-    """The widths of a window in which a page is wider than it; 640 pixels are also what 1280 are at a zoom of 200 %."""
-    found = []
-    for width in widths:
-        tab.set_viewport_size({"width": width, "height": 700})
-        if tab.evaluate("document.documentElement.scrollWidth") > width:
-            found.append(width)
-    return found
 
 
 def fill(tab, values):

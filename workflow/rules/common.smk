@@ -18,7 +18,7 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
-from entropy_valley.tables import document, pages
+from entropy_valley.tables import document, live, pages
 from entropy_valley.runs import jobs, plan, work
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
 
@@ -259,6 +259,14 @@ def page_inputs(wildcards):
     """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
     try:
         return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def live_inputs(wildcards):
+    """What the live page reads. Ends the run for a config whose main backbone is too large for a page."""
+    try:
+        return live.inputs(EXPERIMENT)
     except errors.InputError as error:
         raise WorkflowError(str(error)) from None
 

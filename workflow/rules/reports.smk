@@ -96,6 +96,24 @@ rule pages:
         [PAGE.format(direction=direction, testset=testset) for direction, testset in pages.cells(EXPERIMENT)],
 
 
+rule live:
+    """The tiny model of the main table in a page that translates what one types, and shows how; `all` does not ask for
+    it."""
+    input:
+        live_inputs,
+    output:
+        f"{R}/{live.NAME}",
+    log:
+        f"{R}/logs/live.log",
+    localrule: True
+    conda:
+        "../../envs/workflow.yaml"
+    params:
+        spec=tables.spec(EXPERIMENT),
+    script:
+        "../scripts/report.py"
+
+
 DOCUMENTED = [f"{R}/{name}" for name in document.read(READY)]
 
 

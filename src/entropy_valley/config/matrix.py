@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -380,11 +381,15 @@ class Sets:
         return list(self._of_run.get(run, {}).values())
 
     def named(self, run: Run, name: str) -> CellSet:
-        """The set of a run by its name, which may be that of a single cell; raise InputError for any other name."""
+        """The set of a run by its name, which may be that of a single cell: of the config, or of another of its length
+        methods. Raises InputError for any other name."""
         own = self._of_run.get(run, {})
         if name in own:
             return own[name]
-        cells = {single_name(cell): cell for one in own.values() for cell in one.cells}
+        listed = [cell for one in own.values() for cell in one.cells]
+        methods = [method for method, block in self.experiment.length_methods if block]
+        further = (dataclasses.replace(cell, method=method) for cell in listed if cell.order for method in methods)
+        cells = {single_name(cell): cell for cell in (*listed, *further)}
         if name not in cells:
             sets, example = ", ".join(own) or "none", next(iter(cells), "")
             remedy = f"{question(name, [*own, *cells])}It has {sets}; a single cell has a name like {example}."

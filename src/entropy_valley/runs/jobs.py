@@ -30,7 +30,7 @@ from entropy_valley.runs import JOBS, name_of
 from entropy_valley.runs.job import rule_of
 from entropy_valley.stats.job_costs import finished_seconds
 
-SHOWING = ("table", "comparison", "figure", "page", "document", "pdf")  # rules that only show results
+SHOWING = ("table", "comparison", "figure", "page", "live", "document", "pdf")  # rules that only show results
 # Of a job as Snakemake tells it, what is kept.
 FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "resources", "reason")
 RULES = (*params.SPECS, *SHOWING)

@@ -1,0 +1,191 @@
+"""``live.html``: the tiny model of a run in one page, which translates what is typed into it, in a browser.
+
+Here the page gets the files of the run as they are: checkpoint, tokenizer and the adapter of each direction, with the
+settings that the headers of its translations have. The computation is in ``templates/live``: ``model.js``,
+``tokenizer.js``, ``lengths.js`` and ``denoising.js`` are a decoder of their own, which shares nothing with the engine.
+``worker.js`` calls them in a thread, and ``page.js`` draws.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, tables
+from entropy_valley.config import Experiment, paths
+from entropy_valley.config.matrix import Cell, Run, sets_of, single_name
+from entropy_valley.errors import InputError
+from entropy_valley.model import adapters, checkpoint
+from entropy_valley.model.prompt import WHOLE
+from entropy_valley.results import Record, header_path, moved, read_record, rows
+from entropy_valley.settings import read_object
+from entropy_valley.tables import formats, render
+from entropy_valley.tables.coverage import EXTRACTORS, PLACEHOLDERS
+from entropy_valley.tables.reader import Results, testset_file
+
+NAME = "live.html"
+RATIOS = ("ratio", "ratio_eos")
+METHODS = (*RATIOS, "ev", "ev_fit")  # from top to bottom
+FAMILY = "llada"
+# The params of a translation that `model.js` and `denoising.js` compute.
+COMPUTED = {
+    "family": FAMILY,
+    "bos": False,
+    "shifted": False,
+    "attention": "bidirectional",
+    "schedule": "llada",
+    "mask_token": "never",
+    "prompt_cache": 1,
+}
+REMEDY = "Make the page of the demo: snakemake --workflow-profile demo live."
+
+
+def cells(experiment: Experiment) -> dict[str, list[Cell]]:
+    """By direction, the cells that the page repeats: the first run of the main backbone, with each of ``METHODS``.
+
+    Raises InputError for a backbone that is not a tiny one of LLaDA's family, and for another order than MED.
+    """
+    matrix, main = experiment.matrix, experiment.tables
+    backbone = experiment.backbones[main.backbone]
+    if backbone.pretraining is None or backbone.family != FAMILY:
+        raise InputError(NAME, f"{backbone.label} is not a tiny model of the family {FAMILY}", REMEDY)
+    if main.order != "med":
+        raise InputError(NAME, f"the order of the main tables is {main.order}; the page has MED alone", REMEDY)
+    seed = matrix.seeds_of.get(main.backbone, matrix.seeds)[0]
+    shown = {}
+    for direction in matrix.directions:
+        run, testset = Run(direction, main.backbone, seed), experiment.directions[direction].tests[0]
+        shown[direction] = [Cell(run, testset, method, main.order, main.steps) for method in METHODS]
+    return shown
+
+
+def inputs(experiment: Experiment) -> list[str]:
+    """Every result that the page reads."""
+    read = []
+    for shown in cells(experiment).values():
+        run = shown[0].run
+        adapter = paths.adapter_folder(experiment, run)
+        read += [paths.backbone_file(experiment, run.backbone, run.seed), testset_file(experiment.results, shown[0])]
+        read += [f"{adapter}/{name}" for name in (adapters.FACTS, adapters.WEIGHTS)]
+        for cell in shown:
+            path = translations(experiment, cell, experiment.results)
+            read += [path, str(header_path(path))]
+    return list(dict.fromkeys(read))
+
+
+def translations(experiment: Experiment, cell: Cell, root: str) -> str:
+    """The file of a cell's translations: of the set that has it, or of itself alone where the config lists it not."""
+    sets = sets_of(experiment)
+    return (sets.home.get(cell) or sets.named(cell.run, single_name(cell))).translations(root)
+
+
+def write(experiment: Experiment, out: str, declared: Iterable[str]) -> None:
+    """Write the page, and the record of all that it read; ``declared`` as of :class:`Results`."""
+    results = Results(experiment, Path(out).parent, declared)
+    with tables.recorded("live", results, [out]):
+        render.write_page(out, "live", "Entropy-Valley, live", content(results))
+
+
+def content(results: Results) -> dict[str, Any]:
+    """What the page gets: the names of the model and of its files, and the files, each as base64 of gzip."""
+    experiment, shown = results.experiment, cells(results.experiment)
+    run = next(iter(shown.values()))[0].run
+    # The results of a workflow that runs as a module are elsewhere than its config says; a given checkpoint is not.
+    own = paths.backbone_folder(experiment, run.backbone, run.seed)
+    folder = Path(moved(own, experiment.results, results.root))
+    (weights,) = checkpoint.shards(folder)
+    return {
+        "model": experiment.backbones[run.backbone].label,
+        "seed": run.seed,
+        "checkpoint": checkpoint.checkpoint_digest(folder),
+        "files": {
+            "config": files.read_json(folder / "config.json"),
+            "tokenizer": _packed(folder / WHOLE),
+            "weights": _packed(weights),
+            "directions": [_direction(results, some) for some in shown.values()],
+        },
+    }
+
+
+def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
+    """A direction's adapter, length methods and test sentences."""
+    first, folder = shown[0], f"{shown[0].run.folder(results.root)}/adapter"
+    facts, settings = files.read_json(results.file(f"{folder}/{adapters.FACTS}")), _settings(Path(folder))
+    source, target = first.direction.split("-")
+    return {
+        "name": first.direction,
+        "source": source,
+        "target": target,
+        "prompt": _header(results, first).params["prompt"],
+        "steps": first.steps,
+        "methods": [_method(results, cell) for cell in shown],
+        "sentences": [[row["source"], row["target"]] for row in _sorted_sentences(results, shown)],
+        "adapter": _packed(Path(results.file(f"{folder}/{adapters.WEIGHTS}"))),
+        "adapter_digest": facts["adapter_digest"],
+        "scaling": settings["lora_alpha"] / settings["r"],
+    }
+
+
+def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The test sentences. Those with placeholders come last. First come those with something to see: EV's valley lies
+    inside its grid, and at another length than Ratio's, with or without an EOS slot."""
+    canvases: dict[str, dict[str, Any]] = {}
+    for cell in shown:
+        translated = rows(results.file(translations(results.experiment, cell, results.root)), cell)
+        canvases[cell.method] = {row["id"]: row["canvas"] for row in translated}
+
+    def rank(row: Mapping[str, str]) -> tuple[bool, bool]:
+        ev = canvases["ev"][row["id"]]
+        inside = ev["candidates"][0] < ev["length"] < ev["candidates"][-1]
+        differs = all(ev["length"] != canvases[name][row["id"]]["length"] for name in RATIOS)
+        return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs)
+
+    return sorted(results.testset(shown[0], "id", "source", "target"), key=rank)
+
+
+def _method(results: Results, cell: Cell) -> dict[str, Any]:
+    """A length method as the header of its translations has it; ``class`` is one of `LENGTH_METHODS` in `lengths.js`.
+
+    ``fit`` is what the run has measured for it, if it uses that: the length line and the weights."""
+    header = _header(results, cell)
+    settings, fits = dict(header.params["methods"][cell.method]), header.facts.get("fits", {})
+    fit = {
+        "line": fits.get("length_statistics", {}).get("line"),
+        "weights": fits.get("learned", {}).get(cell.method, {}).get("weights"),
+    }
+    kind = settings.pop("method", cell.method)
+    return {
+        "name": cell.method,
+        "label": formats.method(cell.method).short,
+        "class": kind,
+        "settings": settings,
+        **({"fit": fit} if fit["weights"] else {}),
+    }
+
+
+def _header(results: Results, cell: Cell) -> Record:
+    """The header of a cell's translations. Raises InputError for params that the page does not compute."""
+    place = header_path(results.file(translations(results.experiment, cell, results.root)))
+    header = read_record(place)
+    if header is None:
+        raise files.not_there(place)
+    if others := [f"{key} is {header.params[key]}" for key, value in COMPUTED.items() if header.params[key] != value]:
+        raise InputError(place, f"{'; '.join(others)}: the page does not compute that", REMEDY)
+    return header
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """The settings of an adapter. Raises InputError where its layers have different scalings."""
+    path = folder / adapters.SETTINGS
+    settings = read_object(path, adapters.Settings)
+    if others := [key for key in ("rank_pattern", "alpha_pattern", "use_rslora") if settings.get(key)]:
+        raise InputError(path, f"has {', '.join(others)}: the page has one rank and alpha for all layers", REMEDY)
+    return settings
+
+
+def _packed(path: Path) -> str:
+    """A file as base64 of gzip; the same file always gives the same text."""
+    return base64.b64encode(gzip.compress(files.regular(path).read_bytes(), mtime=0)).decode("ascii")
