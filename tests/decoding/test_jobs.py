@@ -211,7 +211,6 @@ def test_padded_passes_have_results_of_their_own(bench):
 
 def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     """Where passes are padded: else nothing is compiled."""
-    monkeypatch.setattr(head, "require_compiler", lambda device: None)
     graph = torch.compile(head._layer, backend="eager", fullgraph=True)
     monkeypatch.setattr(head, "_graph", lambda: graph)
     computed, decoders, texts = [], [], []

@@ -28,7 +28,7 @@ def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
     )
     assert cu_seq_q.dtype == cu_seq_k.dtype == torch.int32 and given["window_size"] in ((-1, -1), (-1, 0))
     groups = query.shape[1] // key.shape[1]
-    assert given["enable_gqa"] == (groups > 1)
+    assert given.get("enable_gqa", groups > 1) == (groups > 1)  # torch 2.11 has no such argument
     if max_q == 1 and groups > 1:  # FlashAttention 2: the groups become queries, as many for each sequence
         query.reshape(len(cu_seq_q) - 1, key.shape[1], groups, -1)
     pieces, cuts = [], (itertools.pairwise(bounds.tolist()) for bounds in (cu_seq_q, cu_seq_k))

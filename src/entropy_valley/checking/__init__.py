@@ -33,7 +33,6 @@ def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.
     # First: on some clusters a GPU takes one process, and from the next check on that is this one.
     yield "training", partial(computations.training, subject, folder)
     yield "bfloat16", partial(computations.bfloat16, device)
-    yield "compiler", partial(checks.compiler, device)
     yield "engine, float32", partial(computations.same_texts, folder, device)
     yield "engine, bfloat16", partial(computations.same_entropies, folder, device)
     yield "COMET", partial(computations.comet, folder / "comet", device)

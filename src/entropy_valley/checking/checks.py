@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 import sys
 import time
 import traceback
@@ -151,13 +150,3 @@ def device_of(device: str) -> str:
         (torch.ones(2, device=gpu) + 1).cpu()  # raises where this build has no kernels for the GPU
     properties = map(torch.cuda.get_device_properties, gpus)
     return "; ".join(f"{one.name}, {machine.amount(one.total_memory)}, {one.major}.{one.minor}" for one in properties)
-
-
-def compiler(device: str) -> str:
-    """``torch.compile`` works: on a GPU, a compiled kernel reduces the logits."""
-    from entropy_valley.decoding.head import require_compiler
-
-    if device == "cpu":
-        raise SkippedError("nothing is compiled on a CPU")
-    require_compiler(device)
-    return f"torch.compile works with {os.environ.get('CC') or shutil.which('gcc') or shutil.which('cc')}"

@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.functional import linear, logsigmoid, pad
 
-from entropy_valley.errors import InputError
 from entropy_valley.model.attention import FULL_KERNEL, Segments, attending
 
 # Rows and vocabulary entries whose logits are held at once: on a CPU a block fits its cache, and the weights of the
-# head are read once for many rows; a GPU takes all entries in one product, which one fused kernel then reduces.
+# head are read once for many rows; a GPU takes all entries in one product.
 BLOCK = {"cpu": (512, 4096), "cuda": (1024, 2**20)}
 
 
@@ -82,7 +81,7 @@ def float32_product(states: torch.Tensor, weight: torch.Tensor, bias: torch.Tens
 
 
 _GROUP = 64  # vocabulary entries among which torch looks for the largest at once
-_ROWS = 16  # of two distributions that a CPU compares at once
+_ROWS = {"cpu": 16, "cuda": 128}  # of two distributions that are compared at once: their terms are float64
 
 
 class SlotValues(NamedTuple):
@@ -111,9 +110,9 @@ def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> 
 
     A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
     """
-    reduce, values = compiled(_part, states.device.type), []  # on a GPU one kernel, which reads the logits once
+    values = []
     for chunk in head.chunks(states):
-        parts = (reduce(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(chunk))
+        parts = (_part(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(chunk))
         values.append(finish(functools.reduce(merge, parts)))
     return SlotValues(*(torch.cat(column)[: states.shape[0]] for column in zip(*values, strict=True)))
 
@@ -153,7 +152,6 @@ def _largest(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return logits.max(-1, keepdim=True)
     groups = logits.unflatten(1, (-1, _GROUP))
     group = groups.amax(-1).argmax(-1, keepdim=True)
-    # Not take_along_dim: compiled, it makes another graph for each number of rows.
     best, place = groups.gather(1, group[..., None].expand(-1, 1, _GROUP)).squeeze(1).max(-1, keepdim=True)
     return best, group * _GROUP + place
 
@@ -209,22 +207,19 @@ def _sourced(
     head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int, backward: bool
 ) -> tuple[torch.Tensor, ...]:
     """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
-    # On a GPU nothing of float64 lies beside the logits; a CPU compares a few rows at a time.
-    compare = _part_by_part if states.device.type == "cpu" else compiled(_divergence_part, states.device.type)
-    reduce = compiled(_part, states.device.type)
     whole = sides = None
     blocks = (head.blocks(rows) for rows in (states, sourceless))
     for (first, own), (_, other) in zip(*blocks, strict=True):
-        between = compare(*((other, own) if backward else (own, other)), mask_id - first)
-        part = reduce(own, first, mask_id - first, eos_id - first)  # last: it overwrites the logits
+        between = _part_by_part(*((other, own) if backward else (own, other)), mask_id - first)
+        part = _part(own, first, mask_id - first, eos_id - first)  # last: it overwrites the logits
         whole = part if whole is None else merge(whole, part)
         sides = between if sides is None else _joined_divergences(sides, between)
     return (*finish(whole), sides.divergence.clamp(min=0))
 
 
 def _part_by_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:
-    """:func:`_divergence_part` of a few rows at a time, whose float64 terms fit a CPU's cache."""
-    pieces = -(-len(p) // _ROWS)
+    """:func:`_divergence_part` of a few rows at a time, whose float64 terms fit a CPU's cache, or a GPU's memory."""
+    pieces = -(-len(p) // _ROWS[p.device.type])
     parts = [_divergence_part(*pair, mask) for pair in zip(p.tensor_split(pieces), q.tensor_split(pieces), strict=True)]
     return _Divergence(*map(torch.cat, zip(*parts, strict=True)))
 
@@ -259,49 +254,14 @@ def _joined_divergences(one: _Divergence, other: _Divergence) -> _Divergence:
     return _Divergence(*masses, between + inside)
 
 
-# --- What a GPU needs so that results stay the same: compiled kernels, and sums that do not depend on the company.
+# --- What a GPU needs so that results stay the same: sums that do not depend on the company.
 #
-# On a GPU the shape of a product decides which kernel computes it, and so the order of its sums. Passes are padded to a
-# fixed number of tokens by dummy sequences, the last layer runs on all rows, the LM head on chunks of a fixed number of
-# rows, and no product splits its sums. On a CPU with one thread results are independent without all this.
-#
-# Compiled are the reduction of the logits and, if the config says so, each decoder layer.
+# On a GPU the shape of a product or of a sum decides which kernel computes it, and so the order of its terms. Passes
+# are padded to a fixed number of tokens by dummy sequences, the last layer runs on all rows, the LM head on chunks of a
+# fixed number of rows, and no product of bfloat16 splits its sums. On a CPU with one thread results are independent
+# without all this.
 
 HEAD_ROWS = {"cpu": 64, "cuda": 256}  # rows of the LM head's products in a padded pass
-# The sums of a row must not depend on how many rows there are. ``batch_invariant`` alone does not see to that in torch
-# 2.13: where the first call has fewer rows than twice the GPU's multiprocessors (256 < 2 · 132 on an H100), sums are
-# split by that number; so nothing is split. The first call still chooses the size of blocks: in padded passes it has
-# HEAD_ROWS rows, as all calls there. Other passes have a kernel of their own, for torch guards what whole_sums sets.
-STABLE = {"deterministic": True, "batch_invariant": True, "split_reductions": False}
-
-
-@functools.cache
-def compiled(function: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """``function``, on a GPU compiled into one graph for all numbers of rows.
-
-    Raises InputError as :func:`require_compiler` does.
-    """
-    if device == "cpu":
-        return function
-    require_compiler(device)
-    return torch.compile(function, dynamic=True, options=STABLE)
-
-
-@functools.cache
-def require_compiler(device: str) -> None:
-    """Raise InputError where ``torch.compile`` does not work on the device, as a tiny function shows.
-
-    What is not compiled has other last bits, under the same name in the store.
-    """
-    try:
-        torch.compile(lambda value: value + 1)(torch.ones(2, device=device))
-    except Exception as error:  # what is missing decides who raises: torch, Triton, the compiler or the linker
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise InputError(
-            "torch.compile",
-            f"it does not work on this machine ({type(error).__name__}: {reason})",
-            "Install a C compiler (gcc) and Python's headers (Python.h), or load their module.",
-        ) from error
 
 
 @contextlib.contextmanager
@@ -309,9 +269,9 @@ def compiled_layers(model: Any) -> Iterator[None]:
     """While this runs, each layer of a stock ``…ForCausalLM`` runs as one compiled graph.
 
     All layers share the graph, whose norms, rotations and SwiGLU are fused; attention is one call in it. For passes of
-    one shape that run all layers on all rows. Raises InputError as :func:`require_compiler` does.
+    one shape that run all layers on all rows. On a GPU this needs a C compiler and Python's headers; else the first
+    pass ends with torch's error.
     """
-    require_compiler(model.device.type)
     layers = model.model.layers
     stock, last = type(layers[0]), type(layers[-1])
     layers[-1].__class__ = stock  # it would skip rows, of which there are none here, and have a graph of its own
@@ -340,7 +300,8 @@ def _forward(
 
 @functools.cache
 def _graph() -> Callable[..., torch.Tensor]:
-    return torch.compile(_layer, fullgraph=True, dynamic=False, options=STABLE)
+    # Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
+    return torch.compile(_layer, fullgraph=True, dynamic=False, options={"deterministic": True})
 
 
 def _layer(layer: Any, states: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:

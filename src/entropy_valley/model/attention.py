@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -244,6 +245,9 @@ def has_kernel(query: torch.Tensor) -> bool:
     return query.is_cuda and half and torch.cuda.get_device_capability(query.device) >= (8, 0)
 
 
+_KERNEL_OPTIONS = inspect.signature(varlen_attn).parameters
+
+
 def _by_kernel(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, scaling: float, causal: bool
 ) -> torch.Tensor:
@@ -252,6 +256,8 @@ def _by_kernel(
     The longest segment counts as at least two queries, which is allowed: for one query and grouped heads, the kernel
     puts the heads of a group in the place of queries, and fails where a segment has none.
     """
+    # Torch 2.11 has neither of these: it groups heads and splits no keys without being told.
+    options = {"enable_gqa": query.shape[1] != key.shape[1], "num_splits": 1 if segments.apart else None}
     return varlen_attn(
         query,
         key,
@@ -262,8 +268,7 @@ def _by_kernel(
         max(segments.keys),
         scale=scaling,
         window_size=(-1, 0) if causal else (-1, -1),
-        enable_gqa=query.shape[1] != key.shape[1],
-        num_splits=1 if segments.apart else None,
+        **{name: value for name, value in options.items() if name in _KERNEL_OPTIONS},
     )
 
 
