@@ -30,7 +30,7 @@ COUNTED = {"length_mae": "mae", "calls": "calls", "passes": "passes"}  # per sen
 READING = (
     "Gap closure: of the means over all runs and sentences. Brackets: 95 % percentile bootstrap over sentences; those "
     "at the same place in the test sets of the directions are drawn together. ±: sample standard deviation over seeds, "
-    "each with the runs of all backbones and directions.",
+    "each with the runs of all backbones and directions; n/a: the interval of the reference's lead contains 0.",
     "Canvas error: mean |canvas length − reference canvas|, in slots.",
 )
 
@@ -218,20 +218,22 @@ class Scores:
         return dict(zip(self._scores, totals.T, strict=True))
 
     def shares(self, method: str) -> dict[str, float]:
-        """For each baseline the share of the reference's lead over it, its limits, its deviation over seeds."""
+        """For each baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN where
+        the 95 % interval of that lead contains 0."""
         values = {}
         for baseline, prefix in BASELINES.items():
-            names = (method, baseline, "oracle")
-            resampled = gap_closures(*(self._resampled[name] for name in names))
-            without_gap = np.isnan(resampled).mean() > LEVELS[0]
-            low, high = (math.nan, math.nan) if without_gap else np.nanquantile(resampled, LEVELS)
+            names, keys = (
+                (method, baseline, "oracle"),
+                (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std"))),
+            )
+            gaps = self._resampled["oracle"] - self._resampled[baseline]
+            if not np.quantile(gaps, LEVELS[0]) > 0:  # the reference's lead over the baseline may be chance
+                values |= dict.fromkeys(keys, math.nan)
+                continue
+            low, high = np.nanquantile(gap_closures(*(self._resampled[name] for name in names)), LEVELS)
+            share = gap_closures(*([self._all[name]] for name in names))[0]
             of_seeds = gap_closures(*([sums[name] for sums in self._by_seed] for name in names))
-            values |= {
-                prefix: gap_closures(*([self._all[name]] for name in names))[0],
-                f"{prefix}_low": float(low),
-                f"{prefix}_high": float(high),
-                f"{prefix}_std": sample_std(of_seeds),
-            }
+            values |= dict(zip(keys, (share, float(low), float(high), sample_std(of_seeds)), strict=True))
         return values
 
     def compared(self, method: str, against: str) -> dict[str, float]:

@@ -113,7 +113,10 @@ def _check_canvases(folder: Folder, report: Report, one: Set, system: System, ro
 
 def _candidates(name: str, settings: Mapping[str, Any], source: int, target: int) -> list[int] | Unchecked:
     if name == "oracle":
-        return [target + 1]
+        return [max(2, target + 1 + settings["offset"]) if settings.get("offset") else target + 1]
+    if name == "oracle_on_grid":
+        grid = sorted({candidate(ratio, source, settings) for ratio in settings["ratios"]})
+        return [min(grid, key=lambda length: abs(length - target - 1))]
     if name == "ratio":
         return [candidate(settings["ratios"], source, settings, settings.get("reserve_eos_slot", False))]
     if name in ON_GRID:
@@ -155,7 +158,7 @@ def _costs(
 ) -> dict[tuple[str, str], int]:
     """Calls and slots as the paper counts them: a probe a candidate, then T passes over each canvas."""
     costs: dict[tuple[str, str], int] = {}
-    if name in ("oracle", "ratio", "reassigned", *ON_GRID):
+    if name in ("oracle", "oracle_on_grid", "ratio", "reassigned", *ON_GRID):
         probed = canvas["candidates"] if canvas["scores"] else []
         costs |= {("canvas", "calls"): len(probed), ("canvas", "slots"): sum(probed)}
     if order in ONE_PASS_A_STEP:

@@ -273,7 +273,7 @@ def pooled(table: Table) -> Iterator[Expected]:
                 "method": method,
                 "runs": len(scores[method]),
                 **_shares(table, scores, method),
-                **{key: mean([cost[own] for cost in costs]) for own, key in COSTS.items()},
+                **{key: over_runs(mean, [cost[own] for cost in costs]) for own, key in COSTS.items()},
                 **_beside(scores, method, table.params["against"]),
             }
 
@@ -305,16 +305,14 @@ def _shares(table: Table, scores: Mapping[str, OfRuns], method: str) -> dict[str
             )
             for place in places
         )
-        closures = np.array([closure(*row) for row in resampled])
-        many = np.isnan(closures).mean() > 0.025
-        low, high = (NAN, NAN) if many else map(float, np.nanquantile(closures, [0.025, 0.975]))
-        over_seeds = [closure(*(total(name, seed) for name in names)) for seed in seeds]
-        values |= {
-            prefix: closure(*map(total, names)),
-            f"{prefix}_low": low,
-            f"{prefix}_high": high,
-            f"{prefix}_std": deviation(over_seeds),
-        }
+        keys = (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std")))
+        if np.quantile(resampled[:, 2] - resampled[:, 1], 0.025) > 0:
+            low, high = np.nanquantile([closure(*row) for row in resampled], [0.025, 0.975])
+            over_seeds = [closure(*(total(name, seed) for name in names)) for seed in seeds]
+            shares = (closure(*map(total, names)), float(low), float(high), deviation(over_seeds))
+        else:
+            shares = (NAN,) * 4
+        values |= dict(zip(keys, shares, strict=True))
     return values
 
 
