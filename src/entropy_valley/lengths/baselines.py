@@ -328,10 +328,10 @@ class Daedal(LengthMethod):
 
     Probe, and add ``step`` slots while the EOS confidence is below ``expansion_threshold``. Take the last canvas.
 
-    It starts with the canvas of Fixed Ratio with the EOS slot (``ratios``) or with ``start`` slots. It ends at ``cap`` slots or at the
-    end of the context: a checkpoint that was trained on one EOS never fills a large ``eos_window``, so all its
-    canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The row's
-    scores are the negative confidences.
+    It starts with the canvas of Fixed Ratio with the EOS slot (``ratios``) or with ``start`` slots. It ends at ``cap``
+    slots or at the end of the context: a checkpoint that was trained on one EOS never fills a large ``eos_window``, so
+    all its canvases grow up to there. The last length is chosen even if an earlier one had a higher confidence. The
+    row's scores are the negative confidences.
     """
 
     method: Literal["daedal"] = "daedal"
