@@ -81,15 +81,17 @@ def write(
         rows = work.merged(shards, record.inputs) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
-        record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
+        fits = read_record(record_path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
+        record.facts.update({"fits": fits} if fits else {})
         work.job.report("translate")
 
 
 def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
     work = Translations(params, execution, testsets, Shard.named(Path(out).stem))
-    with work.job, work.job.made("shard", params, [*testsets, *work.corpus], [out]):
+    with work.job, work.job.made("shard", params, [*testsets, *work.corpus], [out]) as record:
         files.write_jsonl(out, results.tidy(work.rows()))
+        record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
         work.job.report("shard")
 
 
