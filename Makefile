@@ -114,7 +114,8 @@ test-cluster: install
 	python -m pytest -n 4 --dist loadgroup -m cluster --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
-# newest Snakemake, from the package index. And 600 faults, of another seed each night.
+# newest Snakemake and a storage plugin, which needs rsync, from the package index. And 600 faults, of another seed each
+# night.
 nightly: install
 	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py
 	ENTROPY_VALLEY_FAULT_TRIALS=600 ENTROPY_VALLEY_FAULT_SEED=$$(date +%F) $(MAKE) test-faults

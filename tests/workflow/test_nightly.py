@@ -1,10 +1,11 @@
-"""What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes."""
+"""What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes, a storage."""
 
 from __future__ import annotations
 
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -81,3 +82,23 @@ def test_the_workflow_runs_and_plans(tmp_path, version):
     assert "Nothing to be done" in printed("-n", MAIN)
     text = printed("-n", MAIN, over={"decoding": {"precision": "bfloat16"}})
     assert dict(re.findall(r"^(\w+) +(\d+) ", text, re.MULTILINE)) == {"translate": "1", "score": "1", "table": "1"}
+
+
+# --- results in a storage
+
+
+@pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
+def test_a_storage_plugin_gives_the_table_of_a_local_run(tmp_path):
+    packages, store = tmp_path / "packages", tmp_path / "store"
+    plugin = [sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "snakemake-storage-plugin-fs"]
+    subprocess.run(plugin, check=True)
+    environment = {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(packages)])}
+    given = ["--default-storage-provider", "fs", "--default-storage-prefix", str(store), "--shared-fs-usage", "none"]
+    given.append("--keep-storage-local-copies")  # by which the seal below the table is the same
+    for name, options in (("local", []), ("stored", given)):
+        (tmp_path / name).mkdir()
+        workspace = Workspace(tmp_path / name, "config/demo.yaml", "config/smallest.yaml", real=True)
+        process = workspace.start(MAIN, "--cores", "2", *options, environment=environment)
+        text, _ = process.communicate()
+        assert process.returncode == 0, text
+    assert (store / MAIN).read_text() == (tmp_path / "local" / MAIN).read_text()
