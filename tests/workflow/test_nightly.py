@@ -1,11 +1,12 @@
 """What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes, two installs of
-the library."""
+the library, a storage."""
 
 from __future__ import annotations
 
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -117,3 +118,23 @@ def test_the_library_installs_beside_others_and_translates(tmp_path, pins):
     assert re.search(r"^skipped +workflow +not installed", told, re.MULTILINE), told
     assert "pip install 'entropy-valley[workflow]'" in printed(command, "plan")
     assert not [*elsewhere.iterdir()]
+
+
+# --- results in a storage
+
+
+@pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
+def test_a_storage_plugin_gives_the_table_of_a_local_run(tmp_path):
+    packages, store = tmp_path / "packages", tmp_path / "store"
+    plugin = [sys.executable, "-m", "pip", "install", "--quiet", "--target", packages, "snakemake-storage-plugin-fs"]
+    subprocess.run(plugin, check=True)
+    environment = {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(packages)])}
+    given = ["--default-storage-provider", "fs", "--default-storage-prefix", str(store), "--shared-fs-usage", "none"]
+    given.append("--keep-storage-local-copies")  # by which the seal below the table is the same
+    for name, options in (("local", []), ("stored", given)):
+        (tmp_path / name).mkdir()
+        workspace = Workspace(tmp_path / name, "config/demo.yaml", "config/smallest.yaml", real=True)
+        process = workspace.start(MAIN, "--cores", "2", *options, environment=environment)
+        text, _ = process.communicate()
+        assert process.returncode == 0, text
+    assert (store / MAIN).read_text() == (tmp_path / "local" / MAIN).read_text()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from entropy_valley import plugins
+from entropy_valley.config.matrix import once
 from entropy_valley.config.schema import BLOCKS, Experiment
 from entropy_valley.decoding.orders import KNOWN, SourceGuided, looks_at_anchors
 from entropy_valley.lengths.baselines import Reassigned
@@ -23,7 +24,7 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     block = getattr(experiment.length_methods, method)
     settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
-        for key, value in dump(block).items()
+        for key, value in _dumped(experiment, method).items()
         if key != "method"
     }
     if block.method != method:  # else the block's name says it
@@ -31,6 +32,11 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     if not experiment.decoding.exact_products and "exact" in getattr(_class(experiment, method), "model_fields", ()):
         settings.setdefault("exact", False)
     return settings
+
+
+@once
+def _dumped(experiment: Experiment, method: str) -> dict[str, Any]:
+    return dump(getattr(experiment.length_methods, method))
 
 
 def statistics_of(experiment: Experiment, method: str) -> Sequence[str]:

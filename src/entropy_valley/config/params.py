@@ -258,11 +258,16 @@ def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
     More processes, and passes of another size, draw other dropout masks: the adapter is then another one, but no
     better, so a finished one stays.
     """
-    section = experiment.backbones[run.backbone]
-    settings = numbers_of(experiment.training_of(run.direction))
+    return _training_settings(experiment, run.backbone, run.direction, run.pool)
+
+
+@once
+def _training_settings(experiment: Experiment, backbone: str, direction: str, pool: str) -> dict[str, Any]:
+    section = experiment.backbones[backbone]
+    settings = numbers_of(experiment.training_of(direction))
     del settings["precision"]  # elsewhere in the params
-    if run.pool:
-        pairs = experiment.directions[run.direction].pools[run.pool]
+    if pool:
+        pairs = experiment.directions[direction].pools[pool]
         settings["limit"] = min(pairs, settings["limit"] or pairs)
     changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
     for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):

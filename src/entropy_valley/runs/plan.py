@@ -355,9 +355,17 @@ def totals(plan: Plan) -> list[str]:
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *(f"{name}: does not exist; counts as large as {model} until it does" for name, model in plan.assumed.items()),
+        *([assumed(plan)] if plan.assumed else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
+
+
+def assumed(plan: Plan, most: int = 5) -> str:
+    """Which backbones have no size yet, and what they count as."""
+    names, (model, *_) = list(plan.assumed), plan.assumed.values()
+    shown = ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
+    do, count, it = ("does", "counts", "it does") if len(names) == 1 else ("do", "count", "they do")
+    return f"{shown}: {do} not exist; {count} as large as {model} until {it}"
 
 
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:

@@ -16,12 +16,13 @@ from typing import Any
 from entropy_valley.checking import subject
 from entropy_valley.checking.subject import BYTES, Size
 from entropy_valley.config import Experiment, params
-from entropy_valley.config.matrix import DEV, Cell, CellSet, once
+from entropy_valley.config.matrix import DEV, Cell, CellSet, remembered
 from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.lengths import find_method
 from entropy_valley.model.prompt import PREFIX, attention_of
+from entropy_valley.results import system_of
 from entropy_valley.runs.jobs import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
@@ -222,7 +223,6 @@ class Work:
         return Text(sentences, tokens, ratio * tokens)
 
 
-@once
 def shards(experiment: Experiment, one: CellSet) -> int:
     """Into how many shards the translation of a set is divided. It follows from the config, and from the shape of
     checkpoints in folders of the user's own, whatever is measured or downloaded by now: with another number, Snakemake
@@ -231,10 +231,17 @@ def shards(experiment: Experiment, one: CellSet) -> int:
         return experiment.decoding.shards
     if experiment.device != "cuda":
         return 1
+    run, systems = one.run, tuple(map(system_of, one.cells))
+    key = ("shards", run.direction, run.backbone, run.pool, systems)  # all seeds have the same work
+    return remembered(experiment, key, lambda: _shards(experiment, one))
+
+
+def _shards(experiment: Experiment, one: CellSet) -> int:
     run = one.run
     wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
     job = Job(experiment, "translate", wildcards | {"set": one.name})
-    return max(1, math.ceil(Work(experiment, expected=True).of([job])[job] / GPU / SHARD))
+    work = remembered(experiment, "expected work", lambda: Work(experiment, expected=True))
+    return max(1, math.ceil(work.of([job])[job] / GPU / SHARD))
 
 
 def _prompted(spec: Mapping[str, Any], passes: float) -> float:
