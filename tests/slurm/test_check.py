@@ -179,7 +179,9 @@ def test_nodes_that_are_drained_or_down_are_no_error_if_they_have_what_is_reques
     if waits:
         assert train.startswith("ok") and f"; its nodes are {waits} now: jobs will wait" in train
     else:
-        assert train.startswith("failed") and re.search("node configuration is not available|a node of it has 4 GPUs", train)
+        assert train.startswith("failed") and re.search(
+            "node configuration is not available|a node of it has 4 GPUs", train
+        )
 
 
 def test_a_later_attempt_may_be_the_one_that_is_refused(site, check):
