@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -22,6 +24,22 @@ def test_a_name_is_imported_at_its_first_use():
     ]
     told = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == ["", "load [1.0]"]
+
+
+def test_the_notebook_runs_up_to_the_cells_for_a_gpu(monkeypatch, capsys):
+    """Those run with the tiny model in the place of the large one."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    cells = json.loads(Path("docs/entropy_valley.ipynb").read_text(encoding="utf-8"))["cells"]
+    install, tiny, *on_gpu = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert len(cells) == 5 and [cell["metadata"] for cell in cells[3:]] == [{"tags": ["gpu"]}] * 2 and "%pip" in install
+    names = {}
+    exec(tiny, names)
+    assert capsys.readouterr().out.startswith(
+        "Translation('Maria muss meine Tasche reinigen.', canvas=7, entropies={5: "
+    )
+    for code in on_gpu:
+        exec(code.replace('**released("en-zh"), device="cuda", dtype="bfloat16"', '**tiny("en-zh")'), names)
+    assert capsys.readouterr().out.count("Translation(") == 2
 
 
 def test_its_names():

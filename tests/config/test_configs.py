@@ -73,12 +73,12 @@ def test_every_overlay_is_tested():
     }
 
 
-EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+EXTENDING, TUTORIAL = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("extending.md", "tutorial.md")]
 
 
 @pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", EXTENDING, re.DOTALL))
 def test_every_documented_config_loads(load, tmp_path, monkeypatch, example):
-    for name, code in re.findall(r"```python\n# (\w+\.py)(.*?)```", EXTENDING, re.DOTALL):
+    for name, code in re.findall(r"```python\n# (\w+\.py)(.*?)```", EXTENDING + TUTORIAL, re.DOTALL):
         (tmp_path / name).write_text(f"#{code}")
     monkeypatch.syspath_prepend(tmp_path)
     load(yaml.safe_load(example))

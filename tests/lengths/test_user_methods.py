@@ -95,8 +95,9 @@ def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_cl
 
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-CODE, BLOCK = re.search(r"```python\n(# lengths\.py.*?)```\n\n```yaml\n(.*?)```", GUIDE, re.DOTALL).groups()
+GUIDE, TUTORIAL = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("extending.md", "tutorial.md")]
+CODE = re.search(r"```python\n(# lengths\.py.*?)```", TUTORIAL, re.DOTALL)[1]
+BLOCK = re.search(r"### A method of your own\n.*?```yaml\n(.*?)```", GUIDE, re.DOTALL)[1]
 
 
 @pytest.fixture

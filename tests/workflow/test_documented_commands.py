@@ -17,7 +17,7 @@ from workspace import ROOT, Workspace, by_rule
 
 from entropy_valley import cli
 
-GUIDES = ["README.md", "CONTRIBUTING.md", "config/README.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
+GUIDES = ["README.md", "CONTRIBUTING.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
 PAGES = [*GUIDES, "docs/protocol.md", "docs/translate.md", "docs/tutorial.md"]
 NEEDS = re.compile(r"# needs a (GPU|network|cluster)\b")
 SIMPLE = (".", "export", "mkdir", "head", "pre-commit")  # nothing of ours
@@ -61,9 +61,10 @@ def once(these: list[Command]) -> dict[str, Command]:
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory):
-    """The paper's matrix, nothing done yet; the classes that docs/extending.md shows are there."""
+    """The paper's matrix, nothing done yet; the classes that docs/extending.md and the tutorial show are there."""
     workspace = Workspace(tmp_path_factory.mktemp("paper"))
-    write_classes(workspace.folder, "docs/extending.md")
+    for page in ("docs/extending.md", TUTORIAL):
+        write_classes(workspace.folder, page)
     return workspace
 
 
