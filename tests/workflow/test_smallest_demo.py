@@ -21,6 +21,7 @@ from entropy_valley.config import base_files, load_files
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.errors import InputError
 from entropy_valley.results import ENDING, System
+from entropy_valley.tables import live
 from entropy_valley.verification import again
 
 pytestmark = pytest.mark.slow
@@ -86,7 +87,7 @@ def no_network(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, no_network):
     workspace = Workspace(tmp_path_factory.mktemp("demo"), *CONFIGS, WITHOUT_INSTRUCT, real=True)
-    process = workspace.start("--cores", "2", "all", DOCUMENT, "pages", environment=no_network.environment)
+    process = workspace.start("--cores", "2", "all", DOCUMENT, "pages", "live", environment=no_network.environment)
     workspace.printed, _ = process.communicate()
     assert process.returncode == 0, workspace.printed
     return workspace
@@ -127,6 +128,7 @@ def test_tables_and_figures_are_there(demo):
     names |= {f"{name}.{ending}" for name in figures for ending in ("pdf", "png", "csv")}
     names |= {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
     assert names == {path.name for path in paths if not path.name.endswith(ENDING)}
+    assert (folder / live.NAME).stat().st_size > 1e5
     document = (folder / "report.tex").read_text()
     assert (demo.folder / DOCUMENT).is_file() and document.index("hero.pdf") < document.index("main.float.tex")
     with open(folder / "tables/main.csv", newline="") as file:
@@ -381,7 +383,7 @@ def test_translate_gives_the_workflows_translations(demo, entropy_valley, monkey
 def test_every_job_has_a_log_and_long_ones_the_time_that_they_took(demo):
     folder = demo.folder / "results/smallest"
     logs = {path.relative_to(folder / "logs").with_suffix("") for path in (folder / "logs").rglob("*.log")}
-    planned = demo.planned("--forceall", "all", DOCUMENT, "pages")
+    planned = demo.planned("--forceall", "all", DOCUMENT, "pages", "live")
     assert len(logs) == sum(planned.values()) - 2  # `all` and `pages` do nothing
     took = {path.relative_to(folder / "benchmarks").with_suffix("") for path in (folder / "benchmarks").rglob("*.tsv")}
     assert took < logs and {name.parts[0] for name in took} >= {"pretrain", "train", "translate", "score"}

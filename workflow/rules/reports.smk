@@ -97,8 +97,7 @@ rule pages:
 
 
 rule live:
-    """The tiny model of the main table in a page that translates what one types, and shows how; `all` does not ask for
-    it."""
+    """The demo's model in a page that translates what is typed, and shows how; `all` does not ask for it."""
     input:
         live_inputs,
     output:

@@ -30,7 +30,8 @@ NAME = "live.html"
 RATIOS = ("ratio", "ratio_eos")
 METHODS = (*RATIOS, "ev", "ev_fit")  # from top to bottom
 FAMILY = "llada"
-# The params of a translation that `model.js` and `denoising.js` compute.
+# What `lengths.js` computes: classes of length methods; and the params that `model.js` and `denoising.js` compute.
+CLASSES = ("ratio", "ev", "ev_fit")
 COMPUTED = {
     "family": FAMILY,
     "bos": False,
@@ -97,12 +98,15 @@ def content(results: Results) -> dict[str, Any]:
     own = paths.backbone_folder(experiment, run.backbone, run.seed)
     folder = Path(moved(own, experiment.results, results.root))
     (weights,) = checkpoint.shards(folder)
+    config = files.read_json(folder / "config.json")
+    if config["n_kv_heads"] != config["n_heads"]:
+        raise InputError(folder / "config.json", "heads share keys and values: the page does not compute that", REMEDY)
     return {
         "model": experiment.backbones[run.backbone].label,
         "seed": run.seed,
         "checkpoint": checkpoint.checkpoint_digest(folder),
         "files": {
-            "config": files.read_json(folder / "config.json"),
+            "config": config,
             "tokenizer": _packed(folder / WHOLE),
             "weights": _packed(weights),
             "directions": [_direction(results, some) for some in shown.values()],
@@ -147,23 +151,22 @@ def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str,
 
 
 def _method(results: Results, cell: Cell) -> dict[str, Any]:
-    """A length method as the header of its translations has it; ``class`` is one of `LENGTH_METHODS` in `lengths.js`.
+    """A length method as the header of its translations has it; ``class`` is one of ``CLASSES``.
 
-    ``fit`` is what the run has measured for it, if it uses that: the length line and the weights."""
+    ``fit`` is what the run has measured for it, if it uses that: the length line and the weights. Raises InputError for
+    a method that the page does not compute.
+    """
     header = _header(results, cell)
     settings, fits = dict(header.params["methods"][cell.method]), header.facts.get("fits", {})
-    fit = {
-        "line": fits.get("length_statistics", {}).get("line"),
-        "weights": fits.get("learned", {}).get(cell.method, {}).get("weights"),
-    }
     kind = settings.pop("method", cell.method)
-    return {
-        "name": cell.method,
-        "label": formats.method(cell.method).short,
-        "class": kind,
-        "settings": settings,
-        **({"fit": fit} if fit["weights"] else {}),
-    }
+    if kind not in CLASSES or settings.get("score", "mean") != "mean" or settings.get("exact") is False:
+        problem = f"{cell.method} is {kind} with {settings}: the page does not compute that"
+        raise InputError(translations(results.experiment, cell, results.root), problem, REMEDY)
+    method = {"name": cell.method, "label": formats.method(cell.method).short, "class": kind, "settings": settings}
+    if kind == "ev_fit":
+        line, weights = fits["length_statistics"]["line"], fits["learned"][cell.method]["weights"]
+        method["fit"] = {"line": line, "weights": weights}
+    return method
 
 
 def _header(results: Results, cell: Cell) -> Record:

@@ -55,18 +55,23 @@ function translate() {
   const source = $("source").value.trim();
   const number = direction.sentences.findIndex(([text]) => text === source);
   $("sentence").value = number < 0 ? "" : number;
-  pause();
   if (!source) return say("Write a text to translate.", true);
+  pause();
   shown = { direction, reference: direction.sentences[number], runs: new Map() };
   request += 1;
   worker.postMessage({ request, direction: direction.name, source, reference: shown.reference?.[1] });
+  $("play").disabled = $("step").disabled = true;
   say("Computing …");
 }
 
 worker.onmessage = ({ data: { request: answered, ...part } }) => {
   if (part.parameters) $("size").textContent = `${(part.parameters / 1e6).toFixed(1)} million`;
   if (answered !== request) return;
-  if (part.error) return say(part.error, true);
+  if (part.error) {
+    $("probes").replaceChildren();
+    $("canvases").replaceChildren();
+    return say(part.error, true);
+  }
   if (part.probes) {
     Object.assign(shown, part);
     drawProbes();
@@ -177,6 +182,7 @@ function drawCanvases() {
     canvases.push(canvas("Reference", `${referenceLength()} slots with its EOS`, "", [], says));
   }
   $("canvases").replaceChildren(...canvases);
+  $("play").disabled = $("step").disabled = false;
   $("step").max = last();
   show(0);
 }
@@ -194,6 +200,7 @@ function canvas(name, length, method, words, text) {
 function show(step) {
   $("step").value = step;
   $("at").textContent = `step ${step} of ${last()}`;
+  $("step").setAttribute("aria-valuetext", $("at").textContent);
   for (const [method, { words, revealedAt, entropies }] of shown.runs) {
     const canvas = $("canvases").querySelector(`[data-method="${method}"]`);
     const next = entropies[Math.min(step, entropies.length - 1)];
@@ -238,7 +245,6 @@ $("form").addEventListener("submit", (event) => {
   translate();
 });
 $("play").addEventListener("click", () => {
-  if (!shown?.runs.size) return;
   if (timer) pause();
   else play();
 });
