@@ -8,15 +8,16 @@ from tiny_training import batches_of, canvases_of
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from entropy_valley.model.attention import using_attention
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import stock_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
+from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Lora
 
 
 def adapted(backbone, dropout=0.0):
-    """A PEFT model whose adapters change something already."""
+    """A model whose adapters change something already."""
     model = attach_lora(backbone.model, backbone.family, Lora(rank=2, alpha=4, dropout=dropout), seed=1).train()
     for parameter in trainable(model):
         torch.nn.init.normal_(parameter, std=0.1, generator=torch.Generator().manual_seed(parameter.numel()))
@@ -30,10 +31,7 @@ def gradients(model, loss):
 def packed(model, batches, shifted, step):
     """Loss and gradients of a step, summed over its micro-batches."""
     torch.manual_seed(7)
-    parts = [
-        gradients(model, cross_entropies(model.get_base_model(), part, shifted) @ part.weights)
-        for part in batches[step]
-    ]
+    parts = [gradients(model, cross_entropies(model, part, shifted) @ part.weights) for part in batches[step]]
     return [sum(column) for column in zip(*parts, strict=True)]
 
 
@@ -42,12 +40,12 @@ def padded(model, batch, shifted, prefixes=()):
     lengths = list(batch.packed.lengths)
     ids = pad_sequence(batch.packed.input_ids[0].split(lengths), batch_first=True)
     real = torch.arange(ids.shape[1]) < torch.tensor(lengths)[:, None]
-    base, never = model.get_base_model(), torch.finfo(torch.float32).min
+    never = torch.finfo(torch.float32).min
     mask = torch.zeros(len(lengths), 1, ids.shape[1], ids.shape[1]).masked_fill(~real[:, None, None], never)
     for one, prefix in zip(mask, prefixes, strict=False):
         one[:, :prefix, prefix:] = never
-    with using_attention(base, "eager"):
-        logits = base(input_ids=ids, attention_mask=mask).logits
+    name = "dream" if model.config.qkv_bias else "llada"
+    logits = stock_model(FAMILIES[name], model)(input_ids=ids, attention_mask=mask).logits
     losses = cross_entropy(logits[real][batch.rows - int(shifted)], batch.labels, reduction="none")
     return gradients(model, losses @ batch.weights)
 
@@ -91,7 +89,7 @@ def test_activation_checkpointing_changes_nothing(load, family, attention):
     plain = packed(model, batches, backbone.shifted, 0)
     calls = []
     backbone.model.model.layers[0].self_attn.q_proj.register_forward_pre_hook(lambda *_: calls.append(1))
-    checkpoint_activations(backbone.model)
+    backbone.model.recompute = True
     spared = packed(model, batches, backbone.shifted, 0)
     assert len(calls) == 2 * len(batches[0])  # each layer once more on the way back
     assert_equal(spared, plain, 0)

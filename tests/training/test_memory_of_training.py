@@ -13,13 +13,13 @@ from torch.utils._pytree import tree_leaves
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model import attention
+from entropy_valley.model import attention, decoder
 from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import deepspeed, memory, sft
-from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
+from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.settings import Lora, Training
 
@@ -71,11 +71,10 @@ def counted(name, layers, tokens, checkpointing, prefix, monkeypatch):
     ``prefix`` attend to one another alone."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     # On a GPU dropout keeps a mask of one byte, on a CPU one of the states' size.
-    monkeypatch.setattr(torch.nn.Dropout, "forward", lambda self, x: torch.native_dropout(x, self.p, True)[0])
+    monkeypatch.setattr(decoder, "dropout", lambda x, p, training: torch.native_dropout(x, p, training)[0])
     model = released(name, layers).requires_grad_(False)
     adapted = attach_lora(model, FAMILIES[name], LORA, 1).train()
-    if checkpointing:
-        checkpoint_activations(model)
+    model.recompute = checkpointing
     held = Held()
     with FakeTensorMode(allow_non_fake_inputs=True):
         adapted.to_empty(device="cpu")
