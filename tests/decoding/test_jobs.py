@@ -212,7 +212,7 @@ def test_padded_passes_have_results_of_their_own(bench):
 
 def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     """Where passes are padded: else nothing is compiled."""
-    monkeypatch.setattr(decoder, "_compiled_halves", lambda: (Layer.before, Layer.after))
+    monkeypatch.setattr(decoder, "_compiled_halves", lambda dynamic: (Layer.before, Layer.after))
     computed, decoders, texts = [], [], []
     for settings in ({}, {"compile_layers": True}, {"batch_invariant": True}):
         bench.spec |= settings

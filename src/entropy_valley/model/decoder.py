@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, pad, silu
+from torch.nn.functional import dropout, linear, pad, silu
 from torch.utils.checkpoint import checkpoint
 
 from entropy_valley.model.attention import Segments, attend
@@ -50,10 +50,11 @@ class Config:
 class Decoder(nn.Module):
     """A language model; :func:`.attention.hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
 
-    ``recompute``: in training, keep only the inputs of the layers, and compute each again in the backward pass.
+    In training, with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again;
+    with ``compiles``, the layers are compiled, for passes of any size.
     """
 
-    recompute = False
+    recompute = compiles = False
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -86,7 +87,9 @@ class Decoder(nn.Module):
         """
         run = functools.partial(checkpoint, use_reentrant=False) if self.recompute and self.training else _run
         states, angles = self.model.embed_tokens(ids), self.angles.at(positions, self.device, self.dtype)
-        halves = _compiled_halves() if compiled else (Layer.before, Layer.after)
+        halves = Layer.before, Layer.after
+        if compiled or self.compiles:
+            halves = _compiled_halves(dynamic=not compiled)
         *layers, last = self.model.layers
         for layer in layers:
             states = run(layer, states, angles, segments, halves)
@@ -189,12 +192,13 @@ def _rotated(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 @functools.cache
-def _compiled_halves() -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compiled_halves(dynamic: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Both halves of a layer, each one graph that all layers share: norms, rotations and SwiGLU are fused.
 
     Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
     """
-    return tuple(torch.compile(half, options={"deterministic": True}) for half in (Layer.before, Layer.after))
+    how = {"dynamic": dynamic, "fullgraph": True, "options": {"deterministic": True}}
+    return torch.compile(Layer.before, **how), torch.compile(Layer.after, **how)
 
 
 class _Attention(nn.Module):
@@ -271,28 +275,40 @@ class Angles:
 class LoraLinear(nn.Linear):
     """A linear layer and its adapter: W x + scaling · B A x (Hu et al., 2022), with a dropout before A in training.
 
-    ``lora_A`` (rank, in) and ``lora_B`` (out, rank) are float32 whatever W is, and so are their products.
+    ``lora_A`` (rank, in) and ``lora_B`` (out, rank) are float32 whatever W is, and so are their products, as in PEFT.
+    If ``rounded``, their products are in the dtype of W, and the scaling is in B: less memory traffic, other last bits.
     """
 
-    def __init__(self, base: nn.Linear, down: Tensor, up: Tensor, scaling: float, dropout: float = 0.0) -> None:
+    def __init__(
+        self, base: nn.Linear, down: Tensor, up: Tensor, scaling: float, dropout: float = 0.0, rounded: bool = False
+    ) -> None:
         super().__init__(base.in_features, base.out_features, base.bias is not None, device="meta")
-        self.weight, self.bias, self.scaling, self.dropout = base.weight, base.bias, scaling, dropout
+        self.weight, self.bias = base.weight, base.bias
+        self.scaling, self.dropout, self.rounded = scaling, dropout, rounded
         trained = base.weight.device, torch.float32
         self.lora_A, self.lora_B = nn.Parameter(down.to(*trained)), nn.Parameter(up.to(*trained))
 
     def forward(self, inputs: Tensor) -> Tensor:
         product = super().forward(inputs)
+        if self.rounded:
+            down, up = self.lora_A.to(inputs.dtype), (self.lora_B * self.scaling).to(inputs.dtype)
+            dropped = dropout(inputs, self.dropout, self.training)
+            return torch.addmm(product, linear(dropped, down), up.t())
         dropped = dropout(inputs.to(self.lora_A.dtype), self.dropout, self.training)
-        change = nn.functional.linear(nn.functional.linear(dropped, self.lora_A), self.lora_B)
+        change = linear(linear(dropped, self.lora_A), self.lora_B)
         return (product + change * self.scaling).to(product.dtype)
 
 
 def attach_lora(
-    model: Decoder, factors: dict[str, tuple[Tensor, Tensor]], scalings: dict[str, float], dropout: float = 0.0
+    model: Decoder,
+    factors: Mapping[str, tuple[Tensor, Tensor]],
+    scalings: Mapping[str, float],
+    dropout: float = 0.0,
+    rounded: bool = False,
 ) -> None:
-    """Put an adapter beside the weights of each named layer: ``factors`` are its A and B."""
+    """Put an adapter beside the weights of each named layer: ``factors`` are its A and B; see :class:`LoraLinear`."""
     for name, (down, up) in factors.items():
-        model.set_submodule(name, LoraLinear(model.get_submodule(name), down, up, scalings[name], dropout))
+        model.set_submodule(name, LoraLinear(model.get_submodule(name), down, up, scalings[name], dropout, rounded))
 
 
 def lora_of(model: Decoder) -> list[tuple[str, tuple[Tensor, Tensor]]]:

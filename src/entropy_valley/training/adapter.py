@@ -60,7 +60,8 @@ def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> De
     layers = {name: layer for name, layer in model.named_modules() if name in wanted}  # in the model's order
     factors = {name: drawn_lora(layer, settings.rank) for name, layer in layers.items()}
     scalings = dict.fromkeys(factors, settings.alpha / settings.rank)
-    decoder.attach_lora(model.requires_grad_(False), factors, scalings, settings.dropout)
+    rounded = settings.products == "backbone"
+    decoder.attach_lora(model.requires_grad_(False), factors, scalings, settings.dropout, rounded)
     return model
 
 

@@ -168,7 +168,7 @@ def train(job: Finetuning, rank: int) -> None:
     kept = settings.kept(steps)
     attach_lora(backbone.model, backbone.family, settings.lora, job.spec["seed"])
     checkpoints.require_room(sum(weight.numel() for weight in trainable(backbone.model)))
-    backbone.model.recompute = plan.activation_checkpointing
+    backbone.model.recompute, backbone.model.compiles = plan.activation_checkpointing, settings.compile_layers
     model = deepspeed.build(deepspeed.Objective(backbone.model, backbone.shifted).train(), settings, steps)
     with processes.float32_products(job.device) as products, plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
@@ -178,7 +178,7 @@ def train(job: Finetuning, rank: int) -> None:
         if settings.too_long == "cut":
             facts["cut"] = pairs.cut
         facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens, "float32_products": products}
-        backbone.model.eval()
+        backbone.model.eval().compiles = False
         adapter.save(backbone, job.backbone, job.out, facts, done["history"], settings.lora)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
