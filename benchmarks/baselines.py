@@ -5,8 +5,10 @@ The stock forward with torch's fused attention under a mask, float32 softmax: no
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -15,8 +17,7 @@ from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.model.attention import using_attention
-from entropy_valley.model.load import Backbone
+from entropy_valley.model.load import Backbone, stock_model
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class Padded:
     batch: int
     skip: bool
 
+    @functools.cached_property
+    def _stock(self) -> Any:
+        return stock_model(self.backbone.family, self.backbone.model, "sdpa")
+
     @torch.inference_mode()
     def decode(
         self, sentences: Sequence[Sentence], prompts: Sequence[Sequence[int]], ratios: Sequence[float], steps: int
@@ -38,14 +43,13 @@ class Padded:
         """The canvas tokens of each sentence; with several ratios each is probed, one after the other."""
         order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
         filled: list[list[int]] = [[]] * len(prompts)
-        with using_attention(self.backbone.model, "sdpa"):
-            for start in range(0, len(order), self.batch):
-                places = order[start : start + self.batch]
-                sources = [sentences[place].source_tokens for place in places]
-                inputs = [list(prompts[place]) for place in places]
-                lengths = self._choose(inputs, sources, ratios)
-                for place, tokens in zip(places, self._fill(inputs, lengths, steps), strict=True):
-                    filled[place] = tokens
+        for start in range(0, len(order), self.batch):
+            places = order[start : start + self.batch]
+            sources = [sentences[place].source_tokens for place in places]
+            inputs = [list(prompts[place]) for place in places]
+            lengths = self._choose(inputs, sources, ratios)
+            for place, tokens in zip(places, self._fill(inputs, lengths, steps), strict=True):
+                filled[place] = tokens
         return filled
 
     def _choose(self, prompts: list[list[int]], sources: list[int], ratios: Sequence[float]) -> list[int]:
@@ -80,12 +84,12 @@ class Padded:
 
     def _read(self, canvases: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Entropy (nats) and argmax of every row of a padded batch, (batch, longest), on the CPU."""
-        device, model = self.backbone.device, self.backbone.model
+        device = self.backbone.device
         ids = pad_sequence([torch.tensor(canvas) for canvas in canvases], batch_first=True).to(device)
         lengths = torch.tensor([len(canvas) for canvas in canvases], device=device)
         seen = torch.arange(ids.shape[1], device=device) < lengths[:, None]
         attend = seen[:, None, None, :].expand(-1, 1, ids.shape[1], -1)
-        logits = model(input_ids=ids, attention_mask=attend, use_cache=False).logits
+        logits = self._stock(input_ids=ids, attention_mask=attend, use_cache=False).logits
         self.ledger.count(passes=len(canvases), tokens=ids.numel(), rows=ids.numel())
         logits[..., self.backbone.mask_id] = float("-inf")
         entropies = torch.special.entr(logits.float().softmax(-1)).sum(-1)

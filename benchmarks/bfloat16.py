@@ -14,15 +14,16 @@ as PEFT runs it. On a CPU. LLaDA's and Dream's widths, with 4 layers and 32,000 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 
 import torch
 
-from entropy_valley.decoding.reference import EAGER
 from entropy_valley.model.adapters import Adapter, merge_adapter
-from entropy_valley.model.attention import hidden_states, pack, using_attention
+from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.decoder import Angles
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import empty_model
+from entropy_valley.model.load import empty_model, stock_model
 
 
 def measure(family: str, layers: int, width: int, ffn: int, heads: int, kv_heads: int, vocabulary: int):
@@ -44,21 +45,20 @@ def measure(family: str, layers: int, width: int, ffn: int, heads: int, kv_heads
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):  # which transformers starts at zero
             parameter.normal_(std=0.02)
-    return compare(model, sentences)
+    return compare(FAMILIES[family], model, sentences)
 
 
 @torch.inference_mode()
-def compare(model, sentences):
-    ours, rotary = logits(model, sentences), type(model.model.rotary_emb)
+def compare(family, model, sentences):
+    ours, stock = logits(model, sentences), stock_model(family, model)
     others = {"each sentence alone": torch.cat([logits(model, [sentence]) for sentence in sentences])}
-    with using_attention(model, EAGER):
-        others["eager attention"] = torch.cat([eager_logits(model, sentence) for sentence in sentences])
-    model.model.rotary_emb = rotary.__base__(config=model.config)
+    others["eager attention"] = torch.cat([eager_logits(stock, sentence) for sentence in sentences])
+    angles, model.angles = model.angles, Angles(dataclasses.replace(model.config, float32_rotary=False))
     others["rotation in bfloat16"] = logits(model, sentences)
     others["float32"] = logits(model.float(), sentences)
     report = {name: difference(ours, other) for name, other in others.items()}
     report["rotation in bfloat16 against float32"] = difference(others["rotation in bfloat16"], others["float32"])
-    model.bfloat16().model.rotary_emb = rotary(model.config)
+    model.bfloat16().angles = angles
     merged, beside = adapted_logits(model, sentences)
     report["adapter merged, against beside"] = difference(merged, beside)
     report["adapter merged, against none"] = difference(merged, ours)

@@ -27,8 +27,8 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 from workload import LENGTHS, LLADA, SHAPES, TEMPLATE, random_model, read_lengths
 
-from entropy_valley.model.attention import using_attention
-from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
+from entropy_valley.model.load import stock_model
+from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Batches, Canvases, MicroBatch, Pairs, Passes, cross_entropies
 from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Lora, Loss
@@ -118,27 +118,27 @@ class Bench:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self.adapted = adapted_model(options)
+        self._stock = stock_model(LLADA, self.adapted, "sdpa").train()
         self._whole = batches(options, Passes())
         self._cut = batches(options, Passes(options.micro_tokens))
 
     def shares(self, variant: Variant, step: int) -> Iterator[torch.Tensor]:
         """The loss of each micro-batch, one after the other."""
-        device, model = self._options.device, self.adapted.get_base_model()
+        device, model = self._options.device, self.adapted
         if variant.padded:
-            with using_attention(model, "sdpa"):
-                for part in padded_in_fours(self._whole[step][0].to(device), step):
-                    yield part.loss(model)
+            for part in padded_in_fours(self._whole[step][0].to(device), step):
+                yield part.loss(self._stock)
         else:
             for part in (part.to(device) for part in self._cut[step]):
                 yield cross_entropies(model, part, shifted=False) @ part.weights
 
     def run(self, variant: Variant, step: int) -> float:
         """Forward and backward: the loss; gradients are left in the adapters."""
-        model = self.adapted.get_base_model()
+        self.adapted.recompute = variant.spared
         if variant.spared:
-            checkpoint_activations(model)
+            self._stock.gradient_checkpointing_enable({"use_reentrant": False})
         else:
-            model.gradient_checkpointing_disable()
+            self._stock.gradient_checkpointing_disable()
         self.adapted.zero_grad(set_to_none=True)
         loss = 0.0
         for share in self.shares(variant, step):

@@ -21,11 +21,10 @@ def test_a_product_in_bfloat16_may_keep_its_sums_whole():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_kernel_attends_as_scaled_dot_products(causal, monkeypatch):
-    states = torch.randn(3, 1, 8, 152, 64, device="cuda").bfloat16()
-    how = {"scaling": 0.125, "segments": attention.Segments((17, 5, 130), (17, 5, 130)), "causal": causal}
-    kernel, _ = attention.packed_attention(None, *states, None, **how)
+    states, segments = torch.randn(3, 152, 8, 64, device="cuda").bfloat16(), attention.Segments(*2 * [(17, 5, 130)])
+    kernel = attention.attend(segments, 0, *states, 0.125, causal)
     monkeypatch.setattr(attention, "has_kernel", lambda query: False)
-    plain, _ = attention.packed_attention(None, *states, None, **how)
+    plain = attention.attend(segments, 0, *states, 0.125, causal)
     torch.testing.assert_close(kernel, plain, atol=0.02, rtol=0.02)
 
 

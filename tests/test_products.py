@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from entropy_valley.model.attention import FULL_KERNEL
+from entropy_valley.model.decoder import FULL_KERNEL
 from entropy_valley.training.processes import float32_products
 
 

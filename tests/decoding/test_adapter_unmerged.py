@@ -8,6 +8,7 @@ import random
 import pytest
 import torch
 from bench import Bench
+from safetensors.torch import load_file
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
@@ -46,13 +47,16 @@ def unmerged(checkpoints, family, folder, dtype="float32"):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @torch.inference_mode()
 def test_states_and_logits_are_pefts(checkpoints, family, folder, dtype):
-    from peft import PeftModel
+    from peft import LoraConfig, inject_adapter_in_model, set_peft_model_state_dict
 
     ours = unmerged(checkpoints, family, folder, dtype).model
     bare = load_backbone(checkpoints / family.name, family.name, dtype=dtype).model
     without = hidden_states(bare, PACKED)
-    theirs = PeftModel.from_pretrained(bare, folder).eval().get_base_model()
-    assert type(ours) is type(theirs) and ours.dtype == theirs.dtype
+    theirs = inject_adapter_in_model(LoraConfig.from_pretrained(folder), bare).eval()
+    for name, parameter in theirs.named_parameters():
+        parameter.data = parameter.data.float() if "lora_" in name else parameter.data
+    set_peft_model_state_dict(theirs, load_file(folder / "adapter_model.safetensors"))
+    assert ours.dtype == theirs.dtype
     assert {parameter.dtype for name, parameter in ours.named_parameters() if "lora" in name} == {torch.float32}
     for rows in (None, READ):
         states, expected = (hidden_states(model, PACKED, rows) for model in (ours, theirs))

@@ -9,9 +9,9 @@ import torch
 from bench import Bench, killed_at_the_sixth_result
 
 from entropy_valley import files
-from entropy_valley.decoding.reference import EAGER
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import using_attention
+from entropy_valley.model import load
+from entropy_valley.model.load import stock_model
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 
@@ -22,7 +22,7 @@ PATIENT = [Search(4, 1.0, 12, early_stopping=False), Search(3, 2.0, 12, early_st
 @torch.inference_mode()
 def plain_beam_search(backbone, prompt, search):
     """(tokens before the EOS, whether there was one, mean log-probability) of the best hypothesis."""
-    model, eos = backbone.model, backbone.eos_id
+    stock, eos = stock_model(backbone.family, backbone.model), backbone.eos_id
 
     def ended(tokens):
         return tokens[-1] == eos or len(tokens) == search.max_new_tokens
@@ -43,8 +43,7 @@ def plain_beam_search(backbone, prompt, search):
         for score, tokens in running:
             ids = torch.tensor([[*prompt, *tokens]])
             causal = torch.full((1, 1, ids.shape[1], ids.shape[1]), torch.finfo(torch.float32).min).triu(1)
-            with using_attention(model, EAGER):
-                logits = model(input_ids=ids, attention_mask=causal, use_cache=False).logits[0, -1].double()
+            logits = stock(input_ids=ids, attention_mask=causal, use_cache=False).logits[0, -1].double()
             candidates += [(score + new, [*tokens, token]) for token, new in enumerate(logits.log_softmax(-1).tolist())]
         candidates = sorted(candidates, reverse=True)[: 2 * search.beams]
         finished += [scored(*candidate) for candidate in candidates[: search.beams] if ended(candidate[1])]
@@ -89,16 +88,10 @@ def test_neither_company_nor_padding_changes_a_result(llama3, prompts):
     assert ledger.passes < alone_ledger.passes and ledger.tokens > alone_ledger.tokens
 
 
-def test_a_checkpoints_sampling_defaults_do_not_leak_in(llama3, prompts, monkeypatch):
-    expected, _ = found(llama3, SEARCHES[1], prompts)
-    for name, value in {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 9.0}.items():
-        monkeypatch.setattr(llama3.model.generation_config, name, value)
-    assert found(llama3, SEARCHES[1], prompts)[0] == expected
-
-
 def test_out_of_memory_halves_the_batch_and_goes_on(llama3, prompts, monkeypatch):
     expected, _ = found(llama3, SEARCHES[1], prompts)
-    generate, sizes = llama3.model.generate, []
+    stock, sizes = stock_model(llama3.family, llama3.model, "sdpa"), []
+    generate = stock.generate
 
     def small(ids, **options):
         sizes.append(len(ids))
@@ -106,7 +99,8 @@ def test_out_of_memory_halves_the_batch_and_goes_on(llama3, prompts, monkeypatch
             raise torch.OutOfMemoryError
         return generate(ids, **options)
 
-    monkeypatch.setattr(llama3.model, "generate", small)
+    monkeypatch.setattr(stock, "generate", small)
+    monkeypatch.setattr(load, "stock_model", lambda *given: stock)
     assert found(llama3, SEARCHES[1], prompts)[0] == expected
     assert sizes[:4] == [16, 8, 4, 2] and max(sizes[3:]) <= 3
 

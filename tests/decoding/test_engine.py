@@ -98,11 +98,11 @@ def test_the_head_reads_what_is_still_masked_and_no_other_row(backbone):
 def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, monkeypatch):
     canvases, sizes = [case for case, _ in cases], []
 
-    def scarce(model, packed, rows, fill):
+    def scarce(model, packed, rows, *fill):
         sizes.append(sum(packed.lengths))
         if sizes[-1] > 100:
             raise torch.OutOfMemoryError("no memory for more than 100 rows")
-        return hidden_states(model, packed, rows, fill)
+        return hidden_states(model, packed, rows, *fill)
 
     expected, _ = fill(backbone, canvases)
     with monkeypatch.context() as patch:
@@ -114,7 +114,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, mo
 
 
 def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
-    def none(model, packed, rows, fill):
+    def none(*given):
         raise torch.OutOfMemoryError("no memory at all")
 
     monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", none)
@@ -123,15 +123,11 @@ def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
         fill(llada, [canvas(llada, rng, 9, 4) for _ in range(8)])
 
 
-def test_the_reference_reveals_what_it_says(llada):
+def test_the_reference_reveals_what_it_says(llada, monkeypatch):
     """Worked by hand: two slots, entropies chosen so that the second is revealed first."""
 
     class Model(torch.nn.Module):
-        config = type("Config", (), {"_attn_implementation": "x"})()
         dtype, device = torch.float32, "cpu"
-
-        def set_attn_implementation(self, name):
-            self.config._attn_implementation = name
 
         def forward(self, input_ids, attention_mask, use_cache):
             assert attention_mask.shape == (1, 1, 3, 3) and not attention_mask.any()
@@ -141,5 +137,6 @@ def test_the_reference_reveals_what_it_says(llada):
             assert input_ids[0].tolist() == [2, 3, 1]  # slot 1 was revealed first
             return type("Output", (), {"logits": torch.stack([first, first, first])[None]})
 
+    monkeypatch.setattr(reference, "stock_model", lambda family, model: model)
     fake = dataclasses.replace(llada, model=Model(), mask_id=3, eos_id=1)
     assert reference.decode(fake, [2], 2, 2) == ([2, 1], [2])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from bench import METHODS, Bench, with_turn_end
 
 from entropy_valley import files
-from entropy_valley.decoding import head, reference
+from entropy_valley.decoding import reference
 from entropy_valley.decoding.requests import Decoded
+from entropy_valley.model import decoder
+from entropy_valley.model.decoder import Layer
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt, turn_end_id
 from entropy_valley.revisions import DECODING
@@ -211,8 +212,7 @@ def test_padded_passes_have_results_of_their_own(bench):
 
 def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     """Where passes are padded: else nothing is compiled."""
-    graph = torch.compile(head._layer, backend="eager", fullgraph=True)
-    monkeypatch.setattr(head, "_graph", lambda: graph)
+    monkeypatch.setattr(decoder, "_compiled_halves", lambda dynamic: (Layer.before, Layer.after))
     computed, decoders, texts = [], [], []
     for settings in ({}, {"compile_layers": True}, {"batch_invariant": True}):
         bench.spec |= settings

@@ -156,11 +156,11 @@ def test_a_probe_beside_another_length_reads_its_prompt(backbone, budget):
 def test_a_pass_without_memory_loses_nothing(backbone, prefix, cases, refresh, monkeypatch):
     model, canvases, failed = prefix if refresh is None else backbone, asked(cases, MED, reuse=Reuse(refresh)), []
 
-    def scarce(model, packed, rows, fill):
+    def scarce(model, packed, rows, *fill):
         if sum(packed.lengths) + packed.kept.pool.used > 160:
             failed.append(packed)
             raise torch.OutOfMemoryError("no memory for more than 160 rows, those that are kept included")
-        return hidden_states(model, packed, rows, fill)
+        return hidden_states(model, packed, rows, *fill)
 
     expected, _ = fill(model, canvases)
     monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)

@@ -15,7 +15,7 @@ from entropy_valley.decoding import head
 from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
 from entropy_valley.model.attention import Packed, Rows, hidden_states, pack
-from entropy_valley.model.families import FAMILIES, find_family
+from entropy_valley.model.families import FAMILIES, STOCK_FIELDS, find_family
 from entropy_valley.model.load import empty_model
 
 SEQUENCES, PLACES, COUNTS = [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]], [1, 3, 4, 6, 9, 10], (3, 1, 2)
@@ -67,7 +67,7 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
     calls = []
     monkeypatch.setattr(attention, "varlen_attn", lambda *given, **how: calls.append(1) or varlen_attn(*given, **how))
     config = MODELS[name].config
-    empty = empty_model(find_family(name), config.to_diff_dict() | {"rope_scaling": None}, torch.bfloat16).eval()
+    empty = empty_model(find_family(name), {key: getattr(config, key) for key in STOCK_FIELDS}, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = empty.to_empty(device="cpu")
         ids, places = torch.zeros(1, 11, dtype=torch.long), torch.zeros(6, dtype=torch.long)

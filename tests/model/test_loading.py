@@ -18,9 +18,8 @@ from safetensors.torch import load_file, save_file
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
-from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import empty_model, load_backbone, torch_dtype
+from entropy_valley.model.load import load_backbone, torch_dtype
 
 
 def weights(folder):
@@ -137,30 +136,6 @@ class TestBadFiles:
             f"missing: {', '.join(name for name in wanted if name in lost)}",
             "extra: stranger",
             rf"of another shape: {kept[0]} is \(1,\)",
-        )
-
-
-class TestWhatNoCheckpointFills:
-    """A user's own family may name any stock class; a model with an empty tensor would compute nonsense."""
-
-    def refused(self, tiny, change, name):
-        family, folder = FAMILIES["llada"], tiny["llada"][1]
-        model = empty_model(family, config_arguments(folder, family), torch.float32)
-        change(model)
-        with pytest.raises(InputError, match=rf"nothing in it fills {name} of LlamaForCausalLM.*tied"):
-            checkpoint.fill(model, family, folder, "cpu")
-
-    def test_a_tied_weight(self, tiny):
-        def tie(model):
-            model.model.norm.twin = model.model.norm.weight
-
-        self.refused(tiny, tie, r"model\.norm\.twin")
-
-    def test_a_buffer(self, tiny):
-        self.refused(
-            tiny,
-            lambda model: model.model.register_buffer("scale", torch.ones(1, device="meta"), persistent=False),
-            r"model\.scale",
         )
 
 

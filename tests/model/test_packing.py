@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import load_backbone, new_model
+from entropy_valley.model.load import load_backbone, new_model, stock_model
 
 SHAPE = dict(vocabulary=40, width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
@@ -40,8 +40,6 @@ def logits(model, sequences, prefixes=()):
 
 def stock(family, model, sequence, padding, prefix=0):
     """The logits of the stock forward under its own eager attention, with an explicit mask, padded on the right."""
-    plain = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="eager")
-    plain.load_state_dict(model.state_dict())
     size = len(sequence) + padding
     mask = torch.zeros(1, 1, size, size)
     mask[..., len(sequence) :] = torch.finfo(torch.float32).min
@@ -50,7 +48,7 @@ def stock(family, model, sequence, padding, prefix=0):
         mask[..., torch.ones(size, size, dtype=torch.bool).triu(1)] = torch.finfo(torch.float32).min
     with torch.inference_mode():
         ids = torch.tensor([sequence + [0] * padding])
-        return plain.eval()(input_ids=ids, attention_mask=mask).logits[0, : len(sequence)]
+        return stock_model(family, model)(input_ids=ids, attention_mask=mask).logits[0, : len(sequence)]
 
 
 @pytest.mark.parametrize("padding", [0, 5])
@@ -88,8 +86,8 @@ def test_company_and_order_change_nothing(name, sequences, shuffler: random.Rand
 def test_the_other_attention_is_refused(tiny, family, monkeypatch):
     from entropy_valley.model import load
 
-    monkeypatch.setattr(load, "BIDIRECTIONAL", load.CAUSAL)
-    monkeypatch.setattr(load, "CAUSAL", "packed_bidirectional")
+    config = load.Config
+    monkeypatch.setattr(load, "Config", lambda causal, **given: config(causal=not causal, **given))
     with pytest.raises(InputError, match=f"{family}: a later token .* an earlier state"):
         load_backbone(tiny[family][1], family)
 

@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from bfloat16 import measure
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import LlamaConfig, Qwen2Config
+from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
-from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 
-from entropy_valley.model.attention import exact
+from entropy_valley.model.decoder import Angles, Config, _rotated
 from entropy_valley.model.load import load_backbone
 from entropy_valley.training.processes import float32_products
 
+CONFIG = Config(
+    vocab_size=9,
+    hidden_size=256,
+    intermediate_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    num_key_value_heads=2,
+    max_position_embeddings=4096,
+    rope_theta=5e5,
+    rms_norm_eps=1e-5,
+)
+CPU = torch.device("cpu")
+
+
+def stock(states, positions):
+    """The angles of the stock class."""
+    rotary = LlamaRotaryEmbedding(LlamaConfig(hidden_size=256, num_attention_heads=2, rope_theta=5e5))
+    return [table[0] for table in rotary(states, positions[None])]
+
 
 def test_only_llada_asks_for_it(tiny, family):
-    rotary = load_backbone(tiny[family.name][1], family.name, dtype="bfloat16").model.model.rotary_emb
-    table, _ = rotary(torch.zeros(1, 3, 8, dtype=torch.bfloat16), torch.arange(3)[None])
+    model = load_backbone(tiny[family.name][1], family.name, dtype="bfloat16").model
+    table, _ = model.angles.at(torch.arange(3), model.device, model.dtype)
     assert (table.dtype == torch.float32) == (family.name == "llada")
 
 
 def test_a_rotation_in_float32_is_the_one_of_the_authors():
     """q and k to float32, rotated there, and back: what ``rope_full_precision`` says."""
-    config = LlamaConfig(hidden_size=64, num_attention_heads=2, rope_theta=5e5)
-    query, positions = torch.randn(1, 2, 9, 32, dtype=torch.bfloat16), torch.arange(9)[None]
-    cos, sin = exact(LlamaRotaryEmbedding, float32=True)(config)(query, positions)
-    ours, _ = apply_rotary_pos_emb(query, query, cos, sin)
-    tables = LlamaRotaryEmbedding(config)(query.float(), positions)
-    authors, _ = apply_rotary_pos_emb(query.float(), query.float(), *tables)
-    assert torch.equal(ours.bfloat16(), authors.bfloat16())
+    query, positions = torch.randn(9, 2, 128, dtype=torch.bfloat16), torch.arange(9)
+    angles = Angles(dataclasses.replace(CONFIG, float32_rotary=True)).at(positions, CPU, torch.bfloat16)
+    authors, _ = apply_rotary_pos_emb(*2 * [query.float()], *stock(query.float(), positions))
+    assert torch.equal(_rotated(query, *angles).bfloat16(), authors.bfloat16())
 
 
-@pytest.mark.parametrize(
-    ("stock", "config"), [(LlamaRotaryEmbedding, LlamaConfig), (Qwen2RotaryEmbedding, Qwen2Config)]
-)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_tables_are_the_stock_class_s_angles_without_a_matrix_product(stock, config, dtype):
+def test_the_tables_are_the_stock_class_s_angles_without_a_matrix_product(dtype):
     """In training a product is in TF32 on a GPU, and angles would be other ones than in decoding."""
-    config = config(hidden_size=256, num_attention_heads=2, rope_theta=5e5, max_position_embeddings=4096)
-    states, ours = torch.zeros(1, dtype=dtype), exact(stock, float32=False)(config)
     for rows in (1, 5, 64, 1001, 4096):
-        positions = torch.arange(4096)[None, -rows:]
+        positions = torch.arange(4096)[-rows:]
         with float32_products("cpu"), NoProducts():
-            tables = ours(states, positions)
-        for table, expected in zip(tables, stock(config)(states, positions), strict=True):
+            tables = Angles(CONFIG).at(positions, CPU, dtype)
+        for table, expected in zip(tables, stock(torch.zeros(1, dtype=dtype), positions), strict=True):
             assert table.dtype == dtype and torch.equal(table, expected)
 
 
@@ -56,20 +68,19 @@ class NoProducts(TorchDispatchMode):
 
 def test_positions_beyond_the_context_have_angles_too():
     """What is too long is refused elsewhere, sentence by sentence; on a GPU an index out of range ends the process."""
-    config, positions = LlamaConfig(hidden_size=64, num_attention_heads=2, max_position_embeddings=8), torch.arange(11)
-    stock, ours = LlamaRotaryEmbedding(config), exact(LlamaRotaryEmbedding, float32=False)(config)
+    angles = Angles(dataclasses.replace(CONFIG, max_position_embeddings=8))
     for count in (3, 11, 9):
-        given = torch.zeros(1), positions[None, :count]
-        assert all(map(torch.equal, ours(*given), stock(*given)))
+        positions = torch.arange(count)
+        expected = stock(torch.zeros(1), positions)
+        assert all(map(torch.equal, angles.at(positions, CPU, torch.float32), expected))
 
 
-def test_tables_are_computed_once():
-    rotary = exact(LlamaRotaryEmbedding, float32=True)(LlamaConfig(hidden_size=64, num_attention_heads=2))
+def test_angles_of_decoding_serve_a_training_too():
+    angles = Angles(CONFIG)
     with torch.inference_mode():
-        rotary(torch.zeros(1, dtype=torch.bfloat16), torch.arange(3)[None])
-    rotary.inv_freq.zero_()
-    cos, _ = rotary(torch.zeros(1), torch.arange(3)[None])
-    assert not cos.is_inference() and (cos[0, 1] < 1).any()
+        angles.at(torch.arange(3), CPU, torch.float32)
+    cos, _ = angles.at(torch.arange(3), CPU, torch.float32)
+    assert not cos.is_inference()
 
 
 def test_what_is_ordered_otherwise_moves_logits_no_further_than_bfloat16_does():

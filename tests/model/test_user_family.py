@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import pytest
@@ -12,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import hidden_states, pack
-from entropy_valley.model.checkpoint import write_checkpoint
+from entropy_valley.model.checkpoint import config_arguments, write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone, new_model
 from entropy_valley.model.prompt import train_tokenizer
@@ -114,3 +115,19 @@ def test_what_it_fixes_is_checked(folder):
     files.write_json(folder / "config.json", files.read_json(folder / "config.json") | {"activation": "gelu"})
     with pytest.raises(InputError, match="activation is 'gelu', not 'swiglu'"):
         load_backbone(folder, NAME)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [({"head_dim": 64}, "the decoder does not know head_dim"), ({"tie_word_embeddings": True}, "LM head is tied")],
+)
+def test_what_the_decoder_does_not_compute_is_refused(folder, quill, change, problem):
+    other = dataclasses.replace(quill, to_stock=lambda fields: {**quill.to_stock(fields), **change})
+    with pytest.raises(InputError, match=problem):
+        config_arguments(folder, other)
+
+
+def test_another_architecture_is_refused(quill, monkeypatch):
+    monkeypatch.setattr(sys.modules["quill"], "QUILL", dataclasses.replace(quill, architecture="GemmaForCausalLM"))
+    with pytest.raises(InputError, match="architecture is GemmaForCausalLM"):
+        find_family(NAME)

@@ -8,16 +8,18 @@ from tiny_training import batches_of, canvases_of
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from entropy_valley.model.attention import using_attention
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import stock_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
+from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Lora
 
 
-def adapted(backbone, dropout=0.0):
-    """A PEFT model whose adapters change something already."""
-    model = attach_lora(backbone.model, backbone.family, Lora(rank=2, alpha=4, dropout=dropout), seed=1).train()
+def adapted(backbone, dropout=0.0, products="float32"):
+    """A model whose adapters change something already."""
+    settings = Lora(rank=2, alpha=4, dropout=dropout, products=products)
+    model = attach_lora(backbone.model, backbone.family, settings, seed=1).train()
     for parameter in trainable(model):
         torch.nn.init.normal_(parameter, std=0.1, generator=torch.Generator().manual_seed(parameter.numel()))
     return model
@@ -30,10 +32,7 @@ def gradients(model, loss):
 def packed(model, batches, shifted, step):
     """Loss and gradients of a step, summed over its micro-batches."""
     torch.manual_seed(7)
-    parts = [
-        gradients(model, cross_entropies(model.get_base_model(), part, shifted) @ part.weights)
-        for part in batches[step]
-    ]
+    parts = [gradients(model, cross_entropies(model, part, shifted) @ part.weights) for part in batches[step]]
     return [sum(column) for column in zip(*parts, strict=True)]
 
 
@@ -42,12 +41,12 @@ def padded(model, batch, shifted, prefixes=()):
     lengths = list(batch.packed.lengths)
     ids = pad_sequence(batch.packed.input_ids[0].split(lengths), batch_first=True)
     real = torch.arange(ids.shape[1]) < torch.tensor(lengths)[:, None]
-    base, never = model.get_base_model(), torch.finfo(torch.float32).min
+    never = torch.finfo(torch.float32).min
     mask = torch.zeros(len(lengths), 1, ids.shape[1], ids.shape[1]).masked_fill(~real[:, None, None], never)
     for one, prefix in zip(mask, prefixes, strict=False):
         one[:, :prefix, prefix:] = never
-    with using_attention(base, "eager"):
-        logits = base(input_ids=ids, attention_mask=mask).logits
+    name = "dream" if model.config.qkv_bias else "llada"
+    logits = stock_model(FAMILIES[name], model)(input_ids=ids, attention_mask=mask).logits
     losses = cross_entropy(logits[real][batch.rows - int(shifted)], batch.labels, reduction="none")
     return gradients(model, losses @ batch.weights)
 
@@ -56,6 +55,31 @@ def assert_equal(ours, theirs, tolerance):
     for one, other in zip(ours, theirs, strict=True):
         one, other = torch.as_tensor(one), torch.as_tensor(other)
         torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance * float(other.abs().max()))
+
+
+@pytest.mark.parametrize("family", ["llada", "dream"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_rounded_products_are_as_near_as_their_precision(load, family, precision):
+    """Against a model in float32 whose adapters are computed as PEFT does; plain bfloat16 is the yardstick."""
+    steps = []
+    for dtype, products in (("float32", "float32"), (precision, "float32"), (precision, "backbone")):
+        backbone = load(family, dtype=dtype)
+        steps.append(packed(adapted(backbone, products=products), canvases_of(backbone), backbone.shifted, 0))
+    exact, plain, rounded = (torch.cat([column.flatten() for column in step[1:]]) for step in steps)
+    assert {column.dtype for column in steps[2][1:]} == {torch.float32}
+    off, usual = (rounded - exact).norm() / exact.norm(), (plain - exact).norm() / exact.norm()
+    assert off < (1e-5 if precision == "float32" else 2 * usual)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_compiled_layers_change_last_bits_alone(load, recompute):
+    """One graph for passes of all sizes: the real compiler would refuse to make more than eight."""
+    backbone = load("dream")
+    model, cut = adapted(backbone, products="backbone"), canvases_of(backbone, passes=Passes(90))
+    plain = [packed(model, cut, backbone.shifted, step) for step in range(3)]
+    model.compiles, model.recompute = True, recompute
+    for step, expected in enumerate(plain):
+        assert_equal(packed(model, cut, backbone.shifted, step), expected, 1e-4)
 
 
 @pytest.mark.parametrize("family", ["llada", "dream"])
@@ -91,7 +115,7 @@ def test_activation_checkpointing_changes_nothing(load, family, attention):
     plain = packed(model, batches, backbone.shifted, 0)
     calls = []
     backbone.model.model.layers[0].self_attn.q_proj.register_forward_pre_hook(lambda *_: calls.append(1))
-    checkpoint_activations(backbone.model)
+    backbone.model.recompute = True
     spared = packed(model, batches, backbone.shifted, 0)
     assert len(calls) == 2 * len(batches[0])  # each layer once more on the way back
     assert_equal(spared, plain, 0)

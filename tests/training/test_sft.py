@@ -14,7 +14,7 @@ from transformers import get_cosine_schedule_with_warmup
 
 from entropy_valley import files, machine, results
 from entropy_valley.errors import InputError
-from entropy_valley.training import adapter, deepspeed, sft
+from entropy_valley.training import deepspeed, sft
 from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Passes, cross_entropies
 from entropy_valley.training.settings import Training
@@ -37,12 +37,12 @@ def plain(backbone, settings, steps):
     losses = []
     for step in range(steps):
         (batch,) = batches[step]
-        loss = cross_entropies(model.get_base_model(), batch, backbone.shifted) @ batch.weights
+        loss = cross_entropies(model, batch, backbone.shifted) @ batch.weights
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, settings.clip)
         optimizer.step(), schedule.step(), optimizer.zero_grad()
         losses.append(loss.item())
-    return losses, adapter.tensors(model)
+    return losses, trainable(model)
 
 
 @pytest.mark.parametrize("family", ["llada", "llama3"])
@@ -59,8 +59,8 @@ def test_the_engine_follows_plain_torch(process_group, load, family):
     trainer = sft._Trainer(run, batches, rank=0, world=1)
     losses = [trainer.step(step)["loss"] for step in range(steps)]
     assert losses == pytest.approx(expected, rel=1e-4)
-    for name, tensor in adapter.tensors(model).items():
-        torch.testing.assert_close(tensor, weights[name], atol=1e-4, rtol=1e-3)
+    for weight, other in zip(trainable(model), weights, strict=True):
+        torch.testing.assert_close(weight, other, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("family", "more"), [("llada", {}), ("dream", {"attention": "prefix"}), ("llama3", {})])

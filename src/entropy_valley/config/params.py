@@ -272,6 +272,10 @@ def _training_settings(experiment: Experiment, backbone: str, direction: str, po
     changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
     for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):
         settings[part] |= {key: changes.pop(key) for key in [*changes] if key in fields}
+    if settings["lora"]["products"] == "float32":  # PEFT's: as if there were no other
+        del settings["lora"]["products"]
+    if not settings["compile_layers"]:
+        del settings["compile_layers"]
     if section.eos_padding is not None:
         settings["loss"] |= {"eos_padding": section.eos_padding, "padding_read": False}
     if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:

@@ -49,7 +49,6 @@ from entropy_valley.decoding.head import (
     HEAD_ROWS,
     Head,
     SlotValues,
-    compiled_layers,
     slot_values,
     sourced_values,
     whole_sums,
@@ -75,7 +74,7 @@ class Engine:
     Where a device has no memory for a pass, the budget becomes half of what the pass had asked for, and so do the rows
     of prompts that may be kept. With ``fill`` each pass is padded to that many tokens, which is then the budget, so
     that no result depends on its company on a GPU (see :mod:`.head`); then a pass without memory is an
-    InputError. With ``compile_layers`` the layers of padded passes are compiled (see :mod:`.head`).
+    InputError. With ``compile_layers`` the layers of padded passes are compiled (see :mod:`.decoder`).
 
     ``reveals_masks``: the mask token is in all distributions. A slot that is revealed as a mask is still masked, and
     what is masked after the last step is filled in one step more.
@@ -183,8 +182,7 @@ class Engine:
         packed, (rows, *compared) = layout.packed(self.prompts.pool, columns, self._device)
         tokens = len(layout.ids)
         compiles = self._compiles and tokens <= self.fill  # a longer pass has another shape
-        with compiled_layers(backbone.model) if compiles else contextlib.nullcontext():
-            states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill)
+        states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill, compiles)
         if layout.saved:
             layout.keep()
         head, special = self.head, (self._never, backbone.eos_id)

@@ -16,14 +16,14 @@ import contextlib
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch.nn.functional import linear, logsigmoid, pad
 
-from entropy_valley.model.attention import FULL_KERNEL, Segments, attending
+from entropy_valley.model.decoder import FULL_KERNEL
 
 # Rows and vocabulary entries whose logits are held at once: on a CPU a block fits its cache, and the weights of the
 # head are read once for many rows; a GPU takes all entries in one product.
@@ -262,50 +262,6 @@ def _joined_divergences(one: _Divergence, other: _Divergence) -> _Divergence:
 # without all this.
 
 HEAD_ROWS = {"cpu": 64, "cuda": 256}  # rows of the LM head's products in a padded pass
-
-
-@contextlib.contextmanager
-def compiled_layers(model: Any) -> Iterator[None]:
-    """While this runs, each layer of a stock ``…ForCausalLM`` runs as one compiled graph.
-
-    All layers share the graph, whose norms, rotations and SwiGLU are fused; attention is one call in it. For passes of
-    one shape that run all layers on all rows. On a GPU this needs a C compiler and Python's headers; else the first
-    pass ends with torch's error.
-    """
-    layers = model.model.layers
-    stock, last = type(layers[0]), type(layers[-1])
-    layers[-1].__class__ = stock  # it would skip rows, of which there are none here, and have a graph of its own
-    for layer in layers:
-        layer.forward = functools.partial(_forward, layer)
-    try:
-        yield
-    finally:
-        for layer in layers:
-            del layer.forward
-        layers[-1].__class__ = last
-
-
-def _forward(
-    layer: Any,
-    states: torch.Tensor,
-    *,
-    segments: Segments,
-    position_embeddings: tuple[torch.Tensor, torch.Tensor],
-    **_: Any,
-) -> torch.Tensor:
-    """A layer's output; what else transformers gives it has no part in attention inside packed sequences."""
-    with attending(layer.self_attn, segments):
-        return _graph()(layer, states, position_embeddings)
-
-
-@functools.cache
-def _graph() -> Callable[..., torch.Tensor]:
-    # Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
-    return torch.compile(_layer, fullgraph=True, dynamic=False, options={"deterministic": True})
-
-
-def _layer(layer: Any, states: torch.Tensor, angles: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    return type(layer).forward(layer, states, attention_mask=None, position_embeddings=angles)
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ class CachedPrompts:
     def most(self) -> int:
         """The rows that may be kept: they take half of the memory that is free when this is first asked."""
         config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
-        heads = config.num_key_value_heads * self._backbone.model.model.layers[0].self_attn.head_dim
+        heads = config.num_key_value_heads * config.head_dim
         row = 2 * config.num_hidden_layers * heads * weight.element_size()
         import torch
 
@@ -195,7 +195,7 @@ class CachedPrompts:
         The rows of a source come from a canvas of the pass that is the same sequence, or else from a sequence of their
         own behind the canvases.
         """
-        from entropy_valley.model.attention import FULL_KERNEL
+        from entropy_valley.model.decoder import FULL_KERNEL
 
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)

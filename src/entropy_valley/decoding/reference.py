@@ -1,9 +1,9 @@
 """READ THIS PAGE FIRST: the paper's Algorithm 1 in its plainest form, the oracle that the engine is tested against.
 
 :func:`decode` is one sentence at a time, all T passes, the logits of every row. It shares with the engine neither
-attention, packing nor numerics: the stock forward runs with transformers' own eager attention under an explicit 4-D
-mask of zeros, and the softmax is a float64 one over the float32 logits (with ``float32_head`` also the LM head's
-product is in float32), so that the order it finds is the true one and not rounding's.
+attention, packing nor numerics: transformers' stock class runs on the same weights, with its own eager attention under
+an explicit 4-D mask of zeros, and the softmax is a float64 one over the float32 logits (with ``float32_head`` also the
+LM head's product is in float32), so that the order it finds is the true one and not rounding's.
 
 Below it are the reveal orders, in the same plain form.
 """
@@ -12,23 +12,18 @@ from __future__ import annotations
 
 import copy
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers.models.llama.modeling_llama import eager_attention_forward
 
 from entropy_valley.decoding.orders import priorities, reveal_counts
-from entropy_valley.model.attention import register_attention, using_attention
+from entropy_valley.model.load import stock_model
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
-
-
-EAGER = "eager_in_dtype_of_v"  # plain "eager" takes no float32 q and k beside a bfloat16 v
-
-register_attention(EAGER, eager_attention_forward)
 
 
 @torch.inference_mode()
@@ -87,14 +82,17 @@ def _logits(backbone: Backbone, tokens: Sequence[int], prefix: int) -> torch.Ten
     return stock_logits(backbone, input_ids=ids, attention_mask=mask, use_cache=False)
 
 
+_STOCK: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by our model: made once
+
+
 def stock_logits(backbone: Backbone, **given: Any) -> torch.Tensor:
     """Float32 logits (rows, vocabulary) of the stock forward over what it is ``given``, with eager attention."""
-    model = backbone.model
-    with using_attention(model, EAGER):
-        if model.dtype == torch.float32 or not backbone.float32_head:
-            return model(**given).logits[0].float()
-        states = model.model(**given).last_hidden_state[0]
-    return copy.deepcopy(model.lm_head).float()(states.float())
+    if backbone.model not in _STOCK:
+        _STOCK[backbone.model] = stock_model(backbone.family, backbone.model)
+    stock = _STOCK[backbone.model]
+    if stock.dtype == torch.float32 or not backbone.float32_head:
+        return stock(**given).logits[0].float()
+    return copy.deepcopy(stock.lm_head).float()(stock.model(**given).last_hidden_state[0].float())
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Stock transformers models, loaded from released checkpoints, with bidirectional attention on packed sequences."""
+"""The decoder of all families, loaded from released checkpoints, with bidirectional attention on packed sequences."""

@@ -300,17 +300,10 @@ def merge_adapter(model: Module, adapter: Adapter) -> None:
 
 
 def attach_adapter(model: Module, adapter: Adapter) -> None:
-    """Let PEFT add scaling · B (A x) in float32 to the output of each adapted layer; no weight changes."""
-    import torch
-    from peft import LoraConfig, inject_adapter_in_model
+    """Add scaling · B (A x) in float32 to the output of each adapted layer; no weight changes."""
+    from entropy_valley.model.decoder import attach_lora
 
-    _, settings = to_peft(adapter)
-    inject_adapter_in_model(LoraConfig(**settings), model, low_cpu_mem_usage=True)  # on `meta`: no random draw
-    for module, pair in adapter.pairs.items():
-        layer = model.get_submodule(module)
-        for side, tensor in zip((layer.lora_A, layer.lora_B), pair, strict=True):
-            # PEFT's own loading would round the factors to the dtype of the weights.
-            side["default"].weight = torch.nn.Parameter(tensor.to(layer.weight.device), requires_grad=False)
+    attach_lora(model, adapter.pairs, {module: adapter.scaling(module) for module in adapter.pairs})
 
 
 class Spec(Foreign):

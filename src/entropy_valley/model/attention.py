@@ -2,29 +2,26 @@
 
 Sequences of different lengths are laid end to end, without padding, and attend inside themselves. Of a sequence the
 first rows, its *prefix*, may attend to one another alone: their keys and values are then the same whatever stands
-behind them. The last layer computes only the rows that are read. The stock classes of transformers run the layers; ours
-are their attention, their rotary embedding and their last layer.
+behind them. The layers are in :mod:`.decoder`; the last one computes only the rows that are read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import pad, scaled_dot_product_attention
-from transformers import AttentionInterface
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer, rotate_half
-from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer
+
+if TYPE_CHECKING:
+    from entropy_valley.model.decoder import Decoder
 
 # --- A pass.
 
@@ -81,30 +78,33 @@ def filled(packed: Packed, tokens: int) -> Packed:
     return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
 
 
-def hidden_states(model: Any, packed: Packed, rows: Rows | None = None, fill: int | None = None) -> torch.Tensor:
-    """Last hidden states after the final norm, (rows, width), of a model made by :mod:`.load`.
+def hidden_states(
+    model: Decoder, packed: Packed, rows: Rows | None = None, fill: int | None = None, compiled: bool = False
+) -> torch.Tensor:
+    """Last hidden states after the final norm, (rows, width).
 
-    With ``rows``, only theirs: for the other rows the last layer computes only keys and values. Where ``rows`` have
-    counts, those of a prefix are not read. With ``fill``, the pass has that many tokens, some of dummy sequences, all
-    layers run on all of them, and no sequence's attention depends on the others': a sequence's states are then
-    independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not filled up.
+    With ``rows``, only theirs: for the other rows the last layer computes only keys and values, unless the family is
+    causal. Where ``rows`` have counts, those of a prefix are not read. With ``fill``, the pass has that many tokens,
+    some of dummy sequences, all layers run on all of them, and no sequence's attention depends on the others': a
+    sequence's states are then independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not
+    filled up. ``compiled``: the layers of a pass that is filled are compiled, but for their attention.
     """
     if fill is not None:
-        states = _hidden_states(model, filled(packed, fill), apart=True)
+        states = _hidden_states(model, filled(packed, fill), apart=True, compiled=compiled)
         return states[: packed.input_ids.shape[1]] if rows is None else states[rows.places]
     return _hidden_states(model, packed, rows)
 
 
-def _hidden_states(model: Any, packed: Packed, rows: Rows | None = None, apart: bool = False) -> torch.Tensor:
-    options = {"segments": _segments(packed, apart)}
-    spared = rows is not None and reads_rows(model)
-    if spared:
-        reading = None if rows.counts is None else Segments(_keys(packed), rows.counts, source=packed.kept)
-        options |= {"rows": rows.places, "reading": reading}
-    states = model.model(
-        input_ids=packed.input_ids, position_ids=packed.position_ids, use_cache=False, **options
-    ).last_hidden_state[0]
-    return states if rows is None or spared else states[rows.places]
+def _hidden_states(
+    model: Decoder, packed: Packed, rows: Rows | None = None, apart: bool = False, compiled: bool = False
+) -> torch.Tensor:
+    segments, given, reading = _segments(packed, apart), (packed.input_ids[0], packed.position_ids[0]), None
+    if rows is None or model.config.causal:
+        states = model(*given, segments, compiled=compiled)
+        return states if rows is None else states[rows.places]
+    if rows.counts is not None:
+        reading = Segments(_keys(packed), rows.counts, source=packed.kept)
+    return model(*given, segments, rows.places, reading)
 
 
 def _keys(packed: Packed) -> tuple[int, ...]:
@@ -136,9 +136,7 @@ class _Repeated:
         return key.index_select(0, self.places), value.index_select(0, self.places)
 
 
-# --- Attention inside the segments of a pass, registered in transformers under two names.
-
-BIDIRECTIONAL, CAUSAL = "packed_bidirectional", "packed_causal"
+# --- Attention inside the segments of a pass.
 
 
 @dataclass(frozen=True)
@@ -174,69 +172,22 @@ class Segments:
         return self._bounds[lengths, device]
 
 
-def packed_attention(
-    module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-    *,
-    scaling: float,
-    segments: Segments | None = None,
-    dropout: float = 0.0,
-    causal: bool = False,
-    **_: Any,
-) -> tuple[torch.Tensor, None]:
-    """Attention inside each segment of (1, heads, rows, head width) tensors; returns (1, query rows, heads, width).
-
-    Each row attends to its whole segment; if ``causal``, to itself and the rows before it. In a compiled layer the
-    segments are those of :func:`attending`.
-    """
-    if torch.compiler.is_compiling():
-        return _of_a_graph(query, key, value, scaling, causal), None
-    return _attended(module, segments, query, key, value, scaling, causal, dropout), None
-
-
-def _attended(
-    module: torch.nn.Module,
+def attend(
     segments: Segments,
+    layer: int,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     scaling: float,
-    causal: bool,
-    dropout: float = 0.0,
+    causal: bool = False,
 ) -> torch.Tensor:
-    attend = _by_kernel if has_kernel(query) and not dropout else functools.partial(_by_run, dropout=dropout)
-    query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    """Attention inside each segment, of and to (rows, heads, width); ``layer`` is its number.
+
+    Each row attends to its whole segment; if ``causal``, to itself and the rows before it.
+    """
     if segments.source is not None:
-        key, value = segments.source.gather(module.layer_idx, key, value)
-    return attend(query, key, value, segments, scaling, causal).unsqueeze(0)
-
-
-_NOW: list[tuple[torch.nn.Module, Segments]] = []  # the attention of the layer that runs, and its segments
-
-
-@contextlib.contextmanager
-def attending(module: torch.nn.Module, segments: Segments) -> Iterator[None]:
-    """What a compiled layer attends to: the graph must not know it, for it changes from pass to pass."""
-    _NOW.append((module, segments))
-    try:
-        yield
-    finally:
-        _NOW.pop()
-
-
-@torch.library.custom_op("entropy_valley::packed_attention", mutates_args=())
-def _of_a_graph(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, causal: bool
-) -> torch.Tensor:
-    return _attended(*_NOW[-1], query, key, value, scaling, causal).contiguous()
-
-
-@_of_a_graph.register_fake
-def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, causal: bool) -> torch.Tensor:
-    return query.new_empty(1, query.shape[2], query.shape[1], value.shape[3])
+        key, value = segments.source.gather(layer, key, value)
+    return (_by_kernel if has_kernel(query) else _by_run)(query, key, value, segments, scaling, causal)
 
 
 def has_kernel(query: torch.Tensor) -> bool:
@@ -279,7 +230,6 @@ def _by_run(
     segments: Segments,
     scaling: float,
     causal: bool,
-    dropout: float = 0.0,
 ) -> torch.Tensor:
     """One batch for each run of equal segments. On a CPU this takes a third of the time of a padded batch, and a
     seventh of the time of a block-diagonal mask."""
@@ -293,38 +243,9 @@ def _by_run(
         if not queries:
             continue
         batch = [tensor.unflatten(0, (count, -1)).transpose(1, 2) for tensor in part]
-        attended = scaled_dot_product_attention(
-            *batch, dropout_p=dropout, is_causal=causal, scale=scaling, enable_gqa=grouped
-        )
+        attended = scaled_dot_product_attention(*batch, is_causal=causal, scale=scaling, enable_gqa=grouped)
         pieces.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(pieces)
-
-
-@contextlib.contextmanager
-def using_attention(model: Any, name: str) -> Iterator[None]:
-    """Let a model use another of transformers' registered attentions while the block runs."""
-    ours = model.config._attn_implementation
-    model.set_attn_implementation(name)
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(ours)
-
-
-def register_attention(name: str, attention: Callable[..., Any]) -> None:
-    """Register an attention in transformers; it gets q and k in the dtype of v, whatever they were rotated in."""
-
-    def cast(
-        module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **options: Any
-    ) -> Any:
-        return attention(module, query.to(value.dtype), key.to(value.dtype), value, *rest, **options)
-
-    AttentionInterface.register(name, cast)
-
-
-# Transformers builds no mask for an attention without a mask function: these two alone decide what is causal.
-register_attention(BIDIRECTIONAL, packed_attention)
-register_attention(CAUSAL, functools.partial(packed_attention, causal=True))
 
 
 # --- Keys and values that are kept between passes, as those of a prompt.
@@ -409,127 +330,6 @@ class CachedRows:
         first = len(self.of_keys) + len(self.own_keys)
         more = torch.arange(first, first + rows, device=self.own_keys.device)
         return dataclasses.replace(self, own_keys=torch.cat([self.own_keys, more]))
-
-
-# --- The last layer, computed only on the rows that are read: the other rows give it keys and values alone.
-
-FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
-
-
-class _Narrowing:
-    def forward(
-        self,
-        hidden_states: torch.Tensor,
-        *rest: Any,
-        rows: torch.Tensor | None = None,
-        reading: Segments | None = None,
-        **options: Any,
-    ) -> torch.Tensor:
-        """The stock layer's output, (1, rows, width); with ``rows``, only theirs.
-
-        With ``reading``, only its queries, which are ``rows``, attend. Without it all rows attend, and the layer then
-        continues with ``rows``.
-        """
-        if rows is None:
-            return super().forward(hidden_states, *rest, **options)
-        count = len(rows)
-        rows = torch.cat([rows, rows[-1:].expand(max(0, FULL_KERNEL - count))])
-        normed, rotation = self.input_layernorm(hidden_states), options["position_embeddings"]
-        if reading is None:
-            attended = self._attend(normed, rotation, slice(None), options["segments"])[:, rows]
-        else:
-            attended = pad(self._attend(normed, rotation, rows, reading), (0, 0, 0, len(rows) - count))
-        states = hidden_states[:, rows] + self.self_attn.o_proj(attended)
-        return (states + self.mlp(self.post_attention_layernorm(states)))[:, :count]
-
-    def _attend(
-        self,
-        states: torch.Tensor,
-        rotation: tuple[torch.Tensor, torch.Tensor],
-        rows: torch.Tensor | slice,
-        reading: Segments,
-    ) -> torch.Tensor:
-        attention = self.self_attn
-        query, key, value = (
-            projection(inputs).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
-            for projection, inputs in (
-                (attention.q_proj, states[:, rows]),
-                (attention.k_proj, states),
-                (attention.v_proj, states),
-            )
-        )
-        cos, sin = (angles.unsqueeze(1) for angles in rotation)
-        query = (query * cos[:, :, rows] + rotate_half(query) * sin[:, :, rows])[:, :, : sum(reading.queries)]
-        key = key * cos + rotate_half(key) * sin
-        attend = ALL_ATTENTION_FUNCTIONS[BIDIRECTIONAL]
-        attended, _ = attend(attention, query, key, value, None, scaling=attention.scaling, segments=reading)
-        return attended.flatten(2)
-
-
-class _NarrowingLlama(_Narrowing, LlamaDecoderLayer):
-    pass
-
-
-class _NarrowingQwen2(_Narrowing, Qwen2DecoderLayer):
-    pass
-
-
-_NARROWING = {LlamaDecoderLayer: _NarrowingLlama, Qwen2DecoderLayer: _NarrowingQwen2}
-
-
-def narrow(model: Any) -> None:
-    """Let the last layer of a bidirectional stock ``…ForCausalLM`` skip the rows that are not read.
-
-    A layer of a class that is not listed here does not change.
-    """
-    last = model.model.layers[-1]
-    if model.config._attn_implementation == BIDIRECTIONAL:
-        # Only the class changes: a new layer would draw random weights a second time.
-        last.__class__ = _NARROWING.get(type(last), type(last))
-
-
-def reads_rows(model: Any) -> bool:
-    """Whether the last layer takes ``rows``."""
-    return isinstance(model.model.layers[-1], _Narrowing)
-
-
-# --- Rotary embedding from tables.
-
-
-def exact(rotary: type[torch.nn.Module], float32: bool) -> type[torch.nn.Module]:
-    """A stock rotary embedding class that looks cos and sin up in tables of all positions.
-
-    The stock class computes angles by a matrix product in every pass. In training this would run in TF32 on a GPU,
-    where inverse frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding.
-    The tables are made once for the context, by plain multiplication in float32, and have the bits that the stock class
-    has in full precision. With ``float32`` they stay float32, so q and k are rotated in float32 and not in the dtype of
-    the states. Our attentions cast them back.
-    """
-
-    class Exact(rotary):
-        def __init__(self, *given: Any, **options: Any) -> None:
-            super().__init__(*given, **options)
-            self._tables: dict[tuple[torch.device, torch.dtype], tuple[torch.Tensor, torch.Tensor]] = {}
-
-        def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            kind, rows = (x.device, torch.float32 if float32 else x.dtype), position_ids.shape[1]
-            # A sequence too long for the context is not refused here; its positions are below the number of rows.
-            if kind not in self._tables or len(self._tables[kind][0]) < rows:
-                count = max(self.config.max_position_embeddings, 1 << (rows - 1).bit_length())
-                self._tables[kind] = self._computed(*kind, count)
-            cos, sin = self._tables[kind]
-            return cos[position_ids], sin[position_ids]
-
-        @torch.no_grad()
-        def _computed(self, device: torch.device, dtype: torch.dtype, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-            """cos and sin of the first ``count`` positions, each (positions, head width)."""
-            positions = torch.arange(count, dtype=torch.float32, device=device)
-            angles = positions[:, None] * self.inv_freq.to(device, torch.float32)
-            angles = torch.cat((angles, angles), dim=-1)
-            cos, sin = (function(angles) * self.attention_scaling for function in (torch.cos, torch.sin))
-            return cos.to(dtype), sin.to(dtype)
-
-    return Exact
 
 
 # --- Columns of numbers to a device and back.

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families import Family
+from entropy_valley.model.families import STOCK_FIELDS, Family
 from entropy_valley.settings import Foreign, misfits, read_object
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
@@ -242,7 +242,10 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
     width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
     shared = arguments.get("num_key_value_heads") or heads
     problems = [f"hidden_size {width} is not an even number for each of {heads} heads"] if width % (2 * heads) else []
-    return problems + ([f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else [])
+    problems += [f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else []
+    problems += ["its LM head is tied to its embeddings"] if arguments.get("tie_word_embeddings") else []
+    strange = sorted(arguments.keys() - set(STOCK_FIELDS))
+    return problems + ([f"the decoder does not know {', '.join(strange)}"] if strange else [])
 
 
 def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
@@ -324,8 +327,7 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
     """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
 
     Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
-    beside the weights that belong there. Raises InputError as :func:`check` does, and for parameters and buffers that
-    no checkpoint fills.
+    beside the weights that belong there. Raises InputError as :func:`check` does.
     """
     import torch
 
@@ -338,17 +340,6 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
             # First the device, then the dtype: one call for both would make a second tensor on the host.
             tensor = shard.get_tensor(name).to(device).to(getattr(parent, leaf).dtype)
         setattr(parent, leaf, torch.nn.Parameter(tensor, requires_grad=False))
-    # The rotary table is not in a checkpoint, and on `meta` it was not computed.
-    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config, device=device)
-    # Tied weights and computed buffers are not in a checkpoint either.
-    tensors = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
-    empty = [name for name, tensor in tensors if tensor.is_meta]
-    if empty:
-        raise InputError(
-            folder,
-            f"nothing in it fills {listed(empty)} of {family.architecture}",
-            f"The family {family.name} needs a stock class without tied weights and without buffers of its own.",
-        )
 
 
 def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:

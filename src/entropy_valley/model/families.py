@@ -21,6 +21,7 @@ STOCK_FIELDS = (
     "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
     "num_key_value_heads", "max_position_embeddings", "rope_theta", "rms_norm_eps", "tie_word_embeddings",
 )  # fmt: skip
+QKV_BIAS = {"LlamaForCausalLM": False, "Qwen2ForCausalLM": True}  # the stock classes that :mod:`.decoder` computes
 # What stock Llama assumes, under the stock names. A checkpoint with another value computes another function.
 LLAMA_FIXED = {
     "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False, "attention_dropout": 0.0,
@@ -50,8 +51,7 @@ class Release:
 class Family:
     """A released checkpoint layout and the stock transformers class that computes the same function.
 
-    ``architecture`` is a stock class with Llama's structure: rotary embedding ``model.rotary_emb``, blocks
-    ``model.layers`` of ``self_attn`` and ``mlp``, and an ``lm_head`` that is not tied to the embeddings.
+    ``architecture`` is that class, one of :data:`QKV_BIAS`; its LM head is not tied to the embeddings.
 
     ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
     ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class. ``to_released``
@@ -370,4 +370,7 @@ def find_family(name: str, file: Path | None = None) -> Family:
         raise InputError(
             f"family {name!r}", "is not a Family", "Name an instance of entropy_valley.model.families.Family."
         )
+    if family.architecture not in QKV_BIAS:
+        problem = f"its architecture is {brief(family.architecture)}"
+        raise InputError(f"family {name!r}", problem, f"The decoder computes {' and '.join(QKV_BIAS)}.")
     return family if family.name == name else dataclasses.replace(family, name=name)

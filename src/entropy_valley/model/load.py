@@ -13,9 +13,10 @@ import torch
 from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.attention import BIDIRECTIONAL, CAUSAL, exact, hidden_states, narrow, pack
+from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
-from entropy_valley.model.families import FAMILIES, Family, find_family
+from entropy_valley.model.decoder import Config, Decoder
+from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
@@ -35,7 +36,7 @@ class Backbone:
     """
 
     family: Family
-    model: Any
+    model: Decoder
     tokenizer: Any
     mask_id: int | None
     eos_id: int
@@ -70,7 +71,7 @@ def load_backbone(
     float32_head: bool = True,
     attention: str = BOTH_WAYS,
 ) -> Backbone:
-    """Load a released checkpoint into its stock class, tensor by tensor, and merge an adapter: W + scaling · B A.
+    """Load a released checkpoint, tensor by tensor, and merge an adapter: W + scaling · B A.
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for tensors that are
@@ -123,18 +124,50 @@ def require_device(name: str, other: str = 'device="cpu"') -> None:
         raise InputError("device", f"{name}, but torch sees no GPU here", f"Give {other}.")
 
 
-def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Any:
-    """A model of the family's stock class with our attention; on ``meta`` its tensors take no memory."""
+def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Decoder:
+    """A decoder of the family, from the arguments of its stock config; on ``meta`` its tensors take no memory."""
+    arguments = {"num_key_value_heads": arguments["num_attention_heads"], **arguments}
+    own = dict(qkv_bias=QKV_BIAS[family.architecture], causal=family.causal, float32_rotary=family.float32_rotary)
+    with torch.device(device):
+        return Decoder(Config(**arguments, **own)).to(dtype)
+
+
+def stock_model(family: Family, model: Decoder, attention: str = "eager") -> Any:
+    """The class of transformers that computes what ``model`` does, on the same weights and with one of transformers'
+    own attentions, "eager" or "sdpa": the oracle, and what has ``generate``."""
     import transformers
 
-    stock = getattr(transformers, family.architecture)
-    config = stock.config_class(**arguments)
-    with torch.device(device):
-        attention = CAUSAL if family.causal else BIDIRECTIONAL
-        model = stock._from_config(config, attn_implementation=attention, dtype=dtype)
-        model.model.rotary_emb = exact(type(model.model.rotary_emb), family.float32_rotary)(config)
-        narrow(model)
-        return model
+    stock, own = getattr(transformers, family.architecture), model.config
+    config = stock.config_class(**{field: getattr(own, field) for field in STOCK_FIELDS})
+    with torch.device("meta"):
+        built = stock._from_config(config, attn_implementation=attention, dtype=model.dtype).eval()
+    for name, weight in model.named_parameters():
+        module, _, leaf = name.rpartition(".")
+        if isinstance(linear := model.get_submodule(module), torch.nn.Linear):
+            built.set_submodule(module, linear)  # with its adapter
+        else:
+            setattr(built.get_submodule(module), leaf, weight)
+    rotary = type(built.model.rotary_emb)(config=config, device=model.device)
+    if own.float32_rotary:
+        rotary.register_forward_pre_hook(lambda _, given: (given[0].float(), *given[1:]))
+        built.set_attn_implementation(_in_dtype_of_v(attention))
+    built.model.rotary_emb = rotary
+    return built
+
+
+def _in_dtype_of_v(attention: str) -> str:
+    """The name of that attention, registered in transformers, for q and k that were rotated in float32."""
+    from transformers import AttentionInterface
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+    from transformers.models.llama.modeling_llama import eager_attention_forward
+
+    attend = eager_attention_forward if attention == "eager" else ALL_ATTENTION_FUNCTIONS[attention]
+
+    def cast(module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **how: Any) -> Any:
+        return attend(module, query.to(value.dtype), key.to(value.dtype), value, *rest, **how)
+
+    AttentionInterface.register(f"{attention}_in_dtype_of_v", cast)
+    return f"{attention}_in_dtype_of_v"
 
 
 def new_model(

@@ -17,10 +17,11 @@ import torch
 
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
-from entropy_valley.model import adapters
+from entropy_valley.model import adapters, decoder
 from entropy_valley.model.adapters import FACTS, LOSSES, Adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
+from entropy_valley.model.decoder import drawn_lora, lora_of
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
@@ -28,6 +29,7 @@ from entropy_valley.training.log import history_csv
 from entropy_valley.training.loss import seed_of
 
 if TYPE_CHECKING:
+    from entropy_valley.model.decoder import Decoder
     from entropy_valley.model.families import Family
     from entropy_valley.training.settings import Lora
 
@@ -51,29 +53,16 @@ def lora_modules(model: Any, family: Family, kind: str = "blocks") -> list[str]:
     return sorted(matching)
 
 
-def attach_lora(model: Any, family: Family, settings: Lora, seed: int) -> Any:
-    """A PEFT model around ``model`` with seeded float32 adapters on exactly :func:`lora_modules`."""
-    from peft import LoraConfig, get_peft_model
-
-    wanted = lora_modules(model, family, settings.targets)
+def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> Decoder:
+    """The model, with seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
+    wanted = set(lora_modules(model, family, settings.targets))
     torch.manual_seed(seed_of(seed, "lora"))
-    config = LoraConfig(
-        r=settings.rank,
-        lora_alpha=settings.alpha,
-        lora_dropout=settings.dropout,
-        target_modules=wanted,
-        task_type="CAUSAL_LM",
-    )
-    adapted = get_peft_model(model, config)
-    names = sorted(name for name, module in model.named_modules() if hasattr(module, "lora_A"))
-    if names != wanted:
-        raise RuntimeError(f"PEFT adapted other modules than asked: {sorted(set(names) ^ set(wanted))}")
-    return adapted
-
-
-def checkpoint_activations(model: Any) -> None:
-    """Keep only the layers' inputs in a forward pass; the backward pass computes each layer again, same dropout."""
-    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    layers = {name: layer for name, layer in model.named_modules() if name in wanted}  # in the model's order
+    factors = {name: drawn_lora(layer, settings.rank) for name, layer in layers.items()}
+    scalings = dict.fromkeys(factors, settings.alpha / settings.rank)
+    rounded = settings.products == "backbone"
+    decoder.attach_lora(model.requires_grad_(False), factors, scalings, settings.dropout, rounded)
+    return model
 
 
 def trainable(model: Any) -> list[torch.nn.Parameter]:
@@ -84,26 +73,19 @@ def trainable(model: Any) -> list[torch.nn.Parameter]:
 # --- Saving a trained adapter: written in PEFT's format, checked, and kept only if it passes the checks.
 
 
-PACKAGES = ("torch", "transformers", "peft", "deepspeed")
+PACKAGES = ("torch", "transformers", "deepspeed")
 
 
 class AdapterError(RuntimeError):
     """An adapter that fails a check."""
 
 
-def tensors(adapted: Any) -> dict[str, torch.Tensor]:
-    """The adapter's tensors under PEFT's names, float32, on the CPU."""
-    from peft import get_peft_model_state_dict
-
-    state = get_peft_model_state_dict(adapted, save_embedding_layers=False)  # not the LM head's own weight
-    return {name: state[name].detach().float().cpu().contiguous() for name in sorted(state)}
-
-
-def trained(adapted: Any, backbone: Backbone, checkpoint: Path) -> Adapter:
-    """The adapter of a PEFT model around ``backbone``; the folder ``checkpoint`` holds the backbone."""
-    settings = adapted.peft_config["default"].to_dict()
-    settings["base_model_name_or_path"] = read_origin(checkpoint).get("repository")  # never a local path
-    return adapters.from_peft(tensors(adapted), settings, backbone.family, place="the trained adapter")
+def trained(model: Decoder, settings: Lora, checkpoint: Path) -> Adapter:
+    """The adapter beside the weights of ``model``; the folder ``checkpoint`` holds the backbone."""
+    pairs = {name: tuple(side.detach().float().cpu().contiguous() for side in pair) for name, pair in lora_of(model)}
+    alphas = dict.fromkeys(pairs, settings.alpha)
+    base = read_origin(checkpoint).get("repository")  # never a local path
+    return Adapter(dict(sorted(pairs.items())), alphas, dropout=settings.dropout, base=base)
 
 
 def versions() -> dict[str, str]:
@@ -126,32 +108,30 @@ def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
 
 
 def save(
-    adapted: Any,
     backbone: Backbone,
     checkpoint: Path,
     folder: Path,
     more: Mapping[str, Any],
     history: Sequence[Sequence[float]],
-    targets: str = "blocks",
+    settings: Lora,
 ) -> None:
     """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``; check them.
 
     ``backbone`` is the adapted one and ``checkpoint`` its folder. ``more`` is added to ``adapter.json``; ``history``
-    holds the values of ``losses.csv`` by step, and ``targets`` is that of :class:`.settings.Lora`. Nothing that differs
-    from run to run is written. Afterwards the weights of ``backbone`` are the merged ones. Raises AdapterError, and
-    writes no folder, if the adapter fails a check.
+    holds the values of ``losses.csv`` by step. Nothing that differs from run to run is written. Afterwards the weights
+    of ``backbone`` are the merged ones. Raises AdapterError, and writes no folder, if the adapter fails a check.
     """
-    change = trained(adapted, backbone, checkpoint)
+    change = trained(backbone.model, settings, checkpoint)
     with files.atomic_folder(folder) as new:
         adapters.write_adapter(change, new)
         origin = {"backbone_digest": backbone.digest, "family": backbone.family.name, "versions": versions()}
         files.write_json(new / FACTS, {**more, **origin, **summary(change, backbone.model)})
         files.write_text(new / LOSSES, history_csv(history))
         # Before the folder is at its final path, the adapter passes three checks.
-        if differing := set(lora_modules(backbone.model, backbone.family, targets)) ^ change.pairs.keys():
+        if differing := set(lora_modules(backbone.model, backbone.family, settings.targets)) ^ change.pairs.keys():
             raise AdapterError(f"the adapted modules differ from the wanted ones by {sorted(differing)}")
         check_values(change)
-        check_effect(adapted, backbone, new)
+        check_effect(backbone, new)
 
 
 def summary(adapter: Adapter, model: Any) -> dict[str, Any]:
@@ -177,7 +157,7 @@ def check_values(adapter: Adapter) -> None:
         raise AdapterError("every lora_B is zero, or its lora_A: the adapter is not trained")
 
 
-def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
+def check_effect(backbone: Backbone, folder: Path) -> None:
     """Raise AdapterError unless the adapter changes logits, read from ``folder`` and merged as decoding merges it.
 
     It is merged into ``backbone`` itself: loading a second one would take as much memory and time again.
@@ -186,8 +166,9 @@ def check_effect(adapted: Any, backbone: Backbone, folder: Path) -> None:
         adapters.read_adapter(folder, backbone.family), adapters.read_facts(folder), folder
     )
     model = backbone.model
+    decoder.detach_lora(model)
     sequence = pack([[backbone.eos_id, 0, 1, backbone.eos_id]], model.device)
-    with torch.inference_mode(), adapted.disable_adapter():
+    with torch.inference_mode():
         before = model.lm_head(hidden_states(model, sequence))
         adapters.merge_adapter(model, written)
         after = model.lm_head(hidden_states(model, sequence))

@@ -20,6 +20,7 @@ from entropy_valley.training.loss import MicroBatch, cross_entropies
 from entropy_valley.training.settings import SAVED
 
 if TYPE_CHECKING:
+    from entropy_valley.model.decoder import Decoder
     from entropy_valley.training.settings import Training
 
 # --- The engine.
@@ -30,7 +31,7 @@ BUCKET = 50_000_000  # gradients, and weights, that are sent to other processes 
 class Objective(torch.nn.Module):
     """An adapted model in the engine's form: from a micro-batch to its share of the batch's loss."""
 
-    def __init__(self, adapted: Any, shifted: bool) -> None:
+    def __init__(self, adapted: Decoder, shifted: bool) -> None:
         super().__init__()
         self.adapted, self._shifted = adapted, shifted
 
@@ -39,7 +40,7 @@ class Objective(torch.nn.Module):
         if not len(batch.rows):
             zero = sum(parameter.sum() for parameter in trainable(self)) * 0.0
             return zero, zero.detach()
-        losses = cross_entropies(self.adapted.get_base_model(), batch, self._shifted)
+        losses = cross_entropies(self.adapted, batch, self._shifted)
         return losses @ batch.weights, losses.detach().sum()
 
 

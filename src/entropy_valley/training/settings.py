@@ -30,6 +30,11 @@ class Lora(Section):
         description="blocks: the seven matrices of each block; by_name: what the authors' bare names match in the "
         "released model, for LLaDA without the attention's output and with the LM head",
     )
+    products: Literal["float32", "backbone"] = Field(
+        "float32",
+        description="precision of the adapters' products in training; float32: as in PEFT; backbone: `precision`, with "
+        "less memory traffic. The adapters themselves are float32",
+    )
 
 
 class Loss(Section):
@@ -101,6 +106,9 @@ class Training(Section):
         AUTO,
         description="compute each layer again in the backward pass: less memory, the same numbers; auto: where else "
         "too few tokens fit into a pass",
+    )
+    compile_layers: bool = Field(
+        False, description="compile the decoder layers: less memory traffic on a GPU, which needs a C compiler"
     )
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")

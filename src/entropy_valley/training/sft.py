@@ -23,7 +23,7 @@ from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
 from entropy_valley.training import adapter, deepspeed, memory, processes
-from entropy_valley.training.adapter import attach_lora, checkpoint_activations, trainable
+from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.log import HISTORY, reports, require_finite, require_wandb
 from entropy_valley.training.loss import (
     Batches,
@@ -166,11 +166,10 @@ def train(job: Finetuning, rank: int) -> None:
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.max_steps or settings.epochs * len(batches.order)
     kept = settings.kept(steps)
-    adapted = attach_lora(backbone.model, backbone.family, settings.lora, job.spec["seed"])
-    checkpoints.require_room(sum(weight.numel() for weight in trainable(adapted)))
-    if plan.activation_checkpointing:
-        checkpoint_activations(backbone.model)
-    model = deepspeed.build(deepspeed.Objective(adapted, backbone.shifted).train(), settings, steps)
+    attach_lora(backbone.model, backbone.family, settings.lora, job.spec["seed"])
+    checkpoints.require_room(sum(weight.numel() for weight in trainable(backbone.model)))
+    backbone.model.recompute, backbone.model.compiles = plan.activation_checkpointing, settings.compile_layers
+    model = deepspeed.build(deepspeed.Objective(backbone.model, backbone.shifted).train(), settings, steps)
     with processes.float32_products(job.device) as products, plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
     run = {"seconds": round(done["seconds"], 1), **memory.measured(job.device, plan)}  # all processes ask
@@ -179,7 +178,8 @@ def train(job: Finetuning, rank: int) -> None:
         if settings.too_long == "cut":
             facts["cut"] = pairs.cut
         facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens, "float32_products": products}
-        adapter.save(adapted.eval(), backbone, job.backbone, job.out, facts, done["history"], settings.lora.targets)
+        backbone.model.eval().compiles = False
+        adapter.save(backbone, job.backbone, job.out, facts, done["history"], settings.lora)
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
         shutil.rmtree(job.kept, ignore_errors=True)

@@ -9,6 +9,7 @@ default of a checkpoint leaks in; and the log-probability of the best hypothesis
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -129,6 +130,12 @@ class BeamSearch:
         self._backbone, self._settings, self.ledger = backbone, search, ledger or Ledger()
         self._budget = budget or _BUDGET[backbone.device.type]
 
+    @functools.cached_property
+    def _stock(self) -> Any:
+        from entropy_valley.model.load import stock_model
+
+        return stock_model(self._backbone.family, self._backbone.model, "sdpa")
+
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Hypothesis]]:
         """(place, best hypothesis) of each task, batch by batch, the longest first."""
         queue = deque(sorted(range(len(tasks)), key=lambda place: (-tasks[place].limit, -len(tasks[place].prompt))))
@@ -173,10 +180,8 @@ class BeamSearch:
         import torch
         from transformers import GenerationConfig
 
-        from entropy_valley.model.attention import using_attention
-
-        settings = self._settings
-        model, eos, width = self._backbone.model, self._backbone.eos_id, len(batch[0].prompt)
+        settings, model = self._settings, self._stock
+        eos, width = self._backbone.eos_id, len(batch[0].prompt)
         padding = [width - len(task.prompt) for task in batch]
         ids = [[eos] * pad + [*task.prompt] for pad, task in zip(padding, batch, strict=True)]
         mask = [[0] * pad + [1] * (width - pad) for pad in padding]
@@ -191,13 +196,12 @@ class BeamSearch:
             pad_token_id=eos,
             return_dict_in_generate=True,
         )
-        with using_attention(model, "sdpa"):
-            output = model.generate(
-                torch.tensor(ids, device=model.device),
-                attention_mask=torch.tensor(mask, device=model.device),
-                generation_config=config,
-                use_model_defaults=False,
-            )
+        output = model.generate(
+            torch.tensor(ids, device=model.device),
+            attention_mask=torch.tensor(mask, device=model.device),
+            generation_config=config,
+            use_model_defaults=False,
+        )
         rows, cached = len(batch) * self._settings.beams, output.past_key_values.get_seq_length()
         passes = 1 + cached - width
         self.ledger.count(passes=passes, tokens=rows * cached, rows=rows * passes)

@@ -1,0 +1,119 @@
+"""Bytes that passes of a released shape move beside the weights' products, counted on tensors without data.
+
+    python benchmarks/traffic.py --family llada
+
+Each operation counts its inputs and outputs once, as a kernel that keeps nothing in a cache; a view counts nothing.
+"products" are matrix products and attention, "elementwise" all the rest. Of compiled layers, the inputs and outputs of
+each half of a layer count, and its products apart: what is between them is fused. A GPU's caches only lower these.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+from unittest import mock
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from entropy_valley.model import attention, decoder
+from entropy_valley.model.attention import Packed, hidden_states
+from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import empty_model
+from entropy_valley.training.adapter import attach_lora
+from entropy_valley.training.loss import MicroBatch, cross_entropies
+from entropy_valley.training.memory import PREDICTED
+from entropy_valley.training.settings import Lora
+
+PRODUCTS = ("linear", "mm", "addmm", "bmm", "varlen", "flash_attention")
+LENGTH = 64  # tokens of a sequence
+
+
+class Traffic(TorchDispatchMode):
+    """Counts bytes by kind: "products" and "elementwise"."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, operation, types, given=(), options=None):
+        out = operation(*given, **(options or {}))
+        if operation.namespace != "prim" and not operation.is_view:
+            kind = "products" if any(name in operation.name() for name in PRODUCTS) else "elementwise"
+            parts = tree_leaves((given, options, out))
+            self.bytes[kind] += sum(part.nbytes for part in parts if isinstance(part, torch.Tensor))
+        return out
+
+
+def measured(family: str, layers: int, run: Callable[[Any], None], **adapter: Any) -> Counter[str]:
+    """The bytes that ``run`` moves on a bfloat16 model of so many layers, with an adapter of such settings."""
+    shape = {"max_position_embeddings": 4096, **FAMILIES[family].releases[0].config, "num_hidden_layers": layers}
+    model = empty_model(FAMILIES[family], shape, torch.bfloat16).eval()
+    if adapter:
+        attach_lora(model, FAMILIES[family], Lora(rank=64, alpha=128, dropout=0.05, **adapter), 1).train()
+    native = mock.patch.object(decoder, "dropout", lambda x, p, training: torch.native_dropout(x, p, training)[0])
+    kernel = mock.patch.object(attention, "has_kernel", lambda query: True)
+    with kernel, native, FakeTensorMode(allow_non_fake_inputs=True):
+        model.to_empty(device="cpu")
+        model.angles.at(torch.zeros(1, dtype=torch.long), model.device, model.dtype)  # made once, not in each pass
+        with Traffic() as traffic, nullcontext() if adapter else torch.inference_mode():
+            run(model)
+    return traffic.bytes
+
+
+def decoding(tokens: int) -> Callable[[Any], None]:
+    """A padded pass."""
+    ids = torch.zeros(1, tokens, dtype=torch.long)
+    return lambda model: hidden_states(model, Packed(ids, ids, (LENGTH,) * (tokens // LENGTH)), fill=tokens)
+
+
+def training(family: str, tokens: int) -> Callable[[Any], None]:
+    """Forward and backward of a pass."""
+    ids, rows = torch.zeros(1, tokens, dtype=torch.long), torch.zeros(round(PREDICTED * tokens), dtype=torch.long)
+    batch = MicroBatch(Packed(ids, ids, (LENGTH,) * (tokens // LENGTH)), rows, rows, rows.float())
+
+    def run(model: Any) -> None:
+        (cross_entropies(model, batch, FAMILIES[family].shifted) @ batch.weights).backward()
+
+    return run
+
+
+def whole(family: str, run: Callable[[Any], None], **adapter: Any) -> Counter[str]:
+    """Of all layers, from models of two and of three: all but the last are alike."""
+    two, three = (measured(family, layers, run, **adapter) for layers in (2, 3))
+    layers = FAMILIES[family].releases[0].config["num_hidden_layers"]
+    return Counter({kind: two[kind] + (layers - 2) * (three[kind] - two[kind]) for kind in three})
+
+
+def fused(family: str, tokens: int) -> float:
+    """Elementwise bytes of a padded pass whose layers are compiled: of a token and a layer, the states that its fused
+    kernels read and write between products."""
+    shape = FAMILIES[family].releases[0].config
+    width, inner = shape["hidden_size"], shape["intermediate_size"]
+    keys = width * shape["num_key_value_heads"] // shape["num_attention_heads"]
+    norm, rotation = 2 * width, 2 * (width + keys)  # read and written
+    residual, gated = 4 * width, 3 * inner  # states, product → states, normed; gate, up → product
+    last = 3 * width  # states, product → states
+    return 2.0 * tokens * shape["num_hidden_layers"] * (norm + rotation + residual + gated + last)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", choices=sorted(FAMILIES), default="llada")
+    family = parser.parse_args().family
+    rows = {"a padded decoding pass, 4,096 tokens": whole(family, decoding(4096))}
+    for products in ("float32", "backbone"):
+        name = f"a training pass, 8,192 tokens, adapters' products in {products}"
+        rows[name] = whole(family, training(family, 8192), products=products)
+    for name, count in rows.items():
+        print(f"{name}: elementwise {count['elementwise'] / 1e9:.0f} GB, products {count['products'] / 1e9:.0f} GB")
+    print(f"the decoding pass with compiled layers: elementwise {fused(family, 4096) / 1e9:.0f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+"""The decoder of every family: RMS norms, rotary embeddings, grouped-query attention and SwiGLU on packed sequences.
+
+It computes what the stock classes of transformers do, whose module names it has; they are the oracle in tests. What
+they cannot do is here: attention inside packed sequences, a last layer on the rows that are read, rotation in float32
+whatever the weights are, and layers that are compiled but for their attention.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout, linear, pad, silu
+from torch.utils.checkpoint import checkpoint
+
+from entropy_valley.model.attention import Segments, attend
+
+FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
+
+
+@dataclass(frozen=True)
+class Config:
+    """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, attention to
+    the past alone, and rotation in float32."""
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    max_position_embeddings: int
+    rope_theta: float
+    rms_norm_eps: float
+    tie_word_embeddings: bool = False
+    qkv_bias: bool = False
+    causal: bool = False
+    float32_rotary: bool = False
+
+    @property
+    def head_dim(self) -> int:
+        return self.hidden_size // self.num_attention_heads
+
+
+class Decoder(nn.Module):
+    """A language model; :func:`.attention.hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
+
+    In training, with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again;
+    with ``compiles``, the layers are compiled, for passes of any size.
+    """
+
+    recompute = compiles = False
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config, self.angles = config, Angles(config)
+        self.model = _Body(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        _draw(self.lm_head)
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.embed_tokens.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.model.embed_tokens.weight.dtype
+
+    def forward(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        segments: Segments,
+        rows: Tensor | None = None,
+        reading: Segments | None = None,
+        compiled: bool = False,
+    ) -> Tensor:
+        """Last states after the final norm, (rows, width), of tokens and their positions, both (rows,).
+
+        With ``rows``, the last layer gives only theirs. With ``reading`` also only their queries attend there; without
+        it all do, and the layer then continues with ``rows``.
+        """
+        run = functools.partial(checkpoint, use_reentrant=False) if self.recompute and self.training else _run
+        states, angles = self.model.embed_tokens(ids), self.angles.at(positions, self.device, self.dtype)
+        halves = Layer.before, Layer.after
+        if compiled or self.compiles:
+            halves = _compiled_halves(dynamic=not compiled)
+        *layers, last = self.model.layers
+        for layer in layers:
+            states = run(layer, states, angles, segments, halves)
+        return self.model.norm(run(last, states, angles, segments, halves, rows, reading))
+
+
+def _run(layer: Layer, *given: Any) -> Tensor:
+    return layer(*given)
+
+
+class _Body(nn.Module):
+    """All but the LM head."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_hidden_layers))
+        self.norm = Norm(config)
+        _draw(self)
+
+
+def _draw(module: nn.Module) -> None:
+    """Random weights, in the order in which the stock classes draw theirs."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, 0.0, 0.02)
+        if getattr(part, "bias", None) is not None:
+            nn.init.zeros_(part.bias)
+
+
+class Layer(nn.Module):
+    """A decoder layer, in two halves around its attention."""
+
+    def __init__(self, config: Config, number: int) -> None:
+        super().__init__()
+        self.config, self.number = config, number
+        self.self_attn, self.mlp = _Attention(config), _SwiGLU(config)
+        self.input_layernorm, self.post_attention_layernorm = Norm(config), Norm(config)
+
+    def forward(
+        self,
+        states: Tensor,
+        angles: tuple[Tensor, Tensor],
+        segments: Segments,
+        halves: tuple[Callable[..., Any], Callable[..., Any]],
+        rows: Tensor | None = None,
+        reading: Segments | None = None,
+    ) -> Tensor:
+        """The layer's states, (rows, width); ``rows`` and ``reading`` are those of :class:`Decoder`."""
+        if rows is None:
+            return halves[1](self, states, self._attended(states, angles, segments, halves[0]))
+        count = len(rows)
+        rows = torch.cat([rows, rows[-1:].expand(max(0, FULL_KERNEL - count))])
+        if reading is None:
+            # All queries as a slice: it is a node of its own, where their gradients are added first.
+            attended = self._attended(states, angles, segments, halves[0], slice(None))[rows]
+        else:
+            attended = self._attended(states, angles, reading, halves[0], rows)
+            attended = pad(attended, (0, 0, 0, len(rows) - count))
+        return halves[1](self, states[rows], attended)[:count]
+
+    def _attended(
+        self,
+        states: Tensor,
+        angles: tuple[Tensor, Tensor],
+        segments: Segments,
+        before: Callable[..., tuple[Tensor, Tensor, Tensor]],
+        rows: Tensor | slice | None = None,
+    ) -> Tensor:
+        """What the rows attend to, (rows, width); queries, keys and values are given back before the second half."""
+        query, key, value = before(self, states, angles, rows)
+        if (count := sum(segments.queries)) < len(query):  # behind them, rows fill a kernel up
+            query = query[:count]
+        scaling = self.config.head_dim**-0.5
+        return attend(segments, self.number, query, key, value, scaling, self.config.causal).flatten(1)
+
+    def before(
+        self, states: Tensor, angles: tuple[Tensor, Tensor], rows: Tensor | slice | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, (rows, heads, head width); with ``rows``, only their queries."""
+        attention, normed, (cos, sin) = self.self_attn, self.input_layernorm(states), angles
+        own, cos_of_own, sin_of_own = (normed, cos, sin) if rows is None else (normed[rows], cos[rows], sin[rows])
+        query, key, value = (
+            projection(inputs).unflatten(-1, (-1, self.config.head_dim))
+            for projection, inputs in ((attention.q_proj, own), (attention.k_proj, normed), (attention.v_proj, normed))
+        )
+        # In float32 where the angles are: as in LLaDA, whose queries and keys are then rounded.
+        query, key = _rotated(query, cos_of_own, sin_of_own), _rotated(key, cos, sin)
+        return query.to(value.dtype), key.to(value.dtype), value
+
+    def after(self, states: Tensor, attended: Tensor) -> Tensor:
+        """The layer's states, from those before it and what its rows attended to, both (rows, width)."""
+        states = states + self.self_attn.o_proj(attended)
+        return states + self.mlp(self.post_attention_layernorm(states))
+
+
+def _rotated(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = heads.chunk(2, -1)
+    return heads * cos[:, None] + torch.cat([-second, first], -1) * sin[:, None]
+
+
+@functools.cache
+def _compiled_halves(dynamic: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Both halves of a layer, each one graph that all layers share: norms, rotations and SwiGLU are fused.
+
+    Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
+    """
+    how = {"dynamic": dynamic, "fullgraph": True, "options": {"deterministic": True}}
+    return torch.compile(Layer.before, **how), torch.compile(Layer.after, **how)
+
+
+class _Attention(nn.Module):
+    """The four projections."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, keys = config.hidden_size, config.num_key_value_heads * config.head_dim
+        self.q_proj = nn.Linear(width, width, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(width, keys, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(width, keys, bias=config.qkv_bias)
+        self.o_proj = nn.Linear(width, width, bias=False)
+
+
+class _SwiGLU(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, inner = config.hidden_size, config.intermediate_size
+        self.gate_proj = nn.Linear(width, inner, bias=False)
+        self.up_proj = nn.Linear(width, inner, bias=False)
+        self.down_proj = nn.Linear(inner, width, bias=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.down_proj(silu(self.gate_proj(states)) * self.up_proj(states))
+
+
+class Norm(nn.Module):
+    """RMS norm in float32."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.ones(config.hidden_size)), config.rms_norm_eps
+
+    def forward(self, states: Tensor) -> Tensor:
+        wide = states.to(torch.float32)
+        normed = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+        return self.weight * normed.to(states.dtype)
+
+
+class Angles:
+    """cos and sin of all positions of the context, in tables: computed once, on the host, in float32.
+
+    The stock classes compute angles by a matrix product in every pass. In training this would run in TF32 on a GPU,
+    where inverse frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._tables: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
+
+    def at(self, positions: Tensor, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin, (rows, head width), of ``positions`` (rows,): in ``dtype``, or float32 where the family rotates
+        in it."""
+        kind, rows = (device, torch.float32 if self._config.float32_rotary else dtype), len(positions)
+        # A sequence too long for the context is not refused here; its positions are below the number of rows.
+        if kind not in self._tables or len(self._tables[kind][0]) < rows:
+            count = max(self._config.max_position_embeddings, 1 << (rows - 1).bit_length())
+            self._tables[kind] = tuple(table.to(*kind) for table in self._computed(count))
+        cos, sin = self._tables[kind]
+        return cos[positions], sin[positions]
+
+    def _computed(self, count: int) -> tuple[Tensor, Tensor]:
+        """Of the first ``count`` positions."""
+        width = self._config.head_dim
+        exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
+        angles = torch.arange(count, dtype=torch.float32)[:, None] * (1.0 / self._config.rope_theta**exponents)
+        angles = torch.cat((angles, angles), dim=-1)
+        return angles.cos(), angles.sin()
+
+
+# --- Adapters beside the weights.
+
+
+class LoraLinear(nn.Linear):
+    """A linear layer and its adapter: W x + scaling · B A x (Hu et al., 2022), with a dropout before A in training.
+
+    ``lora_A`` (rank, in) and ``lora_B`` (out, rank) are float32 whatever W is, and so are their products, as in PEFT.
+    If ``rounded``, their products are in the dtype of W, and the scaling is in B: less memory traffic, other last bits.
+    """
+
+    def __init__(
+        self, base: nn.Linear, down: Tensor, up: Tensor, scaling: float, dropout: float = 0.0, rounded: bool = False
+    ) -> None:
+        super().__init__(base.in_features, base.out_features, base.bias is not None, device="meta")
+        self.weight, self.bias = base.weight, base.bias
+        self.scaling, self.dropout, self.rounded = scaling, dropout, rounded
+        trained = base.weight.device, torch.float32
+        self.lora_A, self.lora_B = nn.Parameter(down.to(*trained)), nn.Parameter(up.to(*trained))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        product = super().forward(inputs)
+        if self.rounded:
+            down, up = self.lora_A.to(inputs.dtype), (self.lora_B * self.scaling).to(inputs.dtype)
+            dropped = dropout(inputs, self.dropout, self.training)
+            return torch.addmm(product, linear(dropped, down), up.t())
+        dropped = dropout(inputs.to(self.lora_A.dtype), self.dropout, self.training)
+        change = linear(linear(dropped, self.lora_A), self.lora_B)
+        return (product + change * self.scaling).to(product.dtype)
+
+
+def attach_lora(
+    model: Decoder,
+    factors: Mapping[str, tuple[Tensor, Tensor]],
+    scalings: Mapping[str, float],
+    dropout: float = 0.0,
+    rounded: bool = False,
+) -> None:
+    """Put an adapter beside the weights of each named layer: ``factors`` are its A and B; see :class:`LoraLinear`."""
+    for name, (down, up) in factors.items():
+        model.set_submodule(name, LoraLinear(model.get_submodule(name), down, up, scalings[name], dropout, rounded))
+
+
+def lora_of(model: Decoder) -> list[tuple[str, tuple[Tensor, Tensor]]]:
+    """The adapted layers by name, each with its A and B."""
+    layers = ((name, module) for name, module in model.named_modules() if isinstance(module, LoraLinear))
+    return [(name, (layer.lora_A, layer.lora_B)) for name, layer in layers]
+
+
+def detach_lora(model: Decoder) -> None:
+    """Take all adapters away again."""
+    for name, _ in lora_of(model):
+        adapted = model.get_submodule(name)
+        plain = nn.Linear(adapted.in_features, adapted.out_features, adapted.bias is not None, device="meta")
+        plain.weight, plain.bias = adapted.weight, adapted.bias
+        model.set_submodule(name, plain)
+
+
+def drawn_lora(layer: nn.Linear, rank: int) -> tuple[Tensor, Tensor]:
+    """A and B before training, B being zero. A has the values of PEFT's: its draws, rounded to the dtype of W."""
+    down, up = nn.Linear(layer.in_features, rank, bias=False), nn.Linear(rank, layer.out_features, bias=False)
+    nn.init.kaiming_uniform_(down.weight, a=math.sqrt(5))
+    return down.weight.data.to(layer.weight.dtype), torch.zeros_like(up.weight)
