@@ -131,7 +131,7 @@ def test_the_plan_counts_what_a_cluster_gives():
     assert papers.gpu_hours(on_gpu)[1] == pytest.approx(limits / 60)
     (cluster,) = (line for line in plan.totals(papers) if line.startswith("Cluster:"))
     assert cluster.startswith(
-        f"Cluster:   {len(papers.allocated) - 9} allocations, {len(on_gpu) - 9} with GPUs; 72 GPU-hours ("
+        f"Cluster:   {len(papers.allocated) - 9} allocations, {len(on_gpu) - 9} with GPUs; 77 GPU-hours ("
     )
 
 

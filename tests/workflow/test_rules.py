@@ -95,7 +95,7 @@ SOURCES = {
     path: path.read_text(encoding="utf-8") for path in PLACES if path.suffix in ("", ".smk", ".py") and path.is_file()
 }
 # The manual's chapters on rules (script:, flags, utils), and the packages that are published for plugins.
-MODULES = re.compile(r"snakemake\.(utils|io|script)|snakemake_interface_(\w+_plugins|common)(\.\w+)*")
+MODULES = re.compile(r"snakemake(\.(utils|io|script))?|snakemake_interface_(\w+_plugins|common)(\.\w+)*")
 # What the object of a script has, by the same chapters.
 OF_SCRIPTS = {"input", "output", "params", "wildcards", "threads", "resources", "log", "config", "rule", "utils"}
 # Of the object `workflow` in a Snakefile. The last is in no chapter, but in what maintainers answer (issue 214).
