@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.config import base_files, load_files, matrix
 from entropy_valley.config.matrix import Cell, Run
+from entropy_valley.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))
@@ -129,3 +131,11 @@ def test_only_a_study_that_says_so_goes_beyond_the_matrix(load):
     assert matrix.directions(experiment) == ["en-de", "de-fr"]
     beyond = load({**narrow, "studies": {"mine": {**study, "beyond_matrix": True}}})
     assert [cell.run.direction for cell in matrix.study_cells(beyond, "mine")] == ["en-zh", "de-fr"]
+
+
+def test_a_cell_can_be_asked_for_alone_by_any_length_method_of_the_config():
+    sets, run = matrix.sets_of(PAPER), CELL.run
+    alone = sets.named(run, "wmt22.ev_fit-med-T32")
+    assert alone.cells == (Cell(run, "wmt22", "ev_fit", "med", 32),) and alone not in sets.all
+    with pytest.raises(InputError, match=r"Did you mean wmt22\.ev_fit-med-T32"):
+        sets.named(run, "wmt22.ev_fitt-med-T32")

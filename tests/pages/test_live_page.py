@@ -156,3 +156,8 @@ def test_it_can_be_used_by_keyboard_on_a_phone_and_in_the_dark(browser, page):
         dark = "Math.max(...getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number))"
         assert tab.evaluate(dark) < 64
         assert cut_off(tab, 1280, 768, 640, 360) == []
+        badges = tab.locator(".badge").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+        numbers = tab.locator(".probe:not(.head) .number").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().left)"
+        )
+        assert max(badges) <= min(numbers)  # on the narrowest of these

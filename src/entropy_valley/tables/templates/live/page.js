@@ -102,12 +102,14 @@ const referenceLength = () => shown.referenceTokens && shown.referenceTokens + 1
 function drawProbes() {
   const rows = shown.probes.map((probe) => {
     const names = chosenBy(probe.length);
-    const badges = names.map((text) => element("span", { text }));
-    if (probe.length === referenceLength()) badges.push(element("span", { class: "reference", text: "reference" }));
+    const badges = names.map((text) => element("span", { class: "badge", text }));
+    if (probe.length === referenceLength())
+      badges.push(element("span", { class: "badge reference", text: "reference" }));
+    const slots = element("span", { class: "unit", text: " slots " });
     return element(
       "div",
       { role: "row", class: names.length ? "probe chosen" : "probe" },
-      element("div", { role: "rowheader", class: "length", text: `${probe.length} slots ` }, ...badges),
+      element("div", { role: "rowheader", class: "length", text: probe.length }, slots, ...badges),
       strip(probe),
       element("div", { role: "cell", class: "number", text: probe.mean.toFixed(3) }),
     );
