@@ -1,5 +1,5 @@
 # make demo | demo-full | demo-authors | findings | ship | install | lint | lock | licences | clean
-# make test | test-instructions | test-faults | test-cluster | nightly
+# make test | test-instructions | test-faults | test-cluster | test-core | nightly
 # make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 # The first of these that runs; any other by PYTHON=….
@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster nightly lint lock clean licences audit-packages
+.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster test-core nightly lint lock clean licences audit-packages
 
 install: $(INSTALLED)
 
@@ -123,6 +123,15 @@ test-cluster: install
 nightly: install
 	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py tests/pages/test_live_page.py
 	ENTROPY_VALLEY_FAULT_TRIALS=600 ENTROPY_VALLEY_FAULT_SEED=$$(date +%F) $(MAKE) test-faults
+	$(MAKE) test-core
+
+# The core as on a machine with a torch of its own: the oldest torch, the newest transformers, numpy 2. This torch is a
+# build for CUDA (4.6 GB), which needs no GPU to be imported: it also rehearses what only GPUs reach.
+test-core:
+	python3 -m venv .venv-core
+	.venv-core/bin/pip install -q torch==2.11.0 transformers==5.17.0 'numpy>=2' 'pandas>=3' peft pydantic pyyaml jinja2 \
+		huggingface_hub scipy statsmodels sacrebleu pytest hypothesis
+	PYTHONPATH=src .venv-core/bin/python -m pytest tests/test_cuda_rehearsal.py tests/model tests/decoding/test_engine.py
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install

@@ -3,8 +3,8 @@
     python benchmarks/traffic.py --family llada
 
 Each operation counts its inputs and outputs once, as a kernel that keeps nothing in a cache; a view counts nothing.
-"products" are matrix products and attention, "elementwise" all the rest. Of compiled layers, the inputs and outputs of
-each half of a layer count, and its products apart: what is between them is fused. A GPU's caches only lower these.
+"products" are matrix products and attention, "elementwise" all the rest. Of compiled layers inductor itself says what
+its kernels read and write. A GPU's caches only lower these.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch._inductor import compile_fx, metrics
+from torch._inductor.scheduler import ExternKernelSchedulerNode
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -90,16 +92,34 @@ def whole(family: str, run: Callable[[Any], None], **adapter: Any) -> Counter[st
     return Counter({kind: two[kind] + (layers - 2) * (three[kind] - two[kind]) for kind in three})
 
 
-def fused(family: str, tokens: int) -> float:
-    """Elementwise bytes of a padded pass whose layers are compiled: of a token and a layer, the states that its fused
-    kernels read and write between products."""
-    shape = FAMILIES[family].releases[0].config
-    width, inner = shape["hidden_size"], shape["intermediate_size"]
-    keys = width * shape["num_key_value_heads"] // shape["num_attention_heads"]
-    norm, rotation = 2 * width, 2 * (width + keys)  # read and written
-    residual, gated = 4 * width, 3 * inner  # states, product → states, normed; gate, up → product
-    last = 3 * width  # states, product → states
-    return 2.0 * tokens * shape["num_hidden_layers"] * (norm + rotation + residual + gated + last)
+def fused(family: str, tokens: int, trains: bool) -> float:
+    """Elementwise bytes of a pass whose layers are compiled, as inductor counts them for the kernels that it fused: of
+    a layer with so many tokens, from small ones of two sizes, on a CPU."""
+    (less, some), (more, twice) = ((count, _layer_bytes(family, count, trains)) for count in (64, 128))
+    layers = FAMILIES[family].releases[0].config["num_hidden_layers"]
+    return layers * (some + (twice - some) * (tokens - less) / (more - less))
+
+
+def _layer_bytes(family: str, tokens: int, trains: bool) -> int:
+    """Of both halves of a layer of the released widths; in training forward and backward."""
+    shape = {"max_position_embeddings": 4096, **FAMILIES[family].releases[0].config}
+    model = empty_model(FAMILIES[family], shape | {"num_hidden_layers": 1, "vocab_size": 8}, torch.bfloat16, "cpu")
+    if trains:
+        settings = Lora(rank=64, alpha=128, dropout=0.05, products="backbone")
+        attach_lora(model, FAMILIES[family], settings, 1).train()
+    angles = model.angles.at(torch.arange(tokens), model.device, model.dtype)
+    states, attended = torch.randn(2, tokens, model.config.hidden_size, dtype=torch.bfloat16)
+    torch._dynamo.reset()
+    metrics.reset()
+    counting = mock.patch.object(compile_fx.inductor_metrics_log, "isEnabledFor", lambda level: True)
+    with counting, nullcontext() if trains else torch.inference_mode():
+        before, after = (torch.compile(half) for half in (decoder.Layer.before, decoder.Layer.after))
+        (layer,), leaves = model.model.layers, [each.requires_grad_(trains) for each in (states, attended)]
+        out = [*before(layer, leaves[0], angles), after(layer, *leaves)]
+        if trains:
+            sum(each.float().sum() for each in out).backward()
+    fused = (size for node, size in metrics.nodes_num_elem if not isinstance(node, ExternKernelSchedulerNode))
+    return 4 * sum(fused)  # inductor divides bytes by four
 
 
 def main() -> None:
@@ -112,7 +132,8 @@ def main() -> None:
         rows[name] = whole(family, training(family, 8192), products=products)
     for name, count in rows.items():
         print(f"{name}: elementwise {count['elementwise'] / 1e9:.0f} GB, products {count['products'] / 1e9:.0f} GB")
-    print(f"the decoding pass with compiled layers: elementwise {fused(family, 4096) / 1e9:.0f} GB")
+    print(f"compiled layers of the decoding pass: elementwise {fused(family, 4096, False) / 1e9:.0f} GB")
+    print(f"compiled layers of the last training pass: elementwise {fused(family, 8192, True) / 1e9:.0f} GB")
 
 
 if __name__ == "__main__":
