@@ -191,7 +191,11 @@ class Stages:
             found = examples(job, method)
         learned, facts = method.learn(found)
         chosen = [learned.choose(one.sentence, one.probes) for one in found]
-        return [facts["pairs"], sorted(facts["weights"]), [[choice.length, *choice.scores.values()] for choice in chosen]]
+        return [
+            facts["pairs"],
+            sorted(facts["weights"]),
+            [[choice.length, *choice.scores.values()] for choice in chosen],
+        ]
 
     def sig_concentration(self) -> Any:
         return self.bench.diagnose("sig", sig="distractor", measure="gini")
