@@ -51,7 +51,7 @@ def commands(page: str) -> list[Command]:
 ALL = [command for page in PAGES for command in commands(page)]
 RUNNING = [command for command in ALL if command.page == "docs/running.md"]
 SNAKEMAKE = [command for command in ALL if command.words[0] == "snakemake"]
-OURS = [command for command in ALL if "entropy-valley" in command.words and command.words[0] != "git"]
+OURS = [command for command in ALL if "entropy-valley" in command.words and command.words[0] not in ("git", "docker")]
 
 
 def once(these: list[Command]) -> dict[str, Command]:
