@@ -33,6 +33,7 @@ from typing import Any
 os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")  # before transformers is imported
 
 import torch
+import transformers
 import workload
 from machine import describe, matmul_rate, peak_memory, seconds
 from tokenizers import Tokenizer
@@ -175,6 +176,7 @@ def _write_config(hour: Hour, model: Any) -> None:
     tokenizer.save_pretrained(folder)
     ids = {f"{kind}_token_id": getattr(tokenizer, f"{kind}_token_id") for kind in ("mask", "eos", "pad")}
     config = {**family.to_released(model.config), "model_type": family.model_type, **ids}
+    config["transformers_version"] = transformers.__version__  # loaders of others ask for it
     files.write_json(folder / "config.json", config)
     checkpoint.write_manifest(folder, family)
 

@@ -1,4 +1,4 @@
-"""The benchmarks: rivals and other forms of a layer compute the same; floors and shares count what they say."""
+"""The benchmarks: rivals compute the same; floors and bytes are what they say."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import decoding
 import growth
-import layers
 import machine
 import pandas as pd
 import pytest
 import torch
+import traffic
 import training
 import workload
 from baselines import Padded
@@ -95,37 +95,14 @@ def test_a_peak_is_what_a_task_held():
     assert 90e6 < machine.peak_memory(lambda: held.append(torch.ones(25_000_000)), "cpu") < 200e6
 
 
-# --- The layers, and a training.
-
-LAYERS = Shape(vocabulary=60, width=32, layers=2, ffn=64, sentences=3, heads=4)
+# --- A training, and the bytes of passes.
 
 
-@pytest.fixture
-def layered(monkeypatch):
-    monkeypatch.setattr(layers, "STEPS", 4)
-    return workload.make(LAYERS, "cpu", scale=0.3)
-
-
-def test_each_form_gives_the_same_bits_on_a_cpu(layered):
-    table = layers.compare(layered, "cpu", rounds=1, most=2)
-    assert table.same_bits.all() and (table["median"] > 0).all()
-    assert len(layers.recorded(layered, 2)) <= 2 < len(layers.recorded(layered))
-
-
-def test_a_form_that_changes_a_number_is_seen(layered, monkeypatch):
-    def other(model):
-        return [(layers.llama.LlamaRMSNorm, "forward", lambda self, states: states)]
-
-    monkeypatch.setattr(layers, "FORMS", {"now": layers.FORMS["now"], "no norm": other})
-    assert layers.compare(layered, "cpu", rounds=1, most=2).same_bits.tolist() == [True, False]
-
-
-def test_the_shares_are_of_the_whole_time(layered):
-    table = layers.shares(layered, "cpu").set_index("kind")
-    assert table[["operations_percent", "python_percent"]].sum().sum() == pytest.approx(100)
-    kinds = {"norms", "rotary", "SwiGLU", "attention", "products of the layers", "products of the head"}
-    assert kinds <= {*table.index}
-    assert table.operations_a_pass["products of the layers"] == 7 * LAYERS.layers
+def test_traffic_counts_what_operations_read_and_write():
+    with traffic.Traffic() as seen:
+        one = torch.zeros(4, 8) + 1  # written; read and written
+        (one.view(8, 4) @ one).sum()
+    assert seen.bytes == {"elementwise": 3 * 128 + 256 + 4, "products": 2 * 128 + 256}
 
 
 def test_all_variants_agree_and_are_timed(monkeypatch, tmp_path, capsys):

@@ -45,11 +45,11 @@ def changed(monkeypatch, change):
 
 
 def test_the_engine_in_float32(folder, monkeypatch):
-    assert computations.same_texts(folder, "cpu").startswith("24 of 24")
+    assert computations.same_texts(folder, "cpu").startswith("96 of 96")
     changed(
         monkeypatch, lambda _, done: dataclasses.replace(done, tokens=[*done.tokens, -1], text=len(done.tokens) + 1)
     )
-    with pytest.raises(CheckError, match=r"^0 of 24 .*something else in float32"):
+    with pytest.raises(CheckError, match=r"^0 of 96 .*something else in float32"):
         computations.same_texts(folder, "cpu")
 
 

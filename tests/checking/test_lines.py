@@ -37,10 +37,11 @@ def test_each_end_is_a_line(capsys):
         raising(SkippedError("a CPU")),
         raising(ValueError("odd")),
     ]
-    given.append(raising(InputError("here", "wrong", "Mend it.")))
+    given += [raising(InputError("here", "wrong", "Mend it.")), raising(ModuleNotFoundError(name="comet"))]
     lines = list(run([(f"check {number}", check) for number, check in enumerate(given)]))
-    assert [line.state for line in lines] == [OK, FAILED, SKIPPED, FAILED, FAILED]
-    assert [line.text for line in lines] == ["3 GB", "no GPU", "a CPU", "ValueError: odd", "here: wrong. Mend it."]
+    assert [line.state for line in lines] == [OK, FAILED, SKIPPED, FAILED, FAILED, FAILED]
+    wrong = ["ValueError: odd", "here: wrong. Mend it.", "comet is not installed here"]
+    assert [line.text for line in lines] == ["3 GB", "no GPU", "a CPU", *wrong]
     assert "raise error" in capsys.readouterr().err  # where it broke
 
 

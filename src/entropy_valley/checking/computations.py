@@ -3,6 +3,7 @@ the end the tiny random checkpoints that they compute on."""
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import random
@@ -26,7 +27,7 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint, families
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone, new_model, torch_dtype
-from entropy_valley.model.prompt import train_tokenizer
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, train_tokenizer
 from entropy_valley.training import memory
 from entropy_valley.training.settings import Lora
 from entropy_valley.translation import latency
@@ -90,15 +91,17 @@ def bfloat16(device: str) -> str:
 
 
 def same_texts(folder: Path, device: str) -> str:
-    """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides."""
+    """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides: under
+    both attentions, in passes that are padded and in others."""
     same, cases = 0, 0
-    for backbone in _tiny_models(folder, device, "float32"):
-        drawn = _draw(backbone)
+    for tiny, attention in itertools.product(_tiny_models(folder, device, "float32"), (BOTH_WAYS, PREFIX)):
+        backbone, drawn = dataclasses.replace(tiny, attention=attention), _draw(tiny)
         canvases = [Canvas(prompt, length, [n for n in reveal_counts(length, 8) if n]) for prompt, length in drawn]
-        done = dict(Engine(backbone).run(Queue(enumerate(canvases)), make_denoiser("med")))
-        ours = [done[place].tokens[: done[place].text] for place in range(len(drawn))]
         plain = [reference.decode(backbone, prompt, length, 8)[1] for prompt, length in drawn]
-        same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(drawn)
+        for fill in (TOKENS[device], None):
+            done = dict(Engine(backbone, fill=fill).run(Queue(enumerate(canvases)), make_denoiser("med")))
+            ours = [done[place].tokens[: done[place].text] for place in range(len(drawn))]
+            same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(drawn)
     text = f"{same} of {cases} canvases decoded as by the plain algorithm"
     if same < 0.9 * cases:
         raise CheckError(f"{text}: this device computes something else in float32")
@@ -112,7 +115,8 @@ def same_entropies(folder: Path, device: str) -> str:
     for exact, rounded in models:
         drawn = _draw(exact)
         target = _plain_entropies(exact, drawn)
-        readings = dict(Engine(rounded).run(Queue((place, Canvas(*case)) for place, case in enumerate(drawn))))
+        queue = Queue((place, Canvas(*case)) for place, case in enumerate(drawn))
+        readings = dict(Engine(rounded, fill=TOKENS[device]).run(queue))
         engine = [entropy for place in range(len(drawn)) for entropy in readings[place].entropies]
         read = (engine, _plain_entropies(rounded, drawn))
         off = [[abs(a - b) for a, b in zip(one, target, strict=True)] for one in read]
