@@ -11,7 +11,7 @@ from entropy_valley.tables import mt_metrics_eval
 def test_every_file_has_its_place_and_a_line_for_each_sentence(run, tmp_path):
     out = tmp_path / "out"
     lines = mt_metrics_eval.export(run.experiment, out)
-    assert "grammar zh-en: 25 systems, 16 sentences, toy_comet, bleu, chrf" in lines
+    assert "grammar zh-en: 49 systems, 16 sentences, toy_comet, bleu, chrf" in lines
     texts = {
         str(path.relative_to(out / "grammar")): path.read_text(encoding="utf-8").splitlines()
         for path in (out / "grammar").rglob("*.*")

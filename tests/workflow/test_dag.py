@@ -161,7 +161,7 @@ CHANGES = {
         {"valley": {"backbones": ["llada-tiny"]}},
         {f"diagnose {run}" for run in of(".llada-tiny.1")},
     ),
-    "statistics that a method uses": ({"length_methods": {"ev_fit": {"pairs": 50}}}, sets(RUNS)),
+    "statistics that a method uses": ({"length_statistics": {"bias_pairs": 50}}, sets(RUNS)),
     "the learning rate": ({"training": {"learning_rate": 5.0e-4}}, trained(RUNS | AR_RUNS)),
     "a seed more": ({"matrix": {"seeds": [1, 2, 3]}}, trained(SEED3)),
     "a prompt, with backbones pre-trained on it": (
