@@ -6,6 +6,10 @@ Random weights in a released shape are written to ``--work`` (8B: 16 GB). Then e
 its own: if one fails, the others still run. The table at the end shows expected and measured values, and is also in
 ``--work``/first_hour.md. The exit status is 1 if a step failed. The step ``precision`` needs the model in float32: for
 8B, 32 GB of the GPU. ``--shape tiny --device cpu`` takes about a minute.
+
+With ``--testset``, pairs in JSON Lines with id, source and target, the step ``probes`` reads all-mask canvases around
+the reference's length by a real model: with the released adapter of ``--direction`` (17 GB), or for the shape tiny the
+LLaDA-tiny of the package. It says before any matrix runs whether entropy and repeated tokens tell the length there.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import statistics
 import sys
 import time
 import traceback
@@ -38,7 +43,7 @@ import workload
 from machine import describe, matmul_rate, peak_memory, seconds
 from tokenizers import Tokenizer
 
-from entropy_valley import checking, files
+from entropy_valley import Translator, checking, files, released, tiny
 from entropy_valley.checking import checks
 from entropy_valley.checking.computations import tiny_training
 from entropy_valley.checking.subject import BYTES, Size, Subject
@@ -46,12 +51,13 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import Denoising, make_denoiser
-from entropy_valley.decoding.requests import Canvas, Ledger, Queue
+from entropy_valley.decoding.requests import SHORTEST, Canvas, Ledger, Probe, Queue, Runner
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.grammar import Synthetic
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
+from entropy_valley.lengths.ev import mean_entropy, repeats
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
 from entropy_valley.model.families import Family, find_family
@@ -71,6 +77,7 @@ TINY = {"vocab_size": 2560, "hidden_size": 128, "intermediate_size": 384, "num_h
 TINY |= {"num_attention_heads": 8, "num_key_value_heads": 8}
 SHARD = 2 * 10**9  # bytes of a file of weights
 RATIOS, READ = (0.70, 0.75, 0.80, 0.85, 0.90), 8  # the paper's grid; steps of a canvas
+OFFSETS, PROBED = range(-4, 5), 200  # slots from the reference's length; pairs of a test set
 TIMES_FLOOR = 3  # a GPU is slow beyond so many times the time of the matrix products
 XLMR = {"width": 1024, "heads": 16, "context": 510}
 XLMR_CONFIG = {"num_hidden_layers": 24, "intermediate_size": 4096, "vocab_size": 250002}  # XLM-R large's
@@ -103,6 +110,8 @@ class Hour:
     device: str
     shape: str
     work: Path
+    testset: Path | None = None
+    direction: str = "en-zh"
 
     @property
     def folder(self) -> Path:
@@ -473,6 +482,23 @@ def comet(hour: Hour) -> Iterator[Row]:
     )
 
 
+def probes(hour: Hour) -> Iterator[Row]:
+    """Mean entropy and repeated tokens of all-mask canvases, by slots from the reference; nothing is decoded."""
+    model = tiny(hour.direction) if hour.shape == "tiny" else released(hour.direction)
+    translator = Translator.load(**model, device=hour.device, dtype=hour.precision)
+    prompt, rows = translator.prompt, files.read_jsonl(hour.testset, ("id", "source", "target"))[:PROBED]
+    lengths = [len(prompt.tokens(row["target"])) + 1 for row in rows]
+    rows = [(row, length) for row, length in zip(rows, lengths, strict=True) if length + min(OFFSETS) >= SHORTEST]
+    requests = [Probe(prompt.encode(row["source"]), length + offset) for offset in OFFSETS for row, length in rows]
+    engine = Engine(translator.backbone, fill=TOKENS[hour.device] if hour.device == "cuda" else None)
+    readings = Runner(lambda: engine, engine.ledger).answers(requests)
+    for place, offset in enumerate(OFFSETS):
+        of_offset = readings[place * len(rows) : (place + 1) * len(rows)]
+        entropy, repeated = (statistics.fmean(map(read, of_offset)) for read in (mean_entropy, repeats))
+        measured = f"entropy {entropy:.3f} nats, repeats {repeated:.2f}, {len(rows)} pairs"
+        yield Row(f"probes, {offset:+d} slots from the reference", "", measured, MEASURED)
+
+
 STEPS: dict[str, Callable[[Hour], Iterator[Row]]] = {
     "weights": write_weights,
     "check": check,
@@ -481,6 +507,7 @@ STEPS: dict[str, Callable[[Hour], Iterator[Row]]] = {
     "precision": precision,
     "training": training,
     "comet": comet,
+    "probes": probes,
 }
 OF_CANVASES = ("company", "precision")  # which an autoregressive backbone has not
 
@@ -540,12 +567,17 @@ def main() -> None:
     )
     parser.add_argument("--minutes", type=float, default=60, help="steps that run longer are stopped")
     parser.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP", default=list(STEPS), help=", ".join(STEPS))
+    parser.add_argument("--testset", type=Path, help="pairs for the step probes")
+    parser.add_argument("--direction", default="en-zh", help="of these pairs")
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("torch finds no GPU here; on a CPU: --shape tiny --device cpu")
-    hour = Hour(options.device, options.shape, options.work.absolute())
+    testset = options.testset and options.testset.absolute()
+    hour = Hour(options.device, options.shape, options.work.absolute(), testset, options.direction)
     until, rows = time.monotonic() + 60 * options.minutes, []
     for name in STEPS:
+        if name == "probes" and not testset:
+            continue
         if name == "weights" or name in options.only:  # all need them
             for row in step(name, hour, until):
                 print(row, flush=True)

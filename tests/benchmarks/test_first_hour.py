@@ -47,6 +47,21 @@ def test_the_whole_hour_on_a_cpu(tmp_path):
         assert re.search(rf"^ok +{line} tiny ", done.stdout, re.MULTILINE)
 
 
+def test_probes_around_the_reference_say_when_a_canvas_is_too_long(tmp_path):
+    """By the model that comes with the package, on the corpus that it knows."""
+    rows = [
+        {"id": str(n), "source": "Maria must clean my bag.", "target": "Maria muss meine Tasche reinigen."}
+        for n in (1, 2)
+    ]
+    files.write_jsonl(tmp_path / "test.jsonl", rows)
+    hour = Hour("cpu", "tiny", tmp_path, tmp_path / "test.jsonl", "en-de")
+    found = {row.step: row.measured for row in first_hour.probes(hour)}
+    entropies = [float(re.search(r"entropy ([\d.]+) nats", text)[1]) for text in found.values()]
+    repeated = [float(re.search(r"repeats ([\d.]+), 2 pairs", text)[1]) for text in found.values()]
+    assert len(found) == 9 and entropies.index(min(entropies)) == 4  # at the reference
+    assert repeated[4] == 0 and max(repeated[5:]) > 0
+
+
 def test_a_step_that_fails_is_in_the_table_and_the_others_run(tmp_path, monkeypatch):
     def without_tokenizer(hour):
         yield from first_hour.write_weights(hour)
