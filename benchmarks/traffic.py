@@ -6,9 +6,9 @@ Each operation counts its inputs and outputs once, as a kernel that keeps nothin
 "products" are matrix products and attention, "elementwise" all the rest. Of compiled layers inductor itself says what
 its kernels read and write. A GPU's caches only lower these.
 
-For LLaDA-8B, beside the products: a padded decoding pass moves 82 GB, with ``decoding.compile_layers`` 25 GB; a training
-pass of 8,192 tokens 1,461 GB with adapters in float32, as in PEFT, 760 GB with ``training.lora.products: backbone``,
-and 229 GB in its layers with ``training.compile_layers`` as well.
+For LLaDA-8B, beside the products: a padded decoding pass moves 82 GB, with ``decoding.compile_layers`` 25 GB; a
+training pass of 8,192 tokens 1,461 GB with adapters in float32, as in PEFT, 760 GB with ``training.lora.products:
+backbone``, and 229 GB in its layers with ``training.compile_layers`` as well.
 """
 
 from __future__ import annotations
