@@ -191,7 +191,7 @@ def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
 def test_finished_jobs_are_known_by_names_that_have_dots():
     backbone, run = {"variant_of": "llada-tiny", "label": "tiny"}, "en-zh.tiny-1.5.seed1"
     names = [f"train/{run}", f"translate/{run}.matrix", f"score/{run}.grammar.ev-med-T32", f"shard/{run}.matrix.0of2"]
-    names.append(f"latency/{run}.grammar.ratio_0.80.med-T32")
+    names.append(f"latency/{run}.grammar.ratio_0.80.med.T32")
     for name in [*names, "train/en-zh.gone.seed1", f"translate/{run}.gone"]:
         benchmark(name, 1)
     config = config_of({"backbones": {"tiny-1.5": backbone}, "matrix": {"backbones": ["llada-tiny", "tiny-1.5"]}}, DEMO)
@@ -363,3 +363,10 @@ def test_large_and_unknown_downloads_need_a_word(monkeypatch):
     Path("models/llada-8b/config.json").write_text("{}")
     assert [str(one) for one in plan.downloads(papers, jobs)] == ["wmt/wmt19 zh-en train (3.6 GB)"]
     assert plan.downloads_line(papers, []) == "none"
+
+
+def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
+    for job in paper().all:
+        for folder, path in (("benchmarks", job.benchmark), ("logs", job.log)):
+            told = f"results/{folder}/{job.name}"
+            assert not path or path in (f"{told}.tsv", f"{told}.log")

@@ -39,7 +39,7 @@ def test_jobs_on_gpus_go_to_their_partition_and_those_at_once_see_gpus_of_their_
     assert all((tmp_path / target).is_file() for target in targets)
     assert submitted() == {
         ("train", "gpu", "gres:gpu:2"): 3,
-        **{(rule, "gpu", "gres:gpu:1"): 1 for rule in ("translate", "score", "latency")},
+        **{(rule, "gpu", "gres:gpu:1"): 1 for rule in ("set_score_translate", "latency")},
         **{(rule, "cpu", "N/A"): 1 for rule in ("corpus", "length_ratios")},
     }
     seen = workspace.gpus_seen("train")

@@ -130,9 +130,9 @@ rule latency:
     output:
         f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json",
     log:
-        f"{R}/logs/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}-T{{steps}}.log",
+        f"{R}/logs/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}.T{{steps}}.log",
     benchmark:
-        f"{R}/benchmarks/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}-T{{steps}}.tsv"
+        f"{R}/benchmarks/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}.T{{steps}}.tsv"
     conda:
         "../../envs/models.yaml"
     threads: lambda w: workflow.cores

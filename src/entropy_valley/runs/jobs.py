@@ -179,7 +179,7 @@ _BENCHMARKS = (  # of rules that run a model
     rf"(?P<rule>train|diagnose)/{_RUN}",
     rf"(?P<rule>translate|score)/{_RUN}\.(?P<set>.+)",
     rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)",
-    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)-T(?P<steps>\d+)",
+    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)\.T(?P<steps>\d+)",
 )
 
 
