@@ -1,5 +1,4 @@
 import os
-import sys
 import time
 
 from snakemake.utils import min_version
@@ -9,7 +8,7 @@ min_version("9.0")
 from entropy_valley import config as configuration, errors, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.orders import KNOWN
-from entropy_valley.runs import run_report, slurm, snapshot
+from entropy_valley.runs import slurm, snapshot
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]
@@ -80,13 +79,6 @@ TARGETS = [
     *(f"{R}/{path}.{ending}" for path, made in READY.items() for ending in made.endings),
 ]
 snapshot.offer(TARGETS)
-
-
-def end_of_run():
-    """Say what this run took, beside the plan, and which code was edited meanwhile."""
-    if line := run_report.write(plan_of_jobs(), STARTED):
-        print(f"{line} ({R}/{plan.RUN})", file=sys.stderr)
-    snapshot.warn_of_changed_code()
 
 
 rule all:

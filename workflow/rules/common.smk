@@ -11,6 +11,7 @@
 
 import functools
 import json
+import sys
 
 from snakemake_interface_common.exceptions import WorkflowError
 
@@ -19,7 +20,7 @@ from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, live, pages
-from entropy_valley.runs import jobs, plan, work
+from entropy_valley.runs import jobs, plan, run_report, work
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
@@ -62,6 +63,13 @@ def execution_of(execution):
 def plan_of_jobs():
     """What jobs take, by what finished ones took before this run."""
     return plan.Plan(EXPERIMENT)
+
+
+def end_of_run():
+    """Say what this run took, beside the plan, and which code was edited meanwhile."""
+    if line := run_report.write(plan_of_jobs(), STARTED):
+        print(f"{line} ({R}/{plan.RUN})", file=sys.stderr)
+    snapshot.warn_of_changed_code()
 
 
 def runtime_of(rule):
