@@ -12,8 +12,8 @@ from children import Job
 from faults import Counted
 from stages import given, stages
 
-# What is no result: logs, finished work by key, checkpoints of a training.
-NO_RESULTS = ("logs", "benchmarks", "store", "work", "given")
+# What is not a result: logs, what a run took, finished work by key, checkpoints of a training.
+NO_RESULTS = ("logs", "benchmarks", "store", "work", "given", "run.md")
 
 
 def results(folder: Path) -> dict[str, bytes]:
