@@ -21,11 +21,11 @@ def test_every_file_has_its_place_and_a_line_for_each_sentence(run, tmp_path):
     assert texts["sources/zh-en.txt"][1] == "我们的同事很可靠。"
     assert texts["documents/zh-en.docs"] == ["grammar grammar"] * 16
     systems = [name.split("/")[-1].removesuffix(".txt") for name in texts if name.startswith("system-outputs/zh-en/")]
-    assert len(systems) == 25 and not any(set(name) & set(" /") for name in systems)
+    assert len(systems) == 49 and not any(set(name) & set(" /") for name in systems)
     scores = {name.split("/")[-1]: len(rows) for name, rows in texts.items() if name.startswith("metric-scores/zh-en/")}
     assert scores == {
-        **{f"{metric}-ref.sys.score": 25 for metric in ("toy_comet", "bleu", "chrf")},
-        **{f"{metric}-ref.seg.score": 400 for metric in ("toy_comet", "chrf")},
+        **{f"{metric}-ref.sys.score": 49 for metric in ("toy_comet", "bleu", "chrf")},
+        **{f"{metric}-ref.seg.score": 784 for metric in ("toy_comet", "chrf")},
     }
 
 
