@@ -16,7 +16,7 @@ from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.methods import base_method
 from entropy_valley.results import SCORES
 from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, require_sentences, sample_std
-from entropy_valley.stats.significance import bootstrap_means
+from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import closure_title, ordered
@@ -25,7 +25,6 @@ from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, 
 
 EVERY = "all"  # backbones together
 HINDSIGHT = "hindsight"  # the best of several canvases, sentence by sentence
-LEVELS = (0.025, 0.975)
 COUNTED = {"length_mae": "mae", "calls": "calls", "passes": "passes"}  # per sentence, by the names of the CSV
 READING = (
     "Gap closure: of the means over all runs and sentences. Brackets: 95 % percentile bootstrap over sentences; those "
