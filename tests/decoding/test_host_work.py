@@ -79,7 +79,7 @@ def counted(monkeypatch):
         for name in names:
             monkeypatch.setattr(engine, name, calls.of(caller, getattr(engine, name)))
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
-    monkeypatch.setattr(attention, "varlen_attn", kernel)
+    monkeypatch.setattr(attention, "_kernel", lambda: (kernel, ["enable_gqa", "num_splits"]))
     monkeypatch.setattr(head, "_part_by_part", head._divergence_part)
     monkeypatch.setitem(head.BLOCK, "cpu", head.BLOCK["cuda"])
 

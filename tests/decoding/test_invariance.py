@@ -117,8 +117,7 @@ def test_the_kernel_does_not_split_its_sums(narrow, monkeypatch):
         return query
 
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
-    monkeypatch.setattr(attention, "varlen_attn", kernel)
-    monkeypatch.setattr(attention, "_KERNEL_OPTIONS", ("num_splits",))
+    monkeypatch.setattr(attention, "_kernel", lambda: (kernel, ["num_splits"]))
     with torch.inference_mode():
         for fill in (None, 64):
             hidden_states(narrow.model, pack([[5, 6, 7]]), fill=fill)

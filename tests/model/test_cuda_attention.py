@@ -18,14 +18,14 @@ from entropy_valley.model.attention import Packed, Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES, STOCK_FIELDS, find_family
 from entropy_valley.model.load import empty_model
 
+OPTIONS = inspect.signature(varlen_attn).parameters
 SEQUENCES, PLACES, COUNTS = [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]], [1, 3, 4, 6, 9, 10], (3, 1, 2)
 
 
 def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
     """What torch documents of its kernel, in plain matrix products."""
-    given = (
-        inspect.signature(varlen_attn).bind(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options).arguments
-    )
+    signature = inspect.signature(varlen_attn)
+    given = signature.bind(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options).arguments
     assert cu_seq_q.dtype == cu_seq_k.dtype == torch.int32 and given["window_size"] in ((-1, -1), (-1, 0))
     groups = query.shape[1] // key.shape[1]
     assert given.get("enable_gqa", groups > 1) == (groups > 1)  # torch 2.11 has no such argument
@@ -54,7 +54,7 @@ def test_the_kernel_is_asked_for_the_same_attention(name, rows, monkeypatch):
     packed = pack(SEQUENCES)
     expected = hidden_states(MODELS[name], packed, rows)
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
-    monkeypatch.setattr(attention, "varlen_attn", plain)
+    monkeypatch.setattr(attention, "_kernel", lambda: (plain, OPTIONS))
     torch.testing.assert_close(hidden_states(MODELS[name], packed, rows), expected, atol=1e-5, rtol=0)
 
 
@@ -65,7 +65,13 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
     monkeypatch.setattr(attention, "has_kernel", lambda query: query.dtype == torch.bfloat16)
     monkeypatch.setattr(head, "BLOCK", {"cpu": head.BLOCK["cuda"]})
     calls = []
-    monkeypatch.setattr(attention, "varlen_attn", lambda *given, **how: calls.append(1) or varlen_attn(*given, **how))
+    kernel, options = attention._kernel()
+
+    def counting(*given, **how):
+        calls.append(1)
+        return kernel(*given, **how)
+
+    monkeypatch.setattr(attention, "_kernel", lambda: (counting, options))
     config = MODELS[name].config
     empty = empty_model(find_family(name), {key: getattr(config, key) for key in STOCK_FIELDS}, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True):

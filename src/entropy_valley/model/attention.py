@@ -11,13 +11,12 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 if TYPE_CHECKING:
@@ -196,7 +195,13 @@ def has_kernel(query: torch.Tensor) -> bool:
     return query.is_cuda and half and torch.cuda.get_device_capability(query.device) >= (8, 0)
 
 
-_KERNEL_OPTIONS = inspect.signature(varlen_attn).parameters
+@functools.cache
+def _kernel() -> tuple[Callable[..., torch.Tensor], Collection[str]]:
+    """Torch's variable-length attention, and the names of its arguments. Imported where it runs: it doubles the time
+    of torch's own import."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return varlen_attn, inspect.signature(varlen_attn).parameters
 
 
 def _by_kernel(
@@ -208,8 +213,9 @@ def _by_kernel(
     puts the heads of a group in the place of queries, and fails where a segment has none.
     """
     # Torch 2.11 has neither of these: it groups heads and splits no keys without being told.
+    kernel, arguments = _kernel()
     options = {"enable_gqa": query.shape[1] != key.shape[1], "num_splits": 1 if segments.apart else None}
-    return varlen_attn(
+    return kernel(
         query,
         key,
         value,
@@ -219,7 +225,7 @@ def _by_kernel(
         max(segments.keys),
         scale=scaling,
         window_size=(-1, 0) if causal else (-1, -1),
-        **{name: value for name, value in options.items() if name in _KERNEL_OPTIONS},
+        **{name: value for name, value in options.items() if name in arguments},
     )
 
 

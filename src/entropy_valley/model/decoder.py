@@ -105,15 +105,25 @@ class _Body(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.embed_tokens = _Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_hidden_layers))
         self.norm = Norm(config)
         _draw(self)
 
 
+class _Embedding(nn.Embedding):
+    """Draws nothing on ``meta``: a normal distribution there makes torch import its whole compiler."""
+
+    def reset_parameters(self) -> None:
+        if not self.weight.is_meta:
+            super().reset_parameters()
+
+
 def _draw(module: nn.Module) -> None:
-    """Random weights, in the order in which the stock classes draw theirs."""
+    """Random weights, in the order in which the stock classes draw theirs; none on ``meta``."""
     for part in module.modules():
+        if getattr(getattr(part, "weight", None), "is_meta", False):
+            continue
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, 0.0, 0.02)
         if getattr(part, "bias", None) is not None:
