@@ -128,7 +128,7 @@ def test_the_main_table_prints_the_metrics_that_are_asked_for(tmp_path):
     assert "sacreBLEU" not in run.text(MAIN)
 
 
-def test_the_lowest_length_error_is_bold_but_for_upper_bounds(run):
+def test_the_lowest_length_error_is_bold_of_methods_that_see_no_reference(run):
     rows = run.rows("tables/lengths")
     maes = [(float(row[4].strip("*")), row[4].startswith("**")) for row in rows if len(row) > 4 and row[4].strip("*")]
     assert maes[0] == (0, False)

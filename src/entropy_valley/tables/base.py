@@ -127,7 +127,7 @@ class Report:
     def method(self, name: str) -> MethodNames:
         """The printed names of a method, which the config may give."""
         label = getattr(self._methods.get(name), "label", None)
-        return MethodNames(label, label, formats.method(name).upper_bound) if label else formats.method(name)
+        return MethodNames(label, label, formats.method(name).sees_reference) if label else formats.method(name)
 
     def method_in(self, name: str, direction: str) -> str:
         """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""

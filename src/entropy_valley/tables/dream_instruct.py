@@ -24,7 +24,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import collect, mean, sample_std
-from entropy_valley.tables import formats
+from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.reader import Results, testset_file
@@ -162,7 +162,7 @@ class DreamInstruct(TableReport):
                 "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
                 f"the references have {reference['mean_characters']:.2f}."
             ),
-            Note("Oracle knows the reference's length: an upper bound."),
+            notes.ORACLE,
             *([] if all_trained else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]),
         )
 

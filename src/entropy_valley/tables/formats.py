@@ -15,21 +15,21 @@ from entropy_valley.scoring.metrics import Metric
 
 @dataclass(frozen=True)
 class MethodNames:
-    """A method's printed names; an upper bound uses the reference and is never the best."""
+    """A method's printed names; one that sees the reference is never bold."""
 
     label: str
     short: str
-    upper_bound: bool = False
+    sees_reference: bool = False
 
 
 METHODS = {
-    "oracle": MethodNames("Oracle length", "Oracle", upper_bound=True),
-    "oracle_-2": MethodNames("Reference's length − 2", "Oracle − 2", upper_bound=True),
-    "oracle_-1": MethodNames("Reference's length − 1", "Oracle − 1", upper_bound=True),
-    "oracle_1": MethodNames("Reference's length + 1", "Oracle + 1", upper_bound=True),
-    "oracle_2": MethodNames("Reference's length + 2", "Oracle + 2", upper_bound=True),
-    "oracle_on_grid": MethodNames("EV's candidate nearest to the reference", "Oracle on grid", upper_bound=True),
-    "oracle_on_line": MethodNames("The line's candidate nearest to it", "Oracle on line", upper_bound=True),
+    "oracle": MethodNames("Oracle length", "Oracle", sees_reference=True),
+    "oracle_-2": MethodNames("Reference's length − 2", "Oracle − 2", sees_reference=True),
+    "oracle_-1": MethodNames("Reference's length − 1", "Oracle − 1", sees_reference=True),
+    "oracle_1": MethodNames("Reference's length + 1", "Oracle + 1", sees_reference=True),
+    "oracle_2": MethodNames("Reference's length + 2", "Oracle + 2", sees_reference=True),
+    "oracle_on_grid": MethodNames("EV's candidate nearest to the reference", "Oracle on grid", sees_reference=True),
+    "oracle_on_line": MethodNames("The line's candidate nearest to it", "Oracle on line", sees_reference=True),
     "ratio": MethodNames("Fixed ratio", "Ratio"),
     "ratio_eos": MethodNames("Fixed ratio + EOS slot", "Ratio + EOS"),
     "fixed": MethodNames("No choice, 64 slots", "64 slots"),

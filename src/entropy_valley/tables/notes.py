@@ -36,6 +36,8 @@ SLOT = Note(
     "none (–) of Ratio, which lacks it."
 )
 
+ORACLE = Note("Oracle takes the reference's length. It is not an upper bound: another length can score higher.")
+
 
 def reading(report: Report, results: Results, summary: pd.DataFrame) -> tuple[Note, ...]:
     """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
@@ -45,7 +47,8 @@ def reading(report: Report, results: Results, summary: pd.DataFrame) -> tuple[No
             "Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; mean ± std."
         ),
         *([SLOT] if "ratio_eos" in set(summary["method"]) else []),
-        Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other methods."),
+        ORACLE,
+        Note("Bold: the best method that sees no reference."),
         *(Note(f"{metric.label}: lower is better.") for metric in report.shown_metrics if not metric.higher_is_better),
         *doubtful_gaps(report, results),
     )

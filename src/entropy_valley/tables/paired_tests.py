@@ -132,7 +132,8 @@ READING = (
     Note(
         "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have."
     ),
-    Note("Oracle knows the reference's length: an upper bound. Bold: the best of the other systems of a direction."),
+    notes.ORACLE,
+    Note("Bold: the best system of a direction that sees no reference."),
     Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
     Note("A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
     Note("The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences."),
@@ -198,7 +199,7 @@ class ArReference(TableReport):
             ]
             for (backbone, name), summary in summaries.items()
         }
-        deployable = [of_places for (_, name), of_places in rows.items() if not method(name).upper_bound]
+        deployable = [of_places for (_, name), of_places in rows.items() if not method(name).sees_reference]
         highest = [best(self.metric)(row.mean for row in column) for column in zip(*deployable, strict=True)]
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
@@ -206,7 +207,7 @@ class ArReference(TableReport):
                 cells = [TableCell(self._size(backbone)), TableCell(self._setting(backbone))]
                 for row, of_best in zip(rows[system], highest, strict=True):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
-                    cells.append(TableCell(text, bold=row.mean == of_best and not method(row.method).upper_bound))
+                    cells.append(TableCell(text, bold=row.mean == of_best and not method(row.method).sees_reference))
                 name = system[1]
                 groups.append(Group(method(name).label, (TableRow(tuple(cells), shaded=name == "ev"),)))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"

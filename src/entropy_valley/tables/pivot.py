@@ -91,10 +91,10 @@ class Summary:
         self._rows = {tuple(getattr(row, key) for key in KEYS): row for row in self.frame.itertuples(index=False)}
         self.methods = ordered(self.frame["method"])
         self.baselines = [name for name in BASELINES if name in self.methods]
-        bounds = {name for name in self.methods if method(name).upper_bound}
+        informed = {name for name in self.methods if method(name).sees_reference}
         self._deployable: dict[tuple[Any, ...], list[float]] = {}
         for (*place, name), row in self._rows.items():
-            if name not in bounds:
+            if name not in informed:
                 self._deployable.setdefault(tuple(place), []).append(row.mean)
 
     def values(self, key: str) -> list[Any]:
@@ -130,10 +130,10 @@ class Summary:
         return key, self._rows[key]
 
     def is_best(self, metric: Metric, at: At) -> bool:
-        """Whether a method has the best mean of those that could be deployed; an upper bound never has."""
+        """Whether a method has the best mean of those that see no reference."""
         (*place, name), row = self._at(metric, at)
         means = self._deployable.get(tuple(place), [])
-        return not method(name).upper_bound and row.mean == best(metric)(means)
+        return not method(name).sees_reference and row.mean == best(metric)(means)
 
     def score(self, metric: Metric, at: At, shaded: bool = False) -> TableCell:
         """Mean ± std, bold for the best."""

@@ -337,8 +337,7 @@ class Systems(OfStudy, TableReport):
 
     caption = (
         "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
-        "over each of the others, sentence by sentence. Oracle uses the reference's length and is an upper bound; the "
-        "CSV has every run."
+        "over each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run."
     )
     tells_pools = True
     recorded = ("columns", "against", "fixed")
@@ -402,7 +401,7 @@ class Systems(OfStudy, TableReport):
 def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
     """A row, with the best of the rivals that could be deployed bold in each metric."""
     ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
-    deployable = [rival for rival in rivals if not method(rival.key["method"]).upper_bound]
+    deployable = [rival for rival in rivals if not method(rival.key["method"]).sees_reference]
     cells = []
     for name, (_, text) in columns.items():
         values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
@@ -432,7 +431,7 @@ def _notes(report: Systems) -> tuple[Note, ...]:
     seeds = len({cell.seed for cell in report.cells})
     first = f"Reveal order {order}, T = {steps}, unless a row says otherwise; {seeds} run{'s' if seeds > 1 else ''}"
     lines = [
-        f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best but for upper bounds.",
+        f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
         *(NOTES[name] for name in report.columns if name in NOTES),
     ]
     return tuple(Note(line) for line in lines)
