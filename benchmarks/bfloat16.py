@@ -14,7 +14,6 @@ as PEFT runs it. On a CPU. LLaDA's and Dream's widths, with 4 layers and 32,000 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 
 import torch
@@ -53,7 +52,7 @@ def compare(family, model, sentences):
     ours, stock = logits(model, sentences), stock_model(family, model)
     others = {"each sentence alone": torch.cat([logits(model, [sentence]) for sentence in sentences])}
     others["eager attention"] = torch.cat([eager_logits(stock, sentence) for sentence in sentences])
-    angles, model.angles = model.angles, Angles(dataclasses.replace(model.config, float32_rotary=False))
+    angles, model.angles = model.angles, Angles(model.config.model_copy(update={"float32_rotary": False}))
     others["rotation in bfloat16"] = logits(model, sentences)
     others["float32"] = logits(model.float(), sentences)
     report = {name: difference(ours, other) for name, other in others.items()}

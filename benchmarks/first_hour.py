@@ -395,7 +395,7 @@ def training(hour: Hour) -> Iterator[Row]:
     _finish(hour, killed)
 
     tokenizer = load_tokenizer(hour.folder, hour.family)
-    tokenised = tokenise(rows, Prompt(spec["prompt"], tokenizer), tokenizer.eos_token_id, 1024)
+    tokenised = tokenise(rows, Prompt(spec["prompt"], tokenizer), tokenizer.get_vocab()[hour.family.eos_token], 1024)
     tokens, seen = int(tokenised.lengths.sum()), files.read_json(whole.logs / "run.json")
     floor = hour.size.step_work(tokens, tokens / 4, seen["activation_checkpointing"]) / hour.rate()
     spent = max(seen["seconds"], 0.1)  # rounded to tenths

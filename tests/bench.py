@@ -166,4 +166,6 @@ def killed_at_the_sixth_result(monkeypatch):
 
 def with_turn_end(family, tokenizer, token):
     """The family as if ``token`` ended the turns of its chats."""
-    return dataclasses.replace(family, turn_end=tokenizer.convert_ids_to_tokens(token))
+    return dataclasses.replace(
+        family, turn_end=next(name for name, number in tokenizer.get_vocab().items() if number == token)
+    )

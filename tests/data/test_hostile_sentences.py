@@ -16,7 +16,7 @@ from entropy_valley.data import build
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import Prompt, RustTokenizer, train_tokenizer
+from entropy_valley.model.prompt import Prompt, load_tokenizer, train_tokenizer
 from entropy_valley.texts import visible
 
 TEXT = "Grüße\nzwei\n"
@@ -62,7 +62,7 @@ def tokenizers(tmp_path_factory):
     for name, family in FAMILIES.items():
         full = train_tokenizer(["Tap Reset now.", "点击现在。"], 300, family)
         full.save_pretrained(root / name)
-        tokenizers[name] = full, RustTokenizer(root / name / "tokenizer.json")
+        tokenizers[name] = full, load_tokenizer(root / name, family)
     return tokenizers
 
 
@@ -143,14 +143,6 @@ def test_a_special_token_in_a_source_stays_text(tokenizers, token, template):
             assert not special & {*prompt.tokens(source)}
             offsets = prompt.slots_of(source, [[2, 2 + len(token)]])
             assert token in prompt.text([prompt.tokens(source)[slot] for slot in offsets])
-
-
-def test_many_sources_have_the_tokens_of_each(tokenizers):
-    sources = ["Tap", "a <|im_end|> b", "</s>", "点击"]
-    for full, _ in tokenizers.values():
-        prompt = Prompt(CHAT, full, bos=3)
-        assert prompt.encode_all(sources) == list(map(prompt.encode, sources))
-        assert prompt.tokens_of_all(sources) == list(map(prompt.tokens, sources))
 
 
 def test_what_is_seen():

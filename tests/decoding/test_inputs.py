@@ -3,12 +3,13 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from transformers import PreTrainedTokenizerFast
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import RustTokenizer, load_tokenizer, read_tokenizer, train_tokenizer, turn_end_id
+from entropy_valley.model.prompt import load_tokenizer, train_tokenizer, turn_end_id
 from entropy_valley.translation.job import Inputs, read_identity
 
 TEMPLATE = "English: {src}\nGerman: "
@@ -20,15 +21,20 @@ def checkpoint(checkpoints):
     return checkpoints / "diffullama"
 
 
-def test_the_light_tokenizer_is_the_released_one(checkpoint):
-    light, full = (read(checkpoint, FAMILIES["diffullama"]) for read in (read_tokenizer, load_tokenizer))
-    assert isinstance(light, RustTokenizer)
+def of_transformers(folder):
+    """The oracle."""
+    return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+
+
+def test_the_tokenizer_is_that_of_transformers(checkpoint):
+    light, full = load_tokenizer(checkpoint, FAMILIES["diffullama"]), of_transformers(checkpoint)
     for text in ["the small cat saw 12 dogs", "那只小猫 #PRS_ORG#", "", "<mask> </s>  two  spaces , and ' s"]:
         tokens = full(text, add_special_tokens=False)["input_ids"]
         assert light(text, add_special_tokens=False)["input_ids"] == tokens
         settings = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
         assert light.decode(tokens, **settings) == full.decode(tokens, **settings)
-    assert light.get_vocab() == full.get_vocab()
+    assert light.get_vocab() == full.get_vocab() and len(light) == len(full)
+    assert (light.mask_token, light.unk_token_id) == (full.mask_token, full.unk_token_id)
 
 
 def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint, tmp_path):
@@ -41,10 +47,20 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint,
     tokens = {number: token for number, token in settings["added_tokens_decoder"].items() if token["content"] != "ти"}
     settings |= {"added_tokens_decoder": tokens, "mask_token": "ти", "pad_token": "¨", "add_bos_token": True}
     files.write_json(folder / "tokenizer_config.json", settings)
-    text, settings = "cat ти dogs ¨", {"add_special_tokens": False}
-    full = load_tokenizer(folder, family)(text, **settings)["input_ids"]
-    assert read_tokenizer(folder, family)(text, **settings)["input_ids"] == full
-    assert RustTokenizer(folder / "tokenizer.json")(text, **settings)["input_ids"] != full
+    assert_read_as_by_transformers(folder, checkpoint, "cat ти dogs ¨")
+
+
+def test_a_declared_space_in_front_is_there_here_too(checkpoint, tmp_path):
+    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    settings = files.read_json(folder / "tokenizer_config.json")
+    files.write_json(folder / "tokenizer_config.json", settings | {"add_prefix_space": True})
+    assert_read_as_by_transformers(folder, checkpoint, "cat")
+
+
+def assert_read_as_by_transformers(folder, other, text):
+    family, settings = FAMILIES["diffullama"], {"add_special_tokens": False}
+    ours, plain = (load_tokenizer(path, family)(text, **settings)["input_ids"] for path in (folder, other))
+    assert ours == of_transformers(folder)(text, **settings)["input_ids"] != plain
 
 
 def test_it_knows_prompt_context_and_digests(checkpoint):

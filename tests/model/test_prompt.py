@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.prompt import Prompt, RustTokenizer, load_tokenizer, require_room
+from entropy_valley.model.prompt import Prompt, require_room
 
 
 @pytest.fixture
@@ -19,12 +18,8 @@ def test_a_template_names_the_source_once(template, tokenizer):
         Prompt(template, tokenizer)
 
 
-@pytest.mark.parametrize("light", [True, False], ids=["tokenizers", "transformers"])
-def test_the_tokens_of_a_part_of_a_text(tiny, light):
-    folder, text = tiny["llada"][1], "Öffnen Sie die Datei 点击."
-    prompt = Prompt(
-        "{src}", RustTokenizer(folder / "tokenizer.json") if light else load_tokenizer(folder, find_family("llada"))
-    )
+def test_the_tokens_of_a_part_of_a_text(tokenizer):
+    prompt, text = Prompt("{src}", tokenizer), "Öffnen Sie die Datei 点击."
     tokens = prompt.tokens(text)
     assert prompt.slots_of(text, []) == [] and prompt.slots_of(text, [[0, len(text)]]) == [*range(len(tokens))]
     (start, end), rest = (15, 20), [[0, 15], [20, len(text)]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 from bfloat16 import measure
@@ -44,7 +42,7 @@ def test_only_llada_asks_for_it(tiny, family):
 def test_a_rotation_in_float32_is_the_one_of_the_authors():
     """q and k to float32, rotated there, and back: what ``rope_full_precision`` says."""
     query, positions = torch.randn(9, 2, 128, dtype=torch.bfloat16), torch.arange(9)
-    angles = Angles(dataclasses.replace(CONFIG, float32_rotary=True)).at(positions, CPU, torch.bfloat16)
+    angles = Angles(CONFIG.model_copy(update={"float32_rotary": True})).at(positions, CPU, torch.bfloat16)
     authors, _ = apply_rotary_pos_emb(*2 * [query.float()], *stock(query.float(), positions))
     assert torch.equal(_rotated(query, *angles).bfloat16(), authors.bfloat16())
 
@@ -68,7 +66,7 @@ class NoProducts(TorchDispatchMode):
 
 def test_positions_beyond_the_context_have_angles_too():
     """What is too long is refused elsewhere, sentence by sentence; on a GPU an index out of range ends the process."""
-    angles = Angles(dataclasses.replace(CONFIG, max_position_embeddings=8))
+    angles = Angles(CONFIG.model_copy(update={"max_position_embeddings": 8}))
     for count in (3, 11, 9):
         positions = torch.arange(count)
         expected = stock(torch.zeros(1), positions)

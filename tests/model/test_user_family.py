@@ -54,8 +54,8 @@ QUILL = Family(
     eos_token="[END]",
     pad_token=None,
     bos_token=None,
-    to_stock=lambda fields: {stock: fields[released] for stock, released in FIELDS.items()},
-    to_released=lambda config: {released: getattr(config, stock) for stock, released in FIELDS.items()},
+    written={},
+    fields=FIELDS,
     fixed={"activation": "swiglu", "bias": False},  # a checkpoint with other values is refused
     names=(
         ("quill.tokens", "model.embed_tokens"),
@@ -119,10 +119,14 @@ def test_what_it_fixes_is_checked(folder):
 
 @pytest.mark.parametrize(
     ("change", "problem"),
-    [({"head_dim": 64}, "the decoder does not know head_dim"), ({"tie_word_embeddings": True}, "LM head is tied")],
+    [
+        ({"head_dim": "depth"}, "the decoder does not know head_dim"),
+        ({"tie_word_embeddings": "tied"}, "LM head is tied"),
+    ],
 )
 def test_what_the_decoder_does_not_compute_is_refused(folder, quill, change, problem):
-    other = dataclasses.replace(quill, to_stock=lambda fields: {**quill.to_stock(fields), **change})
+    files.write_json(folder / "config.json", files.read_json(folder / "config.json") | {"tied": True})
+    other = dataclasses.replace(quill, fields=quill.fields | change)
     with pytest.raises(InputError, match=problem):
         config_arguments(folder, other)
 

@@ -12,7 +12,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, results
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
-    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, read_tokenizer
+    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, load_tokenizer
     from entropy_valley.progress import progress
 
     (out,), folders = job.output, {name: Path(folder) for name, folder in job.execution.items()}
@@ -23,12 +23,12 @@ with job_of(snakemake) as job:  # noqa: F821
             ratios = {}
             for name, family in job.spec["tokenizers"].items():
                 shown = progress(pairs, description=f"{name} tokens", unit="pair")
-                ratios[name] = length_ratios(shown, read_tokenizer(folders[name], find_family(family)))
+                ratios[name] = length_ratios(shown, load_tokenizer(folders[name], find_family(family)))
             files.write_json(out, ratios)
     else:
         testset = job.input.testset
         with results.made("tokens", job.params, [testset], [out], digests=known):
-            tokenizer = read_tokenizer(folders["backbone"], find_family(job.spec["family"]))
+            tokenizer = load_tokenizer(folders["backbone"], find_family(job.spec["family"]))
             tokens = Prompt(PLACE, tokenizer).tokens
             rows = [
                 {"id": row["id"], **{f"{side}_tokens": len(tokens(row[side])) for side in ("source", "target")}}

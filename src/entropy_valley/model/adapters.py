@@ -215,16 +215,16 @@ def _misfits(
         rank, weight = _pattern(settings, "rank", written[module]), weights.get(module)
         if model is not None and weight is None:
             unknown.append(written[module])
-        elif not _fits(down, up, rank, None if weight is None else weight.shape):
+        elif not _fits(down, up, rank, weight):
             target = "" if weight is None else f" on a weight {tuple(weight.shape)}"
             misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{target}")
     return {"no such linear layer": unknown, "of another shape": misshapen}
 
 
-def _fits(down: Tensor, up: Tensor, rank: int, shape: tuple[int, int] | None) -> bool:
-    if not down.dim() == up.dim() == 2 or rank < 1:
+def _fits(down: Tensor, up: Tensor, rank: int, weight: Tensor | None) -> bool:
+    if not down.dim() == up.dim() == 2:
         return False
-    outer, inner = shape or (up.shape[0], down.shape[1])
+    outer, inner = (len(up), down.shape[1]) if weight is None else weight.shape
     return (*down.shape, *up.shape) == (rank, inner, outer, rank)
 
 
@@ -249,24 +249,21 @@ FILES = (WEIGHTS, SETTINGS, FACTS)
 def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
     """Read a PEFT folder whose modules have the family's stock or released names.
 
-    Raises one InputError that lists every problem, see :func:`from_peft`.
+    Raises one InputError that lists every problem, see :func:`from_peft`, and one where ``adapter.json`` has the digest
+    of other tensors.
     """
     require_weights([path.name for path in folder.glob("*")], folder)
     settings = read_object(folder / SETTINGS, Settings)
     files.regular(folder / WEIGHTS, LARGEST)
-    return from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
-
-
-def fitting_adapter(
-    folder: Path, family: Family, model: Module, backbone_digest: str, attention: str = BOTH_WAYS
-) -> Adapter:
-    """The adapter in ``folder``, checked against the backbone's digest, ``model``, which may be on ``meta``, the
-    wanted ``attention``, and the digest of its tensors in ``adapter.json``.
-
-    Raises InputError as :func:`checked_facts`, :func:`read_adapter` and :func:`require_digest` do.
-    """
-    facts = checked_facts(folder, backbone_digest, attention)
-    return require_digest(read_adapter(folder, family, model), facts, folder)
+    adapter = from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
+    recorded = read_facts(folder).get("adapter_digest")
+    if recorded and recorded != adapter.digest:
+        raise InputError(
+            folder / WEIGHTS,
+            f"its tensors have the digest {adapter.digest}, but {FACTS} says {recorded}",
+            "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
+        )
+    return adapter
 
 
 def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
@@ -297,13 +294,6 @@ def merge_adapter(model: Module, adapter: Adapter) -> None:
         weight = model.get_submodule(module).weight
         down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
         weight.data.copy_(weight.float() + adapter.scaling(module) * (up @ down))
-
-
-def attach_adapter(model: Module, adapter: Adapter) -> None:
-    """Add scaling · B (A x) in float32 to the output of each adapted layer; no weight changes."""
-    from entropy_valley.model.decoder import attach_lora
-
-    attach_lora(model, adapter.pairs, {module: adapter.scaling(module) for module in adapter.pairs})
 
 
 class Spec(Foreign):
@@ -360,18 +350,6 @@ def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS
     return facts
 
 
-def require_digest(adapter: Adapter, facts: dict[str, Any], folder: Path) -> Adapter:
-    """The adapter. Raises InputError if its tensors are not those whose digest ``adapter.json`` has."""
-    recorded = facts.get("adapter_digest")
-    if recorded and recorded != adapter.digest:
-        raise InputError(
-            folder / WEIGHTS,
-            f"its tensors have the digest {adapter.digest}, but {FACTS} says {recorded}",
-            "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
-        )
-    return adapter
-
-
 def adapter_digest(folder: Path, family: Family, backbone_digest: str, attention: str = BOTH_WAYS) -> str:
     """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
 
@@ -395,7 +373,7 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     kind = find_family(family) if family else find_family(facts["family"], folder / FACTS)
     if facts.get("family", kind.name) != kind.name:
         raise InputError(folder, f"of family {facts['family']}, not {kind.name}", "Leave out --family.")
-    adapter = require_digest(read_adapter(folder, kind), facts, folder)
+    adapter = read_adapter(folder, kind)
     with files.atomic_folder(out) as new:
         write_adapter(adapter, new, kind if layout == "released" else None)
         if facts:

@@ -88,21 +88,13 @@ def hidden_states(
     sequence's states are then independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not
     filled up. ``compiled``: the layers of a pass that is filled are compiled, but for their attention.
     """
-    if fill is not None:
-        states = _hidden_states(model, filled(packed, fill), apart=True, compiled=compiled)
-        return states[: packed.input_ids.shape[1]] if rows is None else states[rows.places]
-    return _hidden_states(model, packed, rows)
-
-
-def _hidden_states(
-    model: Decoder, packed: Packed, rows: Rows | None = None, apart: bool = False, compiled: bool = False
-) -> torch.Tensor:
-    segments, given, reading = _segments(packed, apart), (packed.input_ids[0], packed.position_ids[0]), None
-    if rows is None or model.config.causal:
-        states = model(*given, segments, compiled=compiled)
-        return states if rows is None else states[rows.places]
-    if rows.counts is not None:
-        reading = Segments(_keys(packed), rows.counts, source=packed.kept)
+    count, apart = packed.input_ids.shape[1], fill is not None
+    packed = filled(packed, fill) if apart else packed
+    segments, given = _segments(packed, apart), (packed.input_ids[0], packed.position_ids[0])
+    if rows is None or apart or model.config.causal:
+        states = model(*given, segments, compiled=compiled and apart)
+        return states[:count] if rows is None else states[rows.places]
+    reading = None if rows.counts is None else Segments(_keys(packed), rows.counts, source=packed.kept)
     return model(*given, segments, rows.places, reading)
 
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families import STOCK_FIELDS, Family
+from entropy_valley.model.families import STOCK_FIELDS, Config, Family
 from entropy_valley.settings import Foreign, misfits, read_object
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
@@ -189,21 +189,6 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 # --- A checkpoint's config and special tokens, checked against its family and its release.
 
 CONFIG = "config.json"
-Size = Annotated[int, Field(gt=0, le=2**24)]
-
-
-class StockConfig(Foreign):
-    """The fields of a stock config that decide the size of the model, or are numbers of its computation."""
-
-    vocab_size: Size
-    hidden_size: Size
-    intermediate_size: Size
-    num_hidden_layers: Annotated[int, Field(gt=0, le=1000)]
-    num_attention_heads: Size
-    num_key_value_heads: Size | None = None
-    max_position_embeddings: Annotated[int, Field(gt=0, le=2**20)]
-    rope_theta: Annotated[float, Field(ge=1)] = 10_000.0
-    rms_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-6
 
 
 def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
@@ -217,11 +202,9 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
     repository = repository or read_origin(folder).get("repository")
     problems = _differences(config, {"model_type": family.model_type, **family.fixed})
     try:
-        arguments = dict(family.to_stock(config))
+        arguments = family.to_stock(config)
     except KeyError as error:
         problems.append(f"no field {error}")
-    except Exception as error:  # of a user's own family, too
-        problems.append(f"{family.name} cannot read it ({type(error).__name__}: {error})")
     else:
         problems += _impossible(arguments)
         release = family.release(repository) if repository else None
@@ -237,7 +220,7 @@ def config_arguments(folder: Path, family: Family, repository: str | None = None
 
 def _impossible(arguments: Mapping[str, Any]) -> list[str]:
     """Values of which no model can be made."""
-    if problems := misfits(StockConfig, arguments):
+    if problems := misfits(Config, arguments):
         return problems
     width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
     shared = arguments.get("num_key_value_heads") or heads
@@ -290,7 +273,7 @@ def _differences(fields: Mapping[str, Any], expected: Mapping[str, Any]) -> list
 def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
     """The special tokens; a mask token that the tokenizer itself declares has priority."""
     return {
-        "mask": family.mask_token and (getattr(tokenizer, "mask_token", None) or family.mask_token),
+        "mask": family.mask_token and (tokenizer.mask_token or family.mask_token),
         "eos": family.eos_token,
         "pad": family.pad_token,
         "bos": family.bos_token,
@@ -349,7 +332,7 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     two files, of a wrong shape, or not where the index says.
     """
     shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
-    names = family.released_names(shapes)
+    names = {family.released_name(name): name for name in shapes}
     wanted = {released: shapes[name] for released, name in names.items()}
     stored, unreadable = _headers(folder)
     index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
@@ -380,13 +363,14 @@ def _problems(
     unreadable: Mapping[str, str],
 ) -> dict[str, list[str]]:
     """Problems by kind, from the ``wanted`` shapes, the ``stored`` tensors, the ``index`` and the unreadable files."""
+    homes = {name: {place.path.name for place in places} for name, places in stored.items()}
     return {
         "files": [f"{file} ({problem})" for file, problem in unreadable.items()],
-        "in two files": [f"{name} ({', '.join(_files(places))})" for name, places in stored.items() if len(places) > 1],
+        "in two files": [f"{name} ({', '.join(sorted(names))})" for name, names in homes.items() if len(names) > 1],
         "not in the file that the index names": [
             f"{name} ({file})"
             for name, file in index.items()
-            if file not in unreadable and file not in _files(stored.get(name, []))
+            if file not in unreadable and file not in homes.get(name, ())
         ],
         "not in the index": [name for name in stored if index and name not in index],
         "missing": [name for name in wanted if name not in stored and name not in index],
@@ -398,7 +382,3 @@ def _problems(
             if place.shape != wanted.get(name, place.shape)
         ],
     }
-
-
-def _files(places: Sequence[_Stored]) -> list[str]:
-    return [place.path.name for place in places]

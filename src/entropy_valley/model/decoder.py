@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,32 +18,9 @@ from torch.nn.functional import dropout, linear, pad, silu
 from torch.utils.checkpoint import checkpoint
 
 from entropy_valley.model.attention import Segments, attend
+from entropy_valley.model.families import Config
 
 FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
-
-
-@dataclass(frozen=True)
-class Config:
-    """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, attention to
-    the past alone, and rotation in float32."""
-
-    vocab_size: int
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    num_key_value_heads: int
-    max_position_embeddings: int
-    rope_theta: float
-    rms_norm_eps: float
-    tie_word_embeddings: bool = False
-    qkv_bias: bool = False
-    causal: bool = False
-    float32_rotary: bool = False
-
-    @property
-    def head_dim(self) -> int:
-        return self.hidden_size // self.num_attention_heads
 
 
 class Decoder(nn.Module):
@@ -135,7 +111,7 @@ class Layer(nn.Module):
 
     def __init__(self, config: Config, number: int) -> None:
         super().__init__()
-        self.config, self.number = config, number
+        self.number, self.head_dim, self.causal = number, config.head_dim, config.causal
         self.self_attn, self.mlp = _Attention(config), _SwiGLU(config)
         self.input_layernorm, self.post_attention_layernorm = Norm(config), Norm(config)
 
@@ -173,8 +149,7 @@ class Layer(nn.Module):
         query, key, value = before(self, states, angles, rows)
         if (count := sum(segments.queries)) < len(query):  # behind them, rows fill a kernel up
             query = query[:count]
-        scaling = self.config.head_dim**-0.5
-        return attend(segments, self.number, query, key, value, scaling, self.config.causal).flatten(1)
+        return attend(segments, self.number, query, key, value, self.head_dim**-0.5, self.causal).flatten(1)
 
     def before(
         self, states: Tensor, angles: tuple[Tensor, Tensor], rows: Tensor | slice | None = None
@@ -183,7 +158,7 @@ class Layer(nn.Module):
         attention, normed, (cos, sin) = self.self_attn, self.input_layernorm(states), angles
         own, cos_of_own, sin_of_own = (normed, cos, sin) if rows is None else (normed[rows], cos[rows], sin[rows])
         query, key, value = (
-            projection(inputs).unflatten(-1, (-1, self.config.head_dim))
+            projection(inputs).unflatten(-1, (-1, self.head_dim))
             for projection, inputs in ((attention.q_proj, own), (attention.k_proj, normed), (attention.v_proj, normed))
         )
         # In float32 where the angles are: as in LLaDA, whose queries and keys are then rounded.

@@ -8,25 +8,51 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError, brief
+from entropy_valley.settings import Foreign
 
+Size = Annotated[int, Field(gt=0, le=2**24)]
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-STOCK_FIELDS = (
-    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-    "num_key_value_heads", "max_position_embeddings", "rope_theta", "rms_norm_eps", "tie_word_embeddings",
-)  # fmt: skip
 QKV_BIAS = {"LlamaForCausalLM": False, "Qwen2ForCausalLM": True}  # the stock classes that :mod:`.decoder` computes
 # What stock Llama assumes, under the stock names. A checkpoint with another value computes another function.
 LLAMA_FIXED = {
     "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False, "attention_dropout": 0.0,
     "mlp_bias": False, "rope_scaling": None,
 }  # fmt: skip
+
+
+class Config(Foreign):
+    """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, attention to
+    the past alone, and rotation in float32."""
+
+    vocab_size: Size
+    hidden_size: Size
+    intermediate_size: Size
+    num_hidden_layers: Annotated[int, Field(gt=0, le=1000)]
+    num_attention_heads: Size
+    num_key_value_heads: Size | None = None
+    max_position_embeddings: Annotated[int, Field(gt=0, le=2**20)]
+    rope_theta: Annotated[float, Field(ge=1)] = 10_000.0
+    rms_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-6
+    tie_word_embeddings: bool = False
+    qkv_bias: bool = False
+    causal: bool = False
+    float32_rotary: bool = False
+
+    @property
+    def head_dim(self) -> int:
+        return self.hidden_size // self.num_attention_heads
+
+
+STOCK_FIELDS = tuple(Config.model_fields)[:10]  # those of the stock classes
 
 
 @dataclass(frozen=True)
@@ -54,10 +80,9 @@ class Family:
     ``architecture`` is that class, one of :data:`QKV_BIAS`; its LM head is not tied to the embeddings.
 
     ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
-    ``to_stock`` turns the released ``config.json`` into keyword arguments of the stock config class. ``to_released``
-    turns a stock config into the released one. ``fixed`` holds the fields for which another value would mean another
-    function. ``defaults`` holds what the authors' class assumes for a field that ``config.json`` leaves out, if that
-    differs from ``fixed``.
+    ``fields`` has the released name of each field of ``config.json`` by its stock name, ``written`` further fields of a
+    released one. ``fixed`` holds the fields for which another value would mean another function. ``defaults`` holds
+    what the authors' class assumes for a field that ``config.json`` leaves out, if that differs from ``fixed``.
 
     ``shifted`` families predict the next position: the logits of slot i are read from row i - 1. A ``causal`` family is
     autoregressive: it has no mask token, attends only to the past and predicts the next position. ``float32_rotary``
@@ -82,9 +107,9 @@ class Family:
     eos_token: str
     pad_token: str | None
     bos_token: str | None
-    to_stock: Callable[[dict[str, Any]], dict[str, Any]]
-    to_released: Callable[[Any], dict[str, Any]]
+    written: dict[str, Any]
     fixed: dict[str, Any]
+    fields: dict[str, str] = field(default_factory=lambda: dict(zip(STOCK_FIELDS, STOCK_FIELDS, strict=True)))
     defaults: dict[str, Any] = field(default_factory=dict)
     names: tuple[tuple[str, str], ...] = ()
     tokenizer_class: str | None = None
@@ -110,19 +135,14 @@ class Family:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
 
-    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
-        """The stock name of each of these tensors, by its released name."""
-        return {self.released_name(name): name for name in stock}
+    def to_stock(self, released: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of a stock config class, from a released ``config.json``."""
+        return {stock: released[name] for stock, name in self.fields.items()}
 
-
-def stock_config(released: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of a stock config whose released ``config.json`` already uses the stock names."""
-    return {key: released[key] for key in STOCK_FIELDS}
-
-
-def with_architecture(architecture: str) -> Callable[[Any], dict[str, Any]]:
-    """A ``to_released`` for families whose ``config.json`` uses the stock names."""
-    return lambda config: {"architectures": [architecture], **{key: getattr(config, key) for key in STOCK_FIELDS}}
+    def to_released(self, config: Config) -> dict[str, Any]:
+        """The ``config.json`` of a released checkpoint of that shape."""
+        fields = {name: getattr(config, stock) for stock, name in self.fields.items()}
+        return {**self.written, "vocab_size": config.vocab_size, **fields}
 
 
 def _rename(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
@@ -178,15 +198,6 @@ LLADA_DEFAULTS = {
 }  # fmt: skip
 
 
-def llada_to_stock(released: dict[str, Any]) -> dict[str, Any]:
-    return {stock: released[field] for stock, field in LLADA_FIELDS.items()}
-
-
-def llada_to_released(config: Any) -> dict[str, Any]:
-    fields = {field: getattr(config, stock) for stock, field in LLADA_FIELDS.items()}
-    return {"architectures": ["LLaDAModelLM"], "vocab_size": config.vocab_size, **fields, **LLADA_FIXED}
-
-
 LLADA_CONFIG = {
     "vocab_size": 126464, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 5e5,
@@ -202,9 +213,9 @@ LLADA = Family(
     eos_token="<|endoftext|>",
     pad_token="<|endoftext|>",
     bos_token="<|startoftext|>",
-    to_stock=llada_to_stock,
-    to_released=llada_to_released,
+    written={"architectures": ["LLaDAModelLM"], **LLADA_FIXED},
     fixed=LLADA_FIXED,
+    fields=LLADA_FIELDS,
     defaults=LLADA_DEFAULTS,
     names=LLADA_NAMES,
     lora_names=("q_proj", "k_proj", "v_proj", "o_proj", "ff_proj", "up_proj", "ff_out"),
@@ -254,8 +265,7 @@ DREAM = Family(
     eos_token="<|endoftext|>",
     pad_token="<|endoftext|>",
     bos_token="<|beginoftext|>",
-    to_stock=stock_config,
-    to_released=with_architecture("DreamModel"),
+    written={"architectures": ["DreamModel"]},
     fixed=DREAM_FIXED,
     tokenizer_class="Qwen2TokenizerFast",
     releases=(DREAM_BASE,),
@@ -302,8 +312,7 @@ DIFFULLAMA = Family(
     eos_token="</s>",
     pad_token=None,
     bos_token="<s>",
-    to_stock=stock_config,
-    to_released=with_architecture("LlamaForCausalLM"),
+    written={"architectures": ["LlamaForCausalLM"]},
     fixed=LLAMA_FIXED,
     releases=(
         Release(
@@ -336,8 +345,7 @@ LLAMA3 = Family(
     eos_token="<|end_of_text|>",
     pad_token=None,
     bos_token="<|begin_of_text|>",
-    to_stock=stock_config,
-    to_released=with_architecture("LlamaForCausalLM"),
+    written={"architectures": ["LlamaForCausalLM"]},
     fixed=LLAMA_FIXED,
     releases=(
         Release(

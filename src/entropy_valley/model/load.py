@@ -15,8 +15,8 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
-from entropy_valley.model.decoder import Config, Decoder
-from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Family, find_family
+from entropy_valley.model.decoder import Decoder, attach_lora
+from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
@@ -24,6 +24,10 @@ _DAMAGED = (
     "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
     "learning rate."
 )
+SHAPE = {  # what a new model's sizes are in its config
+    "vocabulary": "vocab_size", "width": "hidden_size", "ffn": "intermediate_size", "layers": "num_hidden_layers",
+    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "context": "max_position_embeddings",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,12 +89,16 @@ def load_backbone(
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
     _require_memory(model, device, folder)
     digest = checkpoint.checkpoint_digest(folder)
-    changes = None if adapter is None else adapters.fitting_adapter(Path(adapter), kind, model, digest, attention)
+    if adapter is not None:
+        adapters.checked_facts(Path(adapter), digest, attention)
+        change = adapters.read_adapter(Path(adapter), kind, model)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
     checkpoint.fill(model, kind, folder, device)
-    if changes:
-        (adapters.merge_adapter if merge else adapters.attach_adapter)(model, changes)
+    if adapter is not None and merge:
+        adapters.merge_adapter(model, change)
+    elif adapter is not None:
+        attach_lora(model, change.pairs, {module: change.scaling(module) for module in change.pairs})
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
     context = model.config.max_position_embeddings
@@ -126,10 +134,10 @@ def require_device(name: str, other: str = 'device="cpu"') -> None:
 
 def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Decoder:
     """A decoder of the family, from the arguments of its stock config; on ``meta`` its tensors take no memory."""
-    arguments = {"num_key_value_heads": arguments["num_attention_heads"], **arguments}
+    keys = arguments.get("num_key_value_heads") or arguments["num_attention_heads"]
     own = dict(qkv_bias=QKV_BIAS[family.architecture], causal=family.causal, float32_rotary=family.float32_rotary)
     with torch.device(device):
-        return Decoder(Config(**arguments, **own)).to(dtype)
+        return Decoder(Config(**arguments | {"num_key_value_heads": keys}, **own)).to(dtype)
 
 
 def stock_model(family: Family, model: Decoder, attention: str = "eager") -> Any:
@@ -170,31 +178,9 @@ def _in_dtype_of_v(attention: str) -> str:
     return f"{attention}_in_dtype_of_v"
 
 
-def new_model(
-    family: str,
-    *,
-    vocabulary: int,
-    width: int,
-    layers: int,
-    heads: int,
-    kv_heads: int,
-    ffn: int,
-    context: int,
-    seed: int,
-) -> Any:
-    """A float32 model of the family with random weights, for pre-training and tests."""
-    arguments = dict(
-        vocab_size=vocabulary,
-        hidden_size=width,
-        intermediate_size=ffn,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        max_position_embeddings=context,
-        rope_theta=10000.0,
-        rms_norm_eps=1e-5,
-        tie_word_embeddings=False,
-    )
+def new_model(family: str, seed: int, **shape: int) -> Decoder:
+    """A float32 model of the family with random weights, for pre-training and tests; ``shape``: :data:`SHAPE`."""
+    arguments = {SHAPE[name]: size for name, size in shape.items()} | {"rope_theta": 10_000.0, "rms_norm_eps": 1e-5}
     torch.manual_seed(seed)
     return empty_model(find_family(family), arguments, torch.float32, "cpu")
 

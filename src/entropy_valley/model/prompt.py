@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import re
 import statistics
@@ -46,19 +47,9 @@ class Prompt:
         """Token ids of prompt(x), with the BOS in front if there is one."""
         return [*self._front, *(self._around(source) or self._parsed(self.template.replace(PLACE, source)))]
 
-    def encode_all(self, sources: Sequence[str]) -> list[list[int]]:
-        """:meth:`encode` of many sources in one call of a tokenizer of transformers."""
-        texts = [self.template.replace(PLACE, source) for source in sources]
-        parsed = self._tokenized(texts, return_attention_mask=False)["input_ids"]
-        return [[*self._front, *(self._around(one) or ids)] for one, ids in zip(sources, parsed, strict=True)]
-
     def tokens(self, text: str) -> list[int]:
         """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
         return self._tokenized(text, split_special_tokens=True)["input_ids"]
-
-    def tokens_of_all(self, texts: list[str]) -> list[list[int]]:
-        """:meth:`tokens` of many texts in one call of a tokenizer of transformers."""
-        return self._tokenized(texts, split_special_tokens=True, return_attention_mask=False)["input_ids"]
 
     def slots_of(self, text: str, spans: Iterable[Sequence[int]]) -> list[int]:
         """The tokens of a text, from 0, that share a character with one of the ``spans`` (start, end) of it."""
@@ -75,9 +66,8 @@ class Prompt:
         text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return (text.partition("\n")[0] if first_line else text).strip()
 
-    def _tokenized(self, text: str | list[str], **how: bool) -> Mapping[str, Any]:
-        """What the tokenizer says of a text, or of each of several. Raises InputError where it fails on it, as one with
-        a pattern that takes too long does."""
+    def _tokenized(self, text: str, **how: bool) -> Mapping[str, Any]:
+        """Raises InputError where the tokenizer fails on a text, as one with a pattern that takes too long does."""
         place = getattr(self.tokenizer, "name_or_path", "tokenizer")
         with files.readable(place, "tokenizer", "Use the one that was released with the checkpoint."):
             return self.tokenizer(text, add_special_tokens=False, **how)
@@ -171,100 +161,118 @@ DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
 REMEDY = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
 
 
-def load_tokenizer(folder: str | Path, family: Family) -> Any:
-    """The checkpoint's own fast tokenizer, without remote code.
+class Tokenizer:
+    """One of ``tokenizers`` under the calls of transformers that are made here; transformers takes 1.3 s to import.
 
-    Raises InputError if there is no ``tokenizer.json`` and not all files of the family's tokenizer class, and for files
-    of which no tokenizer can be made.
+    ``declared`` has the special tokens by their kinds, such as ``mask_token``; ``place`` is for errors.
     """
-    import transformers
+
+    def __init__(self, rust: Any, place: object = "tokenizer", declared: Mapping[str, str] | None = None) -> None:
+        self._rust, self.name_or_path, self._declared = rust, str(place), declared or {}
+        rust.no_padding()
+        rust.no_truncation()
+
+    def __call__(
+        self,
+        text: str,
+        add_special_tokens: bool = True,
+        split_special_tokens: bool = False,
+        return_offsets_mapping: bool = False,
+    ) -> dict[str, list[Any]]:
+        self._rust.encode_special_tokens = split_special_tokens
+        encoded = self._rust.encode(text, add_special_tokens=add_special_tokens)
+        return {"input_ids": encoded.ids, **({"offset_mapping": encoded.offsets} if return_offsets_mapping else {})}
+
+    def __len__(self) -> int:
+        return self._rust.get_vocab_size()
+
+    def decode(
+        self, tokens: list[int], skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False
+    ) -> str:
+        """The text of tokens; ``tokenizers`` never cleans up spaces."""
+        return self._rust.decode(tokens, skip_special_tokens=skip_special_tokens)
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, Any]:
+        """The added tokens by id."""
+        return self._rust.get_added_tokens_decoder()
+
+    @functools.cached_property
+    def _vocabulary(self) -> dict[str, int]:
+        return self._rust.get_vocab()
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._vocabulary
+
+    @property
+    def mask_token(self) -> str | None:
+        return self._declared.get("mask_token")
+
+    @property
+    def unk_token_id(self) -> int | None:
+        return self._vocabulary.get(self._declared.get("unk_token"))
+
+
+def load_tokenizer(folder: str | Path, family: Family) -> Tokenizer:
+    """The checkpoint's own tokenizer, without remote code.
+
+    ``tokenizer.json`` is read without transformers where that would add nothing to it. Raises InputError if there is
+    none and not all files of the family's tokenizer class, and for files of which no tokenizer can be made.
+    """
+    from tokenizers import Tokenizer as Rust
 
     folder = Path(folder)
     for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
         for path in folder.glob(pattern):
             files.regular(path, files.MOST)
+    declarations = [read_object(folder / name) for name in DECLARATIONS if (folder / name).exists()]
     if (folder / WHOLE).exists():
         with files.readable(folder / WHOLE, "tokenizer", REMEDY):
-            return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+            rust = Rust.from_file(str(folder / WHOLE))
+            rust = rust if _is_complete(rust, declarations) else _of_transformers("PreTrainedTokenizerFast", folder)
+    else:
+        rust = _from_parts(folder, family)
+    kinds = {key: token for one in declarations for key, token in one.items() if key.endswith("_token")}
+    declared = {key: token["content"] if isinstance(token, dict) else token for key, token in kinds.items()}
+    return Tokenizer(rust, folder, declared)
+
+
+def _of_transformers(name: str, folder: Path) -> Any:
+    import transformers
+
+    return getattr(transformers, name).from_pretrained(folder, local_files_only=True).backend_tokenizer
+
+
+def _from_parts(folder: Path, family: Family) -> Any:
+    """By the family's tokenizer class, from other files than ``tokenizer.json``."""
+    import transformers
+
     released = family.tokenizer_class and getattr(transformers, family.tokenizer_class)
     parts = [file for file in released.vocab_files_names.values() if file != WHOLE] if released else []
     if not parts or not all((folder / file).exists() for file in parts):
         wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
         raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
     with files.readable(folder / parts[0], "tokenizer", REMEDY):
-        return released.from_pretrained(folder, local_files_only=True)
+        return _of_transformers(family.tokenizer_class, folder)
 
 
-def declared_tokens(folder: Path) -> list[str | dict[str, Any]]:
-    """The tokens declared beside ``tokenizer.json``: strings, or mappings with ``content`` and flags."""
-    declarations = [read_object(folder / name) for name in DECLARATIONS if (folder / name).exists()]
-    tokens = [token for one in declarations for key, token in one.items() if key.endswith("_token")]
+def _is_complete(rust: Any, declarations: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether transformers would leave a ``tokenizer.json`` as it is: it has all declared tokens, with their flags, as
+    added ones, and the declared ``add_prefix_space``. DiffuLLaMA's mask token is declared beside it."""
+    added = {token.content: token for token in rust.get_added_tokens_decoder().values()}
+    tokens, prefix_space = [], False
     for one in declarations:
+        tokens += [token for key, token in one.items() if key.endswith("_token")]  # `add_bos_token` is a switch
         tokens += [*(one.get("additional_special_tokens") or ()), *one.get("added_tokens_decoder", {}).values()]
-    return [token for token in tokens if isinstance(token, str | dict)]  # `add_bos_token` is a switch
-
-
-class RustTokenizer:
-    """``tokenizer.json`` under the calls that :class:`Prompt` makes, without importing transformers (2.5 s)."""
-
-    def __init__(self, path: Path) -> None:
-        from tokenizers import Tokenizer
-
-        self.name_or_path = str(path)
-        self._tokenizer = Tokenizer.from_file(self.name_or_path)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-
-    def __call__(
-        self,
-        text: str,
-        add_special_tokens: bool,
-        split_special_tokens: bool = False,
-        return_offsets_mapping: bool = False,
-    ) -> dict[str, list[Any]]:
-        self._tokenizer.encode_special_tokens = split_special_tokens
-        encoded = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
-        return {"input_ids": encoded.ids, **({"offset_mapping": encoded.offsets} if return_offsets_mapping else {})}
-
-    def decode(self, tokens: list[int], skip_special_tokens: bool, clean_up_tokenization_spaces: bool) -> str:
-        """The text of tokens; ``tokenizers`` never cleans up spaces."""
-        return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
-
-    @property
-    def added_tokens_decoder(self) -> dict[int, Any]:
-        """The added tokens by id."""
-        return self._tokenizer.get_added_tokens_decoder()
-
-    @functools.cached_property
-    def _vocabulary(self) -> dict[str, int]:
-        return self._tokenizer.get_vocab()
-
-    def get_vocab(self) -> dict[str, int]:
-        return self._vocabulary
-
-    def has_added(self, tokens: list[str | dict[str, Any]]) -> bool:
-        """Whether each of the declared tokens is an added one here, with the same flags."""
-        added = {token.content: token for token in self.added_tokens_decoder.values()}
-        flags = [token if isinstance(token, dict) else {"content": token} for token in tokens]
-        return all(
-            token["content"] in added
-            and all(getattr(added[token["content"]], flag, value) == value for flag, value in token.items())
-            for token in flags
-        )
-
-
-def read_tokenizer(folder: Path, family: Family) -> Any:
-    """The checkpoint's tokenizer, which splits text as in training.
-
-    Through transformers only where there is more to it than ``tokenizer.json``: DiffuLLaMA's mask token is declared
-    beside it, and only then one token in a text too.
-    """
-    if (folder / WHOLE).exists():
-        with files.readable(folder / WHOLE, "tokenizer", REMEDY):
-            light = RustTokenizer(files.regular(folder / WHOLE, files.MOST))
-            if light.has_added(declared_tokens(folder)):
-                return light
-    return load_tokenizer(folder, family)
+        prefix_space = one.get("add_prefix_space", prefix_space)
+    flags = [{"content": token} if isinstance(token, str) else token for token in tokens]
+    first = json.loads(rust.pre_tokenizer.__getstate__()) if rust.pre_tokenizer else {}
+    return first.get("add_prefix_space", prefix_space) == prefix_space and all(
+        token["content"] in added
+        and all(getattr(added[token["content"]], flag, value) == value for flag, value in token.items())
+        for token in flags
+        if isinstance(token, dict)
+    )
 
 
 def turn_end_id(tokenizer: Any, family: Family) -> int | None:

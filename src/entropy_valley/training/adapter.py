@@ -162,9 +162,7 @@ def check_effect(backbone: Backbone, folder: Path) -> None:
 
     It is merged into ``backbone`` itself: loading a second one would take as much memory and time again.
     """
-    written = adapters.require_digest(
-        adapters.read_adapter(folder, backbone.family), adapters.read_facts(folder), folder
-    )
+    written = adapters.read_adapter(folder, backbone.family)
     model = backbone.model
     decoder.detach_lora(model)
     sequence = pack([[backbone.eos_id, 0, 1, backbone.eos_id]], model.device)
@@ -242,7 +240,8 @@ def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_diges
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    given = adapters.fitting_adapter(folder, family, model, backbone_digest, attention_of(job.spec))
+    adapters.checked_facts(folder, backbone_digest, attention_of(job.spec))
+    given = adapters.read_adapter(folder, family, model)
     try:
         check_values(given)
     except AdapterError as error:

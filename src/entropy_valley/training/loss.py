@@ -76,10 +76,9 @@ def tokenise(
 
 
 def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int, cut: bool) -> Pairs:
-    sources = prompt.encode_all([row["source"] for row in rows])
-    targets = prompt.tokens_of_all([row["target"] for row in rows])
     kept, shortened = [], 0
-    for source, target in zip(sources, targets, strict=True):
+    for row in rows:
+        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
         room = max_tokens - len(source) - 1  # for the target without its EOS
         if cut and len(target) > room >= LEAST_CUT:
             target, shortened = target[:room], shortened + 1

@@ -46,7 +46,7 @@ from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest
 from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, config_arguments
 from entropy_valley.model.families import find_family
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, attention_of, read_tokenizer, turn_end_id
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, attention_of, load_tokenizer, turn_end_id
 from entropy_valley.progress import progress
 from entropy_valley.results import Record, made
 from entropy_valley.store import Store
@@ -338,7 +338,7 @@ def read_identity(
     kind = find_family(family)
     digest = checkpoint_digest(backbone)
     context = config_arguments(backbone, kind)["max_position_embeddings"]
-    tokenizer = read_tokenizer(backbone, kind)
+    tokenizer = load_tokenizer(backbone, kind)
     start = tokenizer.get_vocab().get(kind.bos_token) if bos else None
     if bos and start is None:
         remedy = "Set the backbone's bos: false."
@@ -462,9 +462,7 @@ class ModelJob:
     @functools.cached_property
     def backbone(self) -> Backbone:
         """The model, loaded at its first use: a job with nothing to compute never imports torch."""
-        backbone = self._model()
-        self._compare_tokenizers(backbone.tokenizer)
-        return backbone
+        return self._model()
 
     def _load(self) -> Backbone:
         import torch
@@ -528,18 +526,6 @@ class ModelJob:
             "adapter_digest": self.identity.adapter_digest,
             "shifted": self.spec["shifted"],
         }
-
-    def _compare_tokenizers(self, trained_with: Any) -> None:
-        """The job reads text through ``tokenizer.json`` alone; what transformers, and so training, makes of it must be
-        the same."""
-        prompt = dataclasses.replace(self.identity.prompt, tokenizer=trained_with)
-        for row in self.rows[:8]:
-            if prompt.encode(row["source"]) != self.identity.prompt.encode(row["source"]):
-                raise InputError(
-                    self.execution.backbone,
-                    f"tokenizer.json alone reads {row['source']!r} otherwise than transformers does",
-                    "Remove tokenizer.json from a copy of the checkpoint, so that both take the slow road.",
-                )
 
     def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
         """The value of each key: from the store, or computed once and put there as soon as it is finished.
