@@ -4,14 +4,15 @@ the end the tiny random checkpoints that they compute on."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import itertools
 import random
 import signal
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import linear
@@ -25,6 +26,7 @@ from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model import checkpoint, families
+from entropy_valley.model.adapters import LOSSES
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, load_backbone, new_model, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, train_tokenizer
@@ -33,14 +35,20 @@ from entropy_valley.training.settings import Lora
 from entropy_valley.translation import latency
 from entropy_valley.translation.job import TOKENS
 
+if TYPE_CHECKING:
+    from entropy_valley.training.sft import Finetuning
+
 FAMILIES = ("llada", "dream")  # not shifted, with rotation in float32; shifted, with biases
 CANVASES, ALONE = 60, 6
+STEPS = 8  # in which canvases are revealed
 TIMEOUT = 420  # seconds; processes that cannot reach each other wait for hours
 # EV with T = 32 on the sentences of WMT22 En→Zh, by `benchmarks/decoding.py --shapes whole-test-set`.
 SENTENCE_TOKENS = 1121
 PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the target's tokens are masked
 PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
 CPU_MEMORY = 0.5e9  # bytes of weights: on a CPU, a larger backbone is not run
+Load = Callable[[str], Backbone]  # a backbone in that precision
+Rows = Sequence[Mapping[str, str]]  # sentence pairs
 
 
 def training(subject: Subject, folder: Path) -> str:
@@ -50,12 +58,9 @@ def training(subject: Subject, folder: Path) -> str:
     if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
         raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
     write_tiny(folder / "llada", "llada", eos=1.5)
-    files.write_jsonl(folder / "train.jsonl", ROWS)
     precision = subject.training["precision"] if subject.training else subject.precision
-    out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
-    options = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
-    spec = tiny_training("llada", precision)
-    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **options)
+    options = dict(processes=subject.processes, micro_tokens=256, device=subject.device, checkpoint_every=1)
+    job = finetuning(folder, tiny_training("llada", precision), ROWS, folder / "llada", **options)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:
@@ -70,8 +75,22 @@ def training(subject: Subject, folder: Path) -> str:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, former)
-    losses = [row.split(",")[1] for row in (out / "losses.csv").read_text(encoding="utf-8").splitlines()[1:]]
-    return f"{subject.processes} processes, {precision}, losses {', '.join(losses)}"
+    return f"{subject.processes} processes, {precision}, losses {', '.join(losses(job))}"
+
+
+def finetuning(folder: Path, spec: dict[str, Any], rows: Rows, checkpoint: Path, **options: Any) -> Finetuning:
+    """A training on these rows, with all its files in ``folder``."""
+    from entropy_valley.training.sft import Finetuning
+
+    files.write_jsonl(folder / "train.jsonl", rows)
+    places = {"out": folder / "adapter", "work": folder / "work", "logs": folder / "logs"}
+    return Finetuning(spec, folder / "train.jsonl", checkpoint, **places, **options)
+
+
+def losses(job: Finetuning) -> list[str]:
+    """The loss of each step, as its file has it."""
+    rows = (job.out / LOSSES).read_text(encoding="utf-8").splitlines()[1:]
+    return [row.split(",")[1] for row in rows]
 
 
 def bfloat16(device: str) -> str:
@@ -87,85 +106,107 @@ def bfloat16(device: str) -> str:
     return f"relative error of a product {off:.2g}"
 
 
-# The engine against decoding/reference.py, on tiny random models.
+# The engine against decoding/reference.py, and with itself.
 
 
-def same_texts(folder: Path, device: str) -> str:
+def drawn(count: int = CANVASES, steps: int = STEPS) -> list[Canvas]:
+    """Canvases to be revealed in so many steps; 0: only to be read. Every vocabulary has their tokens, and none of them
+    is special."""
+    draw, canvases = random.Random(1), []
+    for _ in range(count):
+        prompt = [draw.randrange(20, 280) for _ in range(draw.randint(10, 60))]
+        length = draw.randint(5, 60)
+        counts = [n for n in reveal_counts(length, steps) if n] if steps else ()
+        canvases.append(Canvas(prompt, length, counts))
+    return canvases
+
+
+def run_all(engine: Engine, canvases: Sequence[Canvas]) -> list[Any]:
+    """What the engine gives for each canvas."""
+    order = make_denoiser("med") if canvases[0].counts else None
+    done = dict(engine.run(Queue(enumerate(canvases)), order))
+    return [done[place] for place in range(len(canvases))]
+
+
+def same_texts(loads: Iterable[Load], device: str) -> str:
     """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides: under
     both attentions, in passes that are padded and in others."""
-    same, cases = 0, 0
-    for tiny, attention in itertools.product(_tiny_models(folder, device, "float32"), (BOTH_WAYS, PREFIX)):
-        backbone, drawn = dataclasses.replace(tiny, attention=attention), _draw(tiny)
-        canvases = [Canvas(prompt, length, [n for n in reveal_counts(length, 8) if n]) for prompt, length in drawn]
-        plain = [reference.decode(backbone, prompt, length, 8)[1] for prompt, length in drawn]
-        for fill in (TOKENS[device], None):
-            done = dict(Engine(backbone, fill=fill).run(Queue(enumerate(canvases)), make_denoiser("med")))
-            ours = [done[place].tokens[: done[place].text] for place in range(len(drawn))]
-            same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(drawn)
+    same, cases, canvases = 0, 0, drawn(12)
+    for load in loads:
+        loaded = load("float32")
+        for attention in (BOTH_WAYS, PREFIX):
+            backbone = dataclasses.replace(loaded, attention=attention)
+            plain = [reference.decode(backbone, one.prompt, one.length, STEPS)[1] for one in canvases]
+            for fill in (TOKENS[device], None):
+                ours = [done.tokens[: done.text] for done in run_all(Engine(backbone, fill=fill), canvases)]
+                same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(canvases)
     text = f"{same} of {cases} canvases decoded as by the plain algorithm"
     if same < 0.9 * cases:
         raise CheckError(f"{text}: this device computes something else in float32")
     return text
 
 
-def same_entropies(folder: Path, device: str) -> str:
+def same_entropies(loads: Iterable[Load], device: str) -> str:
     """In bfloat16 the engine's entropies are as near to float32 as those of the plain algorithm in bfloat16."""
-    distances = []
-    models = zip(*(_tiny_models(folder, device, dtype) for dtype in ("float32", "bfloat16")), strict=True)
-    for exact, rounded in models:
-        drawn = _draw(exact)
-        target = _plain_entropies(exact, drawn)
-        queue = Queue((place, Canvas(*case)) for place, case in enumerate(drawn))
-        readings = dict(Engine(rounded, fill=TOKENS[device]).run(queue))
-        engine = [entropy for place in range(len(drawn)) for entropy in readings[place].entropies]
-        read = (engine, _plain_entropies(rounded, drawn))
-        off = [[abs(a - b) for a, b in zip(one, target, strict=True)] for one in read]
-        distances.append([statistics.fmean(one) for one in off])
-    engine, plain = (statistics.fmean(column) for column in zip(*distances, strict=True))
+    canvases, off = drawn(12, steps=0), {"engine": [], "plain": []}
+    for load in loads:
+        exact = _plain_entropies(load("float32"), canvases)
+        free_memory(device)  # a GPU may have no room for both models
+        rounded = load("bfloat16")
+        read = {"plain": _plain_entropies(rounded, canvases)}
+        read["engine"] = [h for one in run_all(Engine(rounded, fill=TOKENS[device]), canvases) for h in one.entropies]
+        for name, entropies in read.items():
+            off[name] += [abs(one - other) for one, other in zip(entropies, exact, strict=True)]
+    engine, plain = (statistics.fmean(off[name]) for name in ("engine", "plain"))
     text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
     if not engine <= 2 * plain + 1e-3:
         raise CheckError(f"{text}: the engine computes something else in bfloat16")
     return text
 
 
-def _tiny_models(folder: Path, device: str, dtype: str) -> Iterator[Backbone]:
-    for name in FAMILIES:
-        if not (folder / name).exists():
-            write_tiny(folder / name, name, eos=1.5)
-        yield load_backbone(folder / name, name, device=device, dtype=dtype)
-
-
-def _draw(backbone: Backbone) -> list[tuple[list[int], int]]:
-    """Twelve prompts and lengths."""
-    draw = random.Random(1)
-    prompts = [draw.sample(range(5, backbone.model.config.vocab_size), draw.randint(4, 20)) for _ in range(12)]
-    return [(prompt, draw.randint(2, 24)) for prompt in prompts]
-
-
-def _plain_entropies(backbone: Backbone, drawn: list[tuple[list[int], int]]) -> list[float]:
-    masks = [(prompt, [backbone.mask_id] * length) for prompt, length in drawn]
+def _plain_entropies(backbone: Backbone, canvases: Sequence[Canvas]) -> list[float]:
+    masks = [(one.prompt, [backbone.mask_id] * one.length) for one in canvases]
     return [entropy for prompt, tokens in masks for entropy in reference.read(backbone, prompt, tokens)[0]]
+
+
+def alike(engine: Engine, canvases: Sequence[Canvas]) -> int:
+    """For how many of the first canvases the engine gives alone what it gives in company."""
+    together = run_all(engine, canvases)
+    return sum(run_all(engine, [canvases[place]]) == [together[place]] for place in range(ALONE))
+
+
+def free_memory(device: str) -> None:
+    """Give back what a model held that is no longer needed."""
+    if device == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def comet(folder: Path, device: str) -> str:
     """A tiny random COMET, loaded from its checkpoint, scores on the device as on a CPU."""
-    from entropy_valley.demo import toy_comet
-    from entropy_valley.demo.settings import Estimator
-    from entropy_valley.scoring.comet import unpadded_scores
+    from entropy_valley.scoring import comet
     from entropy_valley.scoring.comet_checkpoint import load
 
-    size = Estimator(seed=1, steps=1, width=32, vocabulary=300)
-    texts = [row[side] for row in ROWS for side in ("source", "target")]
-    folder.mkdir(parents=True, exist_ok=True)
-    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
-    path = toy_comet.write_checkpoint(model, folder)
+    path = random_comet(folder, ROWS, width=32, vocabulary=300)
     segments = [(row["source"], row["source"], row["target"]) for row in ROWS]
-    on_device, here = (dict(unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
+    on_device, here = (dict(comet.unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
     off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
     if not off < 1e-3:
         raise CheckError(text)
     return text
+
+
+def random_comet(folder: Path, rows: Rows, encoder: Mapping[str, int] | None = None, **size: int) -> Path:
+    """A checkpoint with random weights, and with a tokenizer of these rows. ``size``: fields of the demo's
+    :class:`Estimator`; ``encoder``: fields of its encoder's config that differ."""
+    from entropy_valley.demo import toy_comet
+    from entropy_valley.demo.settings import Estimator
+
+    folder.mkdir(parents=True, exist_ok=True)
+    settings, texts = Estimator(seed=1, steps=1, **size), (row[side] for row in rows for side in ("source", "target"))
+    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, settings), settings, **encoder or {})
+    return toy_comet.write_checkpoint(model, folder)
 
 
 # The config's backbones, with random weights.
@@ -193,15 +234,20 @@ def device_memory(device: str) -> int:
     return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
 
 
+def demand(backbone: dict[str, Any], subject: Subject) -> tuple[int, int]:
+    """Bytes of the weights, and at most of a pass beside them."""
+    size, item = _size(backbone), BYTES[subject.precision]
+    rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
+    return size.parameters * item, size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
+
+
 def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training. A checkpoint that is there
     has all its tensors."""
-    size, item, device = _size(backbone), BYTES[subject.precision], subject.device
+    size, device, (weights, largest) = _size(backbone), subject.device, demand(backbone, subject)
     arguments, folder, family = model_config(backbone), Path(backbone["folder"]), find_family(backbone["family"])
     if (folder / "config.json").is_file():
         checkpoint.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
-    rows = (HEAD_ROWS[device],) if subject.fill else ()
-    weights, largest = size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)
     room = device_memory(device)
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
@@ -223,12 +269,11 @@ def company(backbone: dict[str, Any], subject: Subject) -> str:
 
     Two layers with the backbone's widths and random weights show it: all its layers have the same shapes.
     """
-    model = _random_model(backbone, subject, num_hidden_layers=2)
-    draw, canvases = random.Random(1), []
-    for _ in range(CANVASES):
-        prompt = [draw.randrange(model.eos_id) for _ in range(draw.randint(10, 60))]
-        canvases.append(Canvas(prompt, draw.randint(5, 60)))
-    padded, plain = (_same(model, canvases, fill, subject) for fill in (TOKENS[subject.device], None))
+    model = _random_backbone(backbone, subject, num_hidden_layers=2)
+    padded, plain = (
+        alike(Engine(model, fill=fill, compile_layers=subject.compile_layers), drawn(steps=0))
+        for fill in (TOKENS[subject.device], None)
+    )
     text = f"{padded} of {ALONE} canvases have the same bits alone and among {CANVASES} in padded passes"
     text += f"; {plain} in passes that are not padded"
     if padded < ALONE:
@@ -239,17 +284,9 @@ def company(backbone: dict[str, Any], subject: Subject) -> str:
     return text
 
 
-def _same(model: Backbone, canvases: list[Canvas], fill: int | None, subject: Subject) -> int:
-    """How many of the first canvases are read alone as they are in company."""
-    engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
-    together = dict(engine.run(Queue(enumerate(canvases))))
-    alone = (dict(engine.run(Queue([(place, canvases[place])]))) for place in range(ALONE))
-    return sum(read[place] == together[place] for place, read in enumerate(alone))
-
-
 def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     """A pass as the jobs run it, with as many canvases as it takes, and what a sentence will take."""
-    model, device, fill = _random_model(backbone, subject), subject.device, subject.fill
+    model, device, fill = _random_backbone(backbone, subject), subject.device, subject.fill
     engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
     budget, count = engine.budget, engine.budget // (PROMPT + MASKS)
     tokens = count * (PROMPT + MASKS)
@@ -266,7 +303,10 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     per_second = _size(backbone).pass_work(tokens, count * MASKS) / seconds  # runs/plan.py reads it from the line
     share = per_second / rate(subject)
     padded = f" padded to {fill}" if fill else ""
-    peak = f", {machine.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
+    peak = ""
+    if device == "cuda":
+        held, most = torch.cuda.max_memory_allocated(), sum(demand(backbone, subject))
+        peak = f", {machine.amount(held)} in all ({held} bytes; at most {machine.amount(most)} expected)"
     return (
         f"{tokens} tokens{padded} in {seconds:.3f} s, {per_second / 1e9:,.0f} GFLOP/s ({100 * share:.0f} % of the "
         f"products' speed){peak}: a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
@@ -279,7 +319,7 @@ def _size(backbone: dict[str, Any], **other: Any) -> Size:
     return Size.of(arguments | other)
 
 
-def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
+def _random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
     """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS. ``other``:
     arguments of its config class that differ.
 
@@ -290,13 +330,29 @@ def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> B
         raise SkippedError("an autoregressive backbone is decoded by transformers")
     if subject.device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:
         raise SkippedError("too large to be run on a CPU for a check")
-    if subject.device == "cuda":
-        gc.collect()  # the model of the check before: a GPU may have no room for two
-        torch.cuda.empty_cache()
+    free_memory(subject.device)  # the model of the check before
     arguments = model_config(backbone) | other
-    model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
+    model = random_model(family, arguments, torch_dtype(subject.precision), subject.device)
     mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
+
+
+@torch.no_grad()
+def random_model(family: families.Family, arguments: dict[str, Any], dtype: torch.dtype, device: str) -> Any:
+    """A model of that shape whose random weights are drawn where it lies, in its precision.
+
+    Every product keeps the size of its states. The head's weights are wider, so that rounding does not decide the order
+    in which slots are revealed.
+    """
+    model = empty_model(family, arguments, dtype).to_empty(device=device).eval().requires_grad_(False)
+    generator = torch.Generator(device).manual_seed(1)
+    for name, weight in model.named_parameters():
+        if weight.dim() == 1 and name.endswith("weight"):  # of a norm
+            weight.fill_(1.0)
+        else:
+            spread = 3 if name.startswith("lm_head") else 1
+            weight.normal_(0.0, spread * weight.shape[-1] ** -0.5, generator=generator)
+    return model
 
 
 # Tiny random checkpoints in the layouts of the families, their sentences, and what a training on them reads.
@@ -328,6 +384,17 @@ def write_tiny(folder: Path, name: str, eos: float, context: int = 128) -> None:
         if not family.causal:
             model.lm_head.weight[tokenizer.mask_token_id] *= 3
     checkpoint.write_checkpoint(model, family, tokenizer, folder)
+
+
+def tiny_backbones(folder: Path, device: str) -> list[Load]:
+    """One of each of :data:`FAMILIES`, written once."""
+
+    def load(name: str, precision: str) -> Backbone:
+        if not (folder / name).exists():
+            write_tiny(folder / name, name, eos=1.5)
+        return load_backbone(folder / name, name, device=device, dtype=precision)
+
+    return [functools.partial(load, name) for name in FAMILIES]
 
 
 def tiny_training(name: str, precision: str) -> dict[str, Any]:
