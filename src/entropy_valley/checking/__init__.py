@@ -13,6 +13,12 @@ from entropy_valley.checking import checks
 if TYPE_CHECKING:
     from entropy_valley.checking.subject import Subject
 
+# Of the thorough check: its steps, the shapes that it knows, each with its family, and repositories of other decoders.
+STEPS = ("check", "decoding", "company", "precision", "training", "resuming", "comet", "probes", "peers")
+SHAPES = {"llada-8b": "llada", "dream-7b": "dream", "diffullama-7b": "diffullama", "tiny": "llada"}
+PEERS = {"authors": "Entropy-Valley/Entropy-Valley", "llada": "ML-GSAI/LLaDA", "dllm": "ZHZisZZ/dllm"}
+PEERS |= {"fast-dllm": "NVlabs/Fast-dLLM"}
+
 
 def everything(subject: Subject, missing: str = checks.FAILED) -> Iterator[checks.Line]:
     """All that the jobs of a config need of this machine. Without the device, the rest is not tried. ``missing``: the

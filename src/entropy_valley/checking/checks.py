@@ -43,7 +43,7 @@ class Line:
 
     def __str__(self) -> str:
         expected = f"; expected: {self.expected}" if self.expected else ""
-        return f"{self.state:8}{self.name:26}{self.text}{expected} ({self.seconds:.1f} s)"
+        return f"{self.state:8} {self.name:25} {self.text}{expected} ({self.seconds:.1f} s)"
 
     @property
     def row(self) -> str:

@@ -236,7 +236,7 @@ def device_memory(device: str) -> int:
 
 def demand(backbone: dict[str, Any], subject: Subject) -> tuple[int, int]:
     """Bytes of the weights, and at most of a pass beside them."""
-    size, item = _size(backbone), BYTES[subject.precision]
+    size, item = size_of(backbone), BYTES[subject.precision]
     rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
     return size.parameters * item, size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
 
@@ -244,7 +244,7 @@ def demand(backbone: dict[str, Any], subject: Subject) -> tuple[int, int]:
 def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training. A checkpoint that is there
     has all its tensors."""
-    size, device, (weights, largest) = _size(backbone), subject.device, demand(backbone, subject)
+    size, device, (weights, largest) = size_of(backbone), subject.device, demand(backbone, subject)
     arguments, folder, family = model_config(backbone), Path(backbone["folder"]), find_family(backbone["family"])
     if (folder / "config.json").is_file():
         checkpoint.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
@@ -253,10 +253,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     if weights + largest > room:
         raise CheckError(f"{text}: it does not fit this device")
     if given := subject.training:
-        model = empty_model(family, arguments, torch_dtype(given["precision"]))
-        need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
-        free = memory.Room(room, need) if device == "cuda" else None
-        plan = memory.plan(free, given["micro_tokens"], given["activation_checkpointing"], longest=1)
+        plan = pass_plan(backbone, subject, room if device == "cuda" else None)
         recomputed = ", activation checkpointing" * plan.activation_checkpointing
         pairs, products = given["global_batch"], rate(subject) * subject.processes
         work = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, plan.activation_checkpointing)
@@ -264,12 +261,21 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     return text
 
 
+def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None, longest: int = 1) -> memory.PassPlan:
+    """The passes of the config's training where a GPU has so many ``free`` bytes; None: on a CPU."""
+    family, given = find_family(backbone["family"]), subject.training
+    model = empty_model(family, model_config(backbone), torch_dtype(given["precision"]))
+    need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
+    room = memory.Room(free, need) if free else None
+    return memory.plan(room, given["micro_tokens"], given["activation_checkpointing"], longest)
+
+
 def company(backbone: dict[str, Any], subject: Subject) -> str:
-    """A canvas has the same entropies alone and beside others, in passes as the jobs run them.
+    """A canvas is read alone and beside others with the same bits, in passes as the jobs run them.
 
     Two layers with the backbone's widths and random weights show it: all its layers have the same shapes.
     """
-    model = _random_backbone(backbone, subject, num_hidden_layers=2)
+    model = random_backbone(backbone, subject, num_hidden_layers=2)
     padded, plain = (
         alike(Engine(model, fill=fill, compile_layers=subject.compile_layers), drawn(steps=0))
         for fill in (TOKENS[subject.device], None)
@@ -286,7 +292,7 @@ def company(backbone: dict[str, Any], subject: Subject) -> str:
 
 def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     """A pass as the jobs run it, with as many canvases as it takes, and what a sentence will take."""
-    model, device, fill = _random_backbone(backbone, subject), subject.device, subject.fill
+    model, device, fill = random_backbone(backbone, subject), subject.device, subject.fill
     engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
     budget, count = engine.budget, engine.budget // (PROMPT + MASKS)
     tokens = count * (PROMPT + MASKS)
@@ -300,7 +306,7 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     seconds = latency.seconds(one_pass, device)
     if engine.budget < budget:
         raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
-    per_second = _size(backbone).pass_work(tokens, count * MASKS) / seconds  # runs/plan.py reads it from the line
+    per_second = size_of(backbone).pass_work(tokens, count * MASKS) / seconds  # runs/plan.py reads it from the line
     share = per_second / rate(subject)
     padded = f" padded to {fill}" if fill else ""
     peak = ""
@@ -313,46 +319,38 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     )
 
 
-def _size(backbone: dict[str, Any], **other: Any) -> Size:
+def size_of(backbone: dict[str, Any], **other: Any) -> Size:
     if not (arguments := model_config(backbone)):
         raise SkippedError("its size is not known before it is downloaded")
     return Size.of(arguments | other)
 
 
-def _random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
+@torch.no_grad()
+def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
     """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS. ``other``:
     arguments of its config class that differ.
 
-    Raises SkippedError for one that decodes no canvases, whose shape is not known, or that is too large for a CPU.
+    Weights are drawn on the device, in bfloat16 for every precision. Products keep the size of their states; the head's
+    weights are wider, so that rounding does not decide the order in which slots are revealed. Raises SkippedError for a
+    backbone that decodes no canvases, whose shape is not known, or that is too large for a CPU.
     """
-    family, size = find_family(backbone["family"]), _size(backbone, **other)
+    family, size, device = find_family(backbone["family"]), size_of(backbone, **other), subject.device
     if family.causal:
         raise SkippedError("an autoregressive backbone is decoded by transformers")
-    if subject.device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:
+    if device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:
         raise SkippedError("too large to be run on a CPU for a check")
-    free_memory(subject.device)  # the model of the check before
-    arguments = model_config(backbone) | other
-    model = random_model(family, arguments, torch_dtype(subject.precision), subject.device)
-    mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
-    return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
-
-
-@torch.no_grad()
-def random_model(family: families.Family, arguments: dict[str, Any], dtype: torch.dtype, device: str) -> Any:
-    """A model of that shape whose random weights are drawn where it lies, in its precision.
-
-    Every product keeps the size of its states. The head's weights are wider, so that rounding does not decide the order
-    in which slots are revealed.
-    """
-    model = empty_model(family, arguments, dtype).to_empty(device=device).eval().requires_grad_(False)
-    generator = torch.Generator(device).manual_seed(1)
+    free_memory(device)  # the model of the check before
+    empty = empty_model(family, model_config(backbone) | other, torch.bfloat16)
+    model, generator = empty.to_empty(device=device), torch.Generator(device).manual_seed(1)
     for name, weight in model.named_parameters():
         if weight.dim() == 1 and name.endswith("weight"):  # of a norm
             weight.fill_(1.0)
         else:
             spread = 3 if name.startswith("lm_head") else 1
             weight.normal_(0.0, spread * weight.shape[-1] ** -0.5, generator=generator)
-    return model
+    model = model.to(torch_dtype(subject.precision)).eval().requires_grad_(False)
+    eos, mask = size.vocabulary - 2, size.vocabulary - 1
+    return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
 
 
 # Tiny random checkpoints in the layouts of the families, their sentences, and what a training on them reads.
