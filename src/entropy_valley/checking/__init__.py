@@ -40,7 +40,7 @@ def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.
     # First: on some clusters a GPU takes one process, and from the next check on that is this one.
     yield "training", partial(computations.training, subject, folder)
     yield "bfloat16", partial(computations.bfloat16, device)
-    tiny = computations.tiny_backbones(folder, device)
+    tiny = computations.tiny_backbones(device)
     yield "engine, float32", partial(computations.same_texts, tiny, device)
     yield "engine, bfloat16", partial(computations.same_entropies, tiny, device)
     yield "COMET", partial(computations.comet, folder / "comet", device)

@@ -1,5 +1,5 @@
 """The checks that compute: a training, the engine against the plain algorithm, COMET, and each backbone's passes; at
-the end the tiny random checkpoints that they compute on."""
+the end the models and sentences that they compute on. Both sizes of the check use them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import gc
 import itertools
+import os
 import random
 import signal
 import statistics
@@ -25,11 +26,13 @@ from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model import checkpoint, families
+from entropy_valley.demo import shipped
+from entropy_valley.demo.grammar import Synthetic
+from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import LOSSES
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import Backbone, empty_model, load_backbone, new_model, torch_dtype
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, train_tokenizer
+from entropy_valley.model.load import Backbone, empty_model, torch_dtype
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import memory
 from entropy_valley.training.settings import Lora
 from entropy_valley.translation import latency
@@ -57,10 +60,8 @@ def training(subject: Subject, folder: Path) -> str:
 
     if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
         raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
-    write_tiny(folder / "llada", "llada", eos=1.5)
     precision = subject.training["precision"] if subject.training else subject.precision
-    options = dict(processes=subject.processes, micro_tokens=256, device=subject.device, checkpoint_every=1)
-    job = finetuning(folder, tiny_training("llada", precision), ROWS, folder / "llada", **options)
+    job = tiny_training(folder, precision, 2, processes=subject.processes, device=subject.device)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:
@@ -76,21 +77,6 @@ def training(subject: Subject, folder: Path) -> str:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, former)
     return f"{subject.processes} processes, {precision}, losses {', '.join(losses(job))}"
-
-
-def finetuning(folder: Path, spec: dict[str, Any], rows: Rows, checkpoint: Path, **options: Any) -> Finetuning:
-    """A training on these rows, with all its files in ``folder``."""
-    from entropy_valley.training.sft import Finetuning
-
-    files.write_jsonl(folder / "train.jsonl", rows)
-    places = {"out": folder / "adapter", "work": folder / "work", "logs": folder / "logs"}
-    return Finetuning(spec, folder / "train.jsonl", checkpoint, **places, **options)
-
-
-def losses(job: Finetuning) -> list[str]:
-    """The loss of each step, as its file has it."""
-    rows = (job.out / LOSSES).read_text(encoding="utf-8").splitlines()[1:]
-    return [row.split(",")[1] for row in rows]
 
 
 def bfloat16(device: str) -> str:
@@ -169,12 +155,6 @@ def _plain_entropies(backbone: Backbone, canvases: Sequence[Canvas]) -> list[flo
     return [entropy for prompt, tokens in masks for entropy in reference.read(backbone, prompt, tokens)[0]]
 
 
-def alike(engine: Engine, canvases: Sequence[Canvas]) -> int:
-    """For how many of the first canvases the engine gives alone what it gives in company."""
-    together = run_all(engine, canvases)
-    return sum(run_all(engine, [canvases[place]]) == [together[place]] for place in range(ALONE))
-
-
 def free_memory(device: str) -> None:
     """Give back what a model held that is no longer needed."""
     if device == "cuda":
@@ -187,8 +167,9 @@ def comet(folder: Path, device: str) -> str:
     from entropy_valley.scoring import comet
     from entropy_valley.scoring.comet_checkpoint import load
 
-    path = random_comet(folder, ROWS, width=32, vocabulary=300)
-    segments = [(row["source"], row["source"], row["target"]) for row in ROWS]
+    rows = sentences(27)
+    path = random_comet(folder, rows, width=32, vocabulary=300)
+    segments = [(row["source"], row["source"], row["target"]) for row in rows]
     on_device, here = (dict(comet.unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
     off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
@@ -271,14 +252,18 @@ def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None, long
 
 
 def company(backbone: dict[str, Any], subject: Subject) -> str:
-    """A canvas is read alone and beside others with the same bits, in passes as the jobs run them.
+    """A canvas has the same bits alone and beside others, read and filled, under both attentions, in passes as the jobs
+    run them.
 
     Two layers with the backbone's widths and random weights show it: all its layers have the same shapes.
     """
     model = random_backbone(backbone, subject, num_hidden_layers=2)
     padded, plain = (
-        alike(Engine(model, fill=fill, compile_layers=subject.compile_layers), drawn(steps=0))
-        for fill in (TOKENS[subject.device], None)
+        min(
+            alike(Engine(dataclasses.replace(model, attention=attention), fill=fill, compile_layers=compiled), steps)
+            for attention, steps in itertools.product((BOTH_WAYS, PREFIX), (0, STEPS))
+        )
+        for fill, compiled in ((TOKENS[subject.device], subject.compile_layers), (None, False))
     )
     text = f"{padded} of {ALONE} canvases have the same bits alone and among {CANVASES} in padded passes"
     text += f"; {plain} in passes that are not padded"
@@ -288,6 +273,13 @@ def company(backbone: dict[str, Any], subject: Subject) -> str:
             raise CheckError(f"{problem}. To go on without that promise, set `decoding.batch_invariant: false`")
         raise SkippedError(problem)
     return text
+
+
+def alike(engine: Engine, steps: int) -> int:
+    """For how many of the first canvases the engine gives alone what it gives in company."""
+    canvases = drawn(steps=steps)
+    together = run_all(engine, canvases)
+    return sum(run_all(engine, [canvases[place]]) == [together[place]] for place in range(ALONE))
 
 
 def decoding(backbone: dict[str, Any], subject: Subject) -> str:
@@ -353,51 +345,43 @@ def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) ->
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
 
 
-# Tiny random checkpoints in the layouts of the families, their sentences, and what a training on them reads.
+# What is tiny: backbones with random weights, the demo's sentences, and the params of a training on them.
 
-_WORDS = (("Anna", "the cat", "a small dog"), ("sees", "buys", "paints"), ("12 houses", "it", "the old red car"))
-ROWS = [
-    {"id": str(number), "source": " ".join(words), "target": " ".join(reversed(words))}
-    for number, words in enumerate(itertools.product(*_WORDS))
-]
-SOURCES = [row["source"] for row in ROWS]
+TINY = {"vocab_size": 320, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+TINY |= {"num_attention_heads": 4, "num_key_value_heads": 2, "rope_theta": 1e4, "rms_norm_eps": 1e-5}
 
 
-def write_tiny(folder: Path, name: str, eos: float, context: int = 128) -> None:
-    """A checkpoint of family ``name`` in ``folder``.
+def tiny_backbones(device: str) -> list[Load]:
+    """One of each of :data:`FAMILIES`."""
 
-    Weights are drawn wider than for training: at their usual scale every distribution is flat, all entropies agree
-    to 1e-5, and the reveal order is left to the last bit of the logits. EOS and mask rows of the head are stretched,
-    the former ``eos`` times, so that both often have the largest logit. The FFN fills whole vectors of a CPU, as every
-    released one does: else a row's last bits depend on its place in a pass.
-    """
-    family = families.FAMILIES[name]
-    tokenizer = train_tokenizer(SOURCES, 300, family)
-    shape = dict(width=32, layers=2, heads=4, kv_heads=2, ffn=64)
-    model = new_model(name, vocabulary=len(tokenizer), context=context, seed=3, **shape)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(8 if parameter.dim() == 2 else 1)
-        model.lm_head.weight[tokenizer.eos_token_id] *= eos
-        if not family.causal:
-            model.lm_head.weight[tokenizer.mask_token_id] *= 3
-    checkpoint.write_checkpoint(model, family, tokenizer, folder)
+    def load(family: str, precision: str) -> Backbone:
+        described = {"family": family, "folder": os.devnull, "arguments": TINY}
+        return random_backbone(described, Subject(device=device, precision=precision))
+
+    return [functools.partial(load, family) for family in FAMILIES]
 
 
-def tiny_backbones(folder: Path, device: str) -> list[Load]:
-    """One of each of :data:`FAMILIES`, written once."""
-
-    def load(name: str, precision: str) -> Backbone:
-        if not (folder / name).exists():
-            write_tiny(folder / name, name, eos=1.5)
-        return load_backbone(folder / name, name, device=device, dtype=precision)
-
-    return [functools.partial(load, name) for name in FAMILIES]
+def sentences(count: int) -> list[dict[str, str]]:
+    """Pairs of the demo's grammar."""
+    drawn = Synthetic(name="embedded", seed=1).pairs("en-zh", "train", 0)
+    return [{"source": source, "target": target} for source, target in itertools.islice(drawn, count)]
 
 
-def tiny_training(name: str, precision: str) -> dict[str, Any]:
-    """The params of a training of a few steps on :data:`ROWS`."""
-    training = dict(max_steps=2, global_batch=16, learning_rate=0.05, warmup=0.0, weight_decay=0.01, betas=[0.9, 0.95])
-    training |= dict(clip=1.0, max_tokens=96, checkpoint_every=1, lora=dict(rank=4, alpha=8, dropout=0.05))
-    run = dict(backbone="tiny", family=name, direction="en-de", seed=1, prompt="{src} = ", bos=False)
-    return run | dict(shifted=families.FAMILIES[name].shifted, precision=precision, training=training)
+def tiny_training(folder: Path, precision: str, steps: int, **options: Any) -> Finetuning:
+    """A training of LLaDA-tiny, which comes with the package, with all its files in ``folder``."""
+    from entropy_valley.training.sft import Finetuning
+
+    training = dict(max_steps=steps, global_batch=16, learning_rate=1e-3, warmup=0.0, weight_decay=0.01, clip=1.0)
+    training |= dict(betas=[0.9, 0.95], max_tokens=96, checkpoint_every=1, lora=dict(rank=4, alpha=8, dropout=0.05))
+    spec = dict(backbone="tiny", family="llada", direction="en-zh", seed=1, prompt="{src} = ", bos=False)
+    spec |= dict(shifted=False, precision=precision, training=training)
+    files.write_jsonl(folder / "train.jsonl", sentences(32))
+    places = {"out": folder / "adapter", "work": folder / "work", "logs": folder / "logs"}
+    common = {"checkpoint_every": 1, "micro_tokens": 256}
+    return Finetuning(spec, folder / "train.jsonl", shipped.CHECKPOINT, **places, **common, **options)
+
+
+def losses(job: Finetuning) -> list[str]:
+    """The loss of each step, as its file has it."""
+    rows = (job.out / LOSSES).read_text(encoding="utf-8").splitlines()[1:]
+    return [row.split(",")[1] for row in rows]
