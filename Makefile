@@ -111,7 +111,7 @@ test-instructions: install
 test-faults: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults tests/faults --timeout 540
 
-# The whole check with two processes; the script for a first hour on a GPU; and jobs on a real SLURM: it needs apt's
+# The whole check with two processes, and the thorough one; and jobs on a real SLURM: it needs apt's
 # slurm-wlm, munge, slurmdbd and mariadb-server-core and mariadb-client-core. Two workers more than the two cores it is
 # tried on: most tests wait.
 test-cluster: install

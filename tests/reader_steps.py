@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import finished
+import tiny_checkpoints
 import torch
+from tiny_checkpoints import ROWS, SOURCES
 
 import entropy_valley
 from entropy_valley import tables
-from entropy_valley.checking.computations import ROWS, SOURCES, write_tiny
 from entropy_valley.config.load import base_files, load_files
 from entropy_valley.files import write_jsonl
 from entropy_valley.lengths import make_method
@@ -70,7 +71,7 @@ def _is_ours(frame) -> bool:
 
 def of_translation(folder: Path) -> Steps:
     """One sentence by EV, all five ratios of its grid, on a tiny LLaDA that is written into ``folder``."""
-    write_tiny(folder, "llada", eos=4)
+    tiny_checkpoints.write(folder, "llada", eos=4)
     backbone = load_backbone(folder, "llada")
     method = make_method("ev", {"ratios": RATIOS})
     translator = Translator(backbone, Prompt("{src} = ", backbone.tokenizer), method)
@@ -80,7 +81,7 @@ def of_translation(folder: Path) -> Steps:
 
 def of_translate_rule(folder: Path) -> Steps:
     """What rule ``translate`` does for the same sentence: a set of one cell, on a model that must be loaded."""
-    write_tiny(folder / "checkpoint", "llada", eos=4)
+    tiny_checkpoints.write(folder / "checkpoint", "llada", eos=4)
     write_jsonl(folder / "dev.jsonl", ROWS[:1])
     params = {
         **{"family": "llada", "prompt": "{src} = ", "bos": False, "shifted": False, "precision": "float32"},

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+import tiny_checkpoints
 import torch
 from human_evaluation.conftest import SIZES, sentences
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +25,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
-from entropy_valley.checking.computations import write_tiny
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
@@ -49,7 +49,7 @@ def originals(tmp_path_factory):
     torch.set_num_threads(1)
     root = tmp_path_factory.mktemp("originals")
     family, modules = FAMILIES["llada"], [f"model.layers.{layer}.self_attn.q_proj" for layer in (0, 1)]
-    write_tiny(root / "checkpoint", "llada", eos=4)
+    tiny_checkpoints.write(root / "checkpoint", "llada", eos=4)
     generator = torch.Generator().manual_seed(0)
     pairs = {name: tuple(torch.randn(shape, generator=generator) for shape in ((3, 32), (32, 3))) for name in modules}
     (root / "adapter").mkdir()

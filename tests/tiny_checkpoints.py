@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
 import pytest
 import torch
 
-from entropy_valley.checking.computations import SOURCES
-from entropy_valley.checking.computations import write_tiny as write
+from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import load_backbone
+from entropy_valley.model.load import load_backbone, new_model
+from entropy_valley.model.prompt import train_tokenizer
 
-__all__ = ["SOURCES", "write"]
+_WORDS = (("Anna", "the cat", "a small dog"), ("sees", "buys", "paints"), ("12 houses", "it", "the old red car"))
+ROWS = [
+    {"id": str(number), "source": " ".join(words), "target": " ".join(reversed(words))}
+    for number, words in enumerate(itertools.product(*_WORDS))
+]
+SOURCES = [row["source"] for row in ROWS]
+
+
+def write(folder: Path, name: str, eos: float, context: int = 128) -> None:
+    """A checkpoint of family ``name`` in ``folder``.
+
+    Weights are drawn wider than for training: at their usual scale every distribution is flat, all entropies agree
+    to 1e-5, and the reveal order is left to the last bit of the logits. EOS and mask rows of the head are stretched,
+    the former ``eos`` times, so that both often have the largest logit. The FFN fills whole vectors of a CPU, as every
+    released one does: else a row's last bits depend on its place in a pass.
+    """
+    family = FAMILIES[name]
+    tokenizer = train_tokenizer(SOURCES, 300, family)
+    shape = dict(width=32, layers=2, heads=4, kv_heads=2, ffn=64)
+    model = new_model(name, vocabulary=len(tokenizer), context=context, seed=3, **shape)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(8 if parameter.dim() == 2 else 1)
+        model.lm_head.weight[tokenizer.eos_token_id] *= eos
+        if not family.causal:
+            model.lm_head.weight[tokenizer.mask_token_id] *= 3
+    checkpoint.write_checkpoint(model, family, tokenizer, folder)
 
 
 @pytest.fixture(scope="session", autouse=True)

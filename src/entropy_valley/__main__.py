@@ -2,4 +2,5 @@
 
 from entropy_valley.cli import main
 
-main()
+if __name__ == "__main__":  # and not in a process that it starts
+    main()

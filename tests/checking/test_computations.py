@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import tiny_checkpoints
 import torch
 
 from entropy_valley import machine, tables
@@ -44,22 +45,24 @@ def changed(monkeypatch, change):
     monkeypatch.setattr(Engine, "run", wrong)
 
 
-def test_the_engine_in_float32(folder, monkeypatch):
-    assert computations.same_texts(folder, "cpu").startswith("96 of 96")
+def test_the_engine_in_float32(monkeypatch):
+    tiny = computations.tiny_backbones("cpu")
+    assert computations.same_texts(tiny, "cpu").startswith("96 of 96")
     changed(
         monkeypatch, lambda _, done: dataclasses.replace(done, tokens=[*done.tokens, -1], text=len(done.tokens) + 1)
     )
     with pytest.raises(CheckError, match=r"^0 of 96 .*something else in float32"):
-        computations.same_texts(folder, "cpu")
+        computations.same_texts(tiny, "cpu")
 
 
-def test_the_engine_in_bfloat16(folder, monkeypatch):
-    assert "nats from float32" in computations.same_entropies(folder, "cpu")
+def test_the_engine_in_bfloat16(monkeypatch):
+    tiny = computations.tiny_backbones("cpu")
+    assert "nats from float32" in computations.same_entropies(tiny, "cpu")
     changed(
         monkeypatch, lambda _, read: dataclasses.replace(read, entropies=tuple(one * 1.1 for one in read.entropies))
     )
     with pytest.raises(CheckError, match="something else in bfloat16"):
-        computations.same_entropies(folder, "cpu")
+        computations.same_entropies(tiny, "cpu")
 
 
 def test_the_company_of_a_canvas(smallest, monkeypatch):
@@ -67,7 +70,7 @@ def test_the_company_of_a_canvas(smallest, monkeypatch):
     assert "6 of 6 canvases have the same bits" in computations.company(tiny_model, Subject(**smallest))
     changed(
         monkeypatch,
-        lambda count, read: dataclasses.replace(read, entropies=tuple(one + count / 1e9 for one in read.entropies)),
+        lambda count, read: dataclasses.replace(read, tokens=[*read.tokens, count]),
     )
     with pytest.raises(SkippedError, match=r"^0 of 6 canvases .* results may change with the sentences"):
         computations.company(tiny_model, Subject(**smallest))
@@ -107,8 +110,13 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, tmp_path, monkey
         computations.fits(llada, given)
 
 
-def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
+def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded(monkeypatch):
     paper = subject.of(load_files(SMALLEST[:2], tables.problems))
+    monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
+    assert all(
+        "a training: 8192 tokens" in computations.fits(one, Subject(training=paper["training"]))
+        for one in paper["backbones"].values()
+    )
     assert (paper["processes"], paper["precision"], paper["device"]) == (8, "bfloat16", "cuda")
     billions = {name: Size.of(subject.model_config(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
     expected = {"llada-8b": 8.02, "dream-7b": 7.62, "diffullama-7b": 6.74, "llama3-8b": 8.03, "dream-instruct": 7.62}
@@ -118,7 +126,7 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded():
 
 
 def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):
-    computations.write_tiny(folder / "whole", "llada", eos=1.5)
+    tiny_checkpoints.write(folder / "whole", "llada", eos=1.5)
     backbone = {"family": "llada", "folder": str(folder / "whole"), "arguments": None}
     assert "of weights" in computations.fits(backbone, Subject())
     (folder / "whole/model.safetensors").write_bytes(b"")

@@ -90,6 +90,15 @@ def test_a_command_of_the_workflow_says_what_to_install(status_of, monkeypatch, 
     assert "rich: this command needs the packages of the workflow" in told and "pip install 'entropy-valley[w" in told
 
 
+def test_a_missing_package_of_the_library_is_named(elsewhere):
+    """As on a machine with torch alone, from a clone."""
+    program = "import sys; sys.modules['pydantic'] = None; sys.argv = ['entropy-valley', 'check', '--thorough']; "
+    program += "from entropy_valley.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("error: pydantic: not installed, and the library needs it.")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_wheel_has_the_config_files(tmp_path):
     """In the repository they are links."""
     with zipfile.ZipFile(wheels.build(tmp_path)) as wheel:

@@ -13,9 +13,16 @@ from entropy_valley.checking import checks
 if TYPE_CHECKING:
     from entropy_valley.checking.subject import Subject
 
+# Of the thorough check: its steps, the shapes that it knows, each with its family, and repositories of other decoders.
+STEPS = ("check", "decoding", "company", "precision", "training", "resuming", "comet", "probes", "peers")
+SHAPES = {"llada-8b": "llada", "dream-7b": "dream", "diffullama-7b": "diffullama", "tiny": "llada"}
+PEERS = {"authors": "Entropy-Valley/Entropy-Valley", "llada": "ML-GSAI/LLaDA", "dllm": "ZHZisZZ/dllm"}
+PEERS |= {"fast-dllm": "NVlabs/Fast-dLLM"}
 
-def everything(subject: Subject) -> Iterator[checks.Line]:
-    """All that the jobs of a config need of this machine. Without the device, the rest is not tried."""
+
+def everything(subject: Subject, missing: str = checks.FAILED) -> Iterator[checks.Line]:
+    """All that the jobs of a config need of this machine. Without the device, the rest is not tried. ``missing``: the
+    state of a check whose package is not installed."""
     device = subject.device
     needed = [("torch", checks.torch_build), ("driver", partial(checks.driver, device))]
     for line in checks.run([*needed, ("device", partial(checks.device_of, device))]):
@@ -23,7 +30,7 @@ def everything(subject: Subject) -> Iterator[checks.Line]:
         if line.state == checks.FAILED:
             return
     with tempfile.TemporaryDirectory(prefix="entropy-valley-check-") as folder:
-        yield from checks.run(_computations(subject, Path(folder)))
+        yield from checks.run(_computations(subject, Path(folder)), missing)
 
 
 def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.Check]]:
@@ -33,8 +40,9 @@ def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.
     # First: on some clusters a GPU takes one process, and from the next check on that is this one.
     yield "training", partial(computations.training, subject, folder)
     yield "bfloat16", partial(computations.bfloat16, device)
-    yield "engine, float32", partial(computations.same_texts, folder, device)
-    yield "engine, bfloat16", partial(computations.same_entropies, folder, device)
+    tiny = computations.tiny_backbones(device)
+    yield "engine, float32", partial(computations.same_texts, tiny, device)
+    yield "engine, bfloat16", partial(computations.same_entropies, tiny, device)
     yield "COMET", partial(computations.comet, folder / "comet", device)
     yield "speed", partial(computations.speed, subject)
     for name, backbone in subject.backbones.items():

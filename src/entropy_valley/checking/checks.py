@@ -19,6 +19,7 @@ from entropy_valley import machine
 from entropy_valley.errors import InputError
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+MEASURED, SLOW = "measured", "slow"  # of the thorough check: nothing was expected, or more speed was
 Check = Callable[[], str]
 
 
@@ -32,15 +33,23 @@ class SkippedError(Exception):
 
 @dataclass(frozen=True)
 class Line:
-    """The outcome of a check, and the seconds it took."""
+    """The outcome of a check, the seconds it took, and what was ``expected``, if that is a number or a count."""
 
     name: str
     state: str
     text: str
-    seconds: float
+    seconds: float = 0.0
+    expected: str = ""
 
     def __str__(self) -> str:
-        return f"{self.state:8}{self.name:26}{self.text} ({self.seconds:.1f} s)"
+        expected = f"; expected: {self.expected}" if self.expected else ""
+        return f"{self.state:8} {self.name:25} {self.text}{expected} ({self.seconds:.1f} s)"
+
+    @property
+    def row(self) -> str:
+        """As a row of a Markdown table."""
+        cells = (self.name, self.expected, self.text, self.state)
+        return f"| {' | '.join(' '.join(cell.split()).replace('|', '/') for cell in cells)} |"
 
 
 def pass_speeds(folder: Path) -> dict[str, float]:
@@ -54,22 +63,28 @@ def pass_speeds(folder: Path) -> dict[str, float]:
     return speeds
 
 
-def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:
-    """Run each check and yield its line. An exception of any kind is a failure."""
+def run(checks: Iterable[tuple[str, Check]], missing: str = FAILED) -> Iterator[Line]:
+    """Run each check and yield its line. An exception of any kind is a failure; ``missing``: the state where a package
+    is not installed."""
     for name, check in checks:
         started = time.monotonic()
         try:
             state, text = OK, check()
-        except SkippedError as reason:
-            state, text = SKIPPED, str(reason)
-        except (CheckError, InputError) as reason:
-            state, text = FAILED, str(reason)
-        except ModuleNotFoundError as error:  # of DeepSpeed or COMET: a machine may have a part of what jobs need
-            state, text = FAILED, f"{error.name} is not installed here"
         except Exception as error:
-            traceback.print_exc()
-            state, text = FAILED, f"{type(error).__name__}: {error}"
+            state, text = ending(error, missing)
         yield Line(name, state, " ".join(text.split()), round(time.monotonic() - started, 1))
+
+
+def ending(error: Exception, missing: str = FAILED) -> tuple[str, str]:
+    """State and text of a check that raised."""
+    if isinstance(error, SkippedError):
+        return SKIPPED, str(error)
+    if isinstance(error, CheckError | InputError):
+        return FAILED, str(error)
+    if isinstance(error, ModuleNotFoundError):  # DeepSpeed or COMET: a machine may have a part of what jobs need
+        return missing, f"{error.name} is not installed here"
+    traceback.print_exception(error)
+    return FAILED, f"{type(error).__name__}: {error}"
 
 
 def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:

@@ -1,17 +1,19 @@
 """The checks that compute: a training, the engine against the plain algorithm, COMET, and each backbone's passes; at
-the end the tiny random checkpoints that they compute on."""
+the end the models and sentences that they compute on. Both sizes of the check use them."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import itertools
+import os
 import random
 import signal
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import linear
@@ -24,23 +26,32 @@ from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model import checkpoint, families
+from entropy_valley.demo import shipped
+from entropy_valley.demo.grammar import Synthetic
+from entropy_valley.model import checkpoint
+from entropy_valley.model.adapters import LOSSES
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import Backbone, empty_model, load_backbone, new_model, torch_dtype
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, train_tokenizer
+from entropy_valley.model.load import Backbone, empty_model, torch_dtype
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import memory
 from entropy_valley.training.settings import Lora
 from entropy_valley.translation import latency
 from entropy_valley.translation.job import TOKENS
 
+if TYPE_CHECKING:
+    from entropy_valley.training.sft import Finetuning
+
 FAMILIES = ("llada", "dream")  # not shifted, with rotation in float32; shifted, with biases
 CANVASES, ALONE = 60, 6
+STEPS = 8  # in which canvases are revealed
 TIMEOUT = 420  # seconds; processes that cannot reach each other wait for hours
 # EV with T = 32 on the sentences of WMT22 En→Zh, by `benchmarks/decoding.py --shapes whole-test-set`.
 SENTENCE_TOKENS = 1121
 PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the target's tokens are masked
 PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
 CPU_MEMORY = 0.5e9  # bytes of weights: on a CPU, a larger backbone is not run
+Load = Callable[[str], Backbone]  # a backbone in that precision
+Rows = Sequence[Mapping[str, str]]  # sentence pairs
 
 
 def training(subject: Subject, folder: Path) -> str:
@@ -49,13 +60,8 @@ def training(subject: Subject, folder: Path) -> str:
 
     if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
         raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
-    write_tiny(folder / "llada", "llada", eos=1.5)
-    files.write_jsonl(folder / "train.jsonl", ROWS)
     precision = subject.training["precision"] if subject.training else subject.precision
-    out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
-    options = dict(processes=subject.processes, micro_tokens=256, device=subject.device)
-    spec = tiny_training("llada", precision)
-    job = sft.Finetuning(spec, folder / "train.jsonl", folder / "llada", out, work, logs, checkpoint_every=1, **options)
+    job = tiny_training(folder, precision, 2, processes=subject.processes, device=subject.device)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:
@@ -70,8 +76,7 @@ def training(subject: Subject, folder: Path) -> str:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, former)
-    losses = [row.split(",")[1] for row in (out / "losses.csv").read_text(encoding="utf-8").splitlines()[1:]]
-    return f"{subject.processes} processes, {precision}, losses {', '.join(losses)}"
+    return f"{subject.processes} processes, {precision}, losses {', '.join(losses(job))}"
 
 
 def bfloat16(device: str) -> str:
@@ -87,85 +92,102 @@ def bfloat16(device: str) -> str:
     return f"relative error of a product {off:.2g}"
 
 
-# The engine against decoding/reference.py, on tiny random models.
+# The engine against decoding/reference.py, and with itself.
 
 
-def same_texts(folder: Path, device: str) -> str:
+def drawn(count: int = CANVASES, steps: int = STEPS) -> list[Canvas]:
+    """Canvases to be revealed in so many steps; 0: only to be read. Every vocabulary has their tokens, and none of them
+    is special."""
+    draw, canvases = random.Random(1), []
+    for _ in range(count):
+        prompt = [draw.randrange(20, 280) for _ in range(draw.randint(10, 60))]
+        length = draw.randint(5, 60)
+        counts = [n for n in reveal_counts(length, steps) if n] if steps else ()
+        canvases.append(Canvas(prompt, length, counts))
+    return canvases
+
+
+def run_all(engine: Engine, canvases: Sequence[Canvas]) -> list[Any]:
+    """What the engine gives for each canvas."""
+    order = make_denoiser("med") if canvases[0].counts else None
+    done = dict(engine.run(Queue(enumerate(canvases)), order))
+    return [done[place] for place in range(len(canvases))]
+
+
+def same_texts(loads: Iterable[Load], device: str) -> str:
     """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides: under
     both attentions, in passes that are padded and in others."""
-    same, cases = 0, 0
-    for tiny, attention in itertools.product(_tiny_models(folder, device, "float32"), (BOTH_WAYS, PREFIX)):
-        backbone, drawn = dataclasses.replace(tiny, attention=attention), _draw(tiny)
-        canvases = [Canvas(prompt, length, [n for n in reveal_counts(length, 8) if n]) for prompt, length in drawn]
-        plain = [reference.decode(backbone, prompt, length, 8)[1] for prompt, length in drawn]
-        for fill in (TOKENS[device], None):
-            done = dict(Engine(backbone, fill=fill).run(Queue(enumerate(canvases)), make_denoiser("med")))
-            ours = [done[place].tokens[: done[place].text] for place in range(len(drawn))]
-            same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(drawn)
+    same, cases, canvases = 0, 0, drawn(12)
+    for load in loads:
+        loaded = load("float32")
+        for attention in (BOTH_WAYS, PREFIX):
+            backbone = dataclasses.replace(loaded, attention=attention)
+            plain = [reference.decode(backbone, one.prompt, one.length, STEPS)[1] for one in canvases]
+            for fill in (TOKENS[device], None):
+                ours = [done.tokens[: done.text] for done in run_all(Engine(backbone, fill=fill), canvases)]
+                same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(canvases)
     text = f"{same} of {cases} canvases decoded as by the plain algorithm"
     if same < 0.9 * cases:
         raise CheckError(f"{text}: this device computes something else in float32")
     return text
 
 
-def same_entropies(folder: Path, device: str) -> str:
+def same_entropies(loads: Iterable[Load], device: str) -> str:
     """In bfloat16 the engine's entropies are as near to float32 as those of the plain algorithm in bfloat16."""
-    distances = []
-    models = zip(*(_tiny_models(folder, device, dtype) for dtype in ("float32", "bfloat16")), strict=True)
-    for exact, rounded in models:
-        drawn = _draw(exact)
-        target = _plain_entropies(exact, drawn)
-        queue = Queue((place, Canvas(*case)) for place, case in enumerate(drawn))
-        readings = dict(Engine(rounded, fill=TOKENS[device]).run(queue))
-        engine = [entropy for place in range(len(drawn)) for entropy in readings[place].entropies]
-        read = (engine, _plain_entropies(rounded, drawn))
-        off = [[abs(a - b) for a, b in zip(one, target, strict=True)] for one in read]
-        distances.append([statistics.fmean(one) for one in off])
-    engine, plain = (statistics.fmean(column) for column in zip(*distances, strict=True))
+    canvases, off = drawn(12, steps=0), {"engine": [], "plain": []}
+    for load in loads:
+        exact = _plain_entropies(load("float32"), canvases)
+        free_memory(device)  # a GPU may have no room for both models
+        rounded = load("bfloat16")
+        read = {"plain": _plain_entropies(rounded, canvases)}
+        read["engine"] = [h for one in run_all(Engine(rounded, fill=TOKENS[device]), canvases) for h in one.entropies]
+        for name, entropies in read.items():
+            off[name] += [abs(one - other) for one, other in zip(entropies, exact, strict=True)]
+    engine, plain = (statistics.fmean(off[name]) for name in ("engine", "plain"))
     text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
     if not engine <= 2 * plain + 1e-3:
         raise CheckError(f"{text}: the engine computes something else in bfloat16")
     return text
 
 
-def _tiny_models(folder: Path, device: str, dtype: str) -> Iterator[Backbone]:
-    for name in FAMILIES:
-        if not (folder / name).exists():
-            write_tiny(folder / name, name, eos=1.5)
-        yield load_backbone(folder / name, name, device=device, dtype=dtype)
-
-
-def _draw(backbone: Backbone) -> list[tuple[list[int], int]]:
-    """Twelve prompts and lengths."""
-    draw = random.Random(1)
-    prompts = [draw.sample(range(5, backbone.model.config.vocab_size), draw.randint(4, 20)) for _ in range(12)]
-    return [(prompt, draw.randint(2, 24)) for prompt in prompts]
-
-
-def _plain_entropies(backbone: Backbone, drawn: list[tuple[list[int], int]]) -> list[float]:
-    masks = [(prompt, [backbone.mask_id] * length) for prompt, length in drawn]
+def _plain_entropies(backbone: Backbone, canvases: Sequence[Canvas]) -> list[float]:
+    masks = [(one.prompt, [backbone.mask_id] * one.length) for one in canvases]
     return [entropy for prompt, tokens in masks for entropy in reference.read(backbone, prompt, tokens)[0]]
+
+
+def free_memory(device: str) -> None:
+    """Give back what a model held that is no longer needed."""
+    if device == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def comet(folder: Path, device: str) -> str:
     """A tiny random COMET, loaded from its checkpoint, scores on the device as on a CPU."""
-    from entropy_valley.demo import toy_comet
-    from entropy_valley.demo.settings import Estimator
-    from entropy_valley.scoring.comet import unpadded_scores
+    from entropy_valley.scoring import comet
     from entropy_valley.scoring.comet_checkpoint import load
 
-    size = Estimator(seed=1, steps=1, width=32, vocabulary=300)
-    texts = [row[side] for row in ROWS for side in ("source", "target")]
-    folder.mkdir(parents=True, exist_ok=True)
-    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, size), size)
-    path = toy_comet.write_checkpoint(model, folder)
-    segments = [(row["source"], row["source"], row["target"]) for row in ROWS]
-    on_device, here = (dict(unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
+    rows = sentences(27)
+    path = random_comet(folder, rows, width=32, vocabulary=300)
+    segments = [(row["source"], row["source"], row["target"]) for row in rows]
+    on_device, here = (dict(comet.unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
     off = max(abs(on_device[one] - here[one]) for one in segments)
     text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
     if not off < 1e-3:
         raise CheckError(text)
     return text
+
+
+def random_comet(folder: Path, rows: Rows, encoder: Mapping[str, int] | None = None, **size: int) -> Path:
+    """A checkpoint with random weights, and with a tokenizer of these rows. ``size``: fields of the demo's
+    :class:`Estimator`; ``encoder``: fields of its encoder's config that differ."""
+    from entropy_valley.demo import toy_comet
+    from entropy_valley.demo.settings import Estimator
+
+    folder.mkdir(parents=True, exist_ok=True)
+    settings, texts = Estimator(seed=1, steps=1, **size), (row[side] for row in rows for side in ("source", "target"))
+    model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, settings), settings, **encoder or {})
+    return toy_comet.write_checkpoint(model, folder)
 
 
 # The config's backbones, with random weights.
@@ -193,24 +215,26 @@ def device_memory(device: str) -> int:
     return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
 
 
+def demand(backbone: dict[str, Any], subject: Subject) -> tuple[int, int]:
+    """Bytes of the weights, and at most of a pass beside them."""
+    size, item = size_of(backbone), BYTES[subject.precision]
+    rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
+    return size.parameters * item, size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
+
+
 def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training. A checkpoint that is there
     has all its tensors."""
-    size, item, device = _size(backbone), BYTES[subject.precision], subject.device
+    size, device, (weights, largest) = size_of(backbone), subject.device, demand(backbone, subject)
     arguments, folder, family = model_config(backbone), Path(backbone["folder"]), find_family(backbone["family"])
     if (folder / "config.json").is_file():
         checkpoint.check(empty_model(family, arguments, torch_dtype(subject.precision)), family, folder)
-    rows = (HEAD_ROWS[device],) if subject.fill else ()
-    weights, largest = size.parameters * item, size.pass_bytes(subject.fill or BUDGET[device], item, *rows)
     room = device_memory(device)
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
         raise CheckError(f"{text}: it does not fit this device")
     if given := subject.training:
-        model = empty_model(family, arguments, torch_dtype(given["precision"]))
-        need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
-        free = memory.Room(room, need) if device == "cuda" else None
-        plan = memory.plan(free, given["micro_tokens"], given["activation_checkpointing"], longest=1)
+        plan = pass_plan(backbone, subject, room if device == "cuda" else None)
         recomputed = ", activation checkpointing" * plan.activation_checkpointing
         pairs, products = given["global_batch"], rate(subject) * subject.processes
         work = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, plan.activation_checkpointing)
@@ -218,17 +242,29 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     return text
 
 
+def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None, longest: int = 1) -> memory.PassPlan:
+    """The passes of the config's training where a GPU has so many ``free`` bytes; None: on a CPU."""
+    family, given = find_family(backbone["family"]), subject.training
+    model = empty_model(family, model_config(backbone), torch_dtype(given["precision"]))
+    need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
+    room = memory.Room(free, need) if free else None
+    return memory.plan(room, given["micro_tokens"], given["activation_checkpointing"], longest)
+
+
 def company(backbone: dict[str, Any], subject: Subject) -> str:
-    """A canvas has the same entropies alone and beside others, in passes as the jobs run them.
+    """A canvas has the same bits alone and beside others, read and filled, under both attentions, in passes as the jobs
+    run them.
 
     Two layers with the backbone's widths and random weights show it: all its layers have the same shapes.
     """
-    model = _random_model(backbone, subject, num_hidden_layers=2)
-    draw, canvases = random.Random(1), []
-    for _ in range(CANVASES):
-        prompt = [draw.randrange(model.eos_id) for _ in range(draw.randint(10, 60))]
-        canvases.append(Canvas(prompt, draw.randint(5, 60)))
-    padded, plain = (_same(model, canvases, fill, subject) for fill in (TOKENS[subject.device], None))
+    model = random_backbone(backbone, subject, num_hidden_layers=2)
+    padded, plain = (
+        min(
+            alike(Engine(dataclasses.replace(model, attention=attention), fill=fill, compile_layers=compiled), steps)
+            for attention, steps in itertools.product((BOTH_WAYS, PREFIX), (0, STEPS))
+        )
+        for fill, compiled in ((TOKENS[subject.device], subject.compile_layers), (None, False))
+    )
     text = f"{padded} of {ALONE} canvases have the same bits alone and among {CANVASES} in padded passes"
     text += f"; {plain} in passes that are not padded"
     if padded < ALONE:
@@ -239,17 +275,16 @@ def company(backbone: dict[str, Any], subject: Subject) -> str:
     return text
 
 
-def _same(model: Backbone, canvases: list[Canvas], fill: int | None, subject: Subject) -> int:
-    """How many of the first canvases are read alone as they are in company."""
-    engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
-    together = dict(engine.run(Queue(enumerate(canvases))))
-    alone = (dict(engine.run(Queue([(place, canvases[place])]))) for place in range(ALONE))
-    return sum(read[place] == together[place] for place, read in enumerate(alone))
+def alike(engine: Engine, steps: int) -> int:
+    """For how many of the first canvases the engine gives alone what it gives in company."""
+    canvases = drawn(steps=steps)
+    together = run_all(engine, canvases)
+    return sum(run_all(engine, [canvases[place]]) == [together[place]] for place in range(ALONE))
 
 
 def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     """A pass as the jobs run it, with as many canvases as it takes, and what a sentence will take."""
-    model, device, fill = _random_model(backbone, subject), subject.device, subject.fill
+    model, device, fill = random_backbone(backbone, subject), subject.device, subject.fill
     engine = Engine(model, fill=fill, compile_layers=subject.compile_layers)
     budget, count = engine.budget, engine.budget // (PROMPT + MASKS)
     tokens = count * (PROMPT + MASKS)
@@ -263,76 +298,90 @@ def decoding(backbone: dict[str, Any], subject: Subject) -> str:
     seconds = latency.seconds(one_pass, device)
     if engine.budget < budget:
         raise CheckError(f"a pass of {tokens} tokens is too large for this device's memory")
-    per_second = _size(backbone).pass_work(tokens, count * MASKS) / seconds  # runs/plan.py reads it from the line
+    per_second = size_of(backbone).pass_work(tokens, count * MASKS) / seconds  # runs/plan.py reads it from the line
     share = per_second / rate(subject)
     padded = f" padded to {fill}" if fill else ""
-    peak = f", {machine.amount(torch.cuda.max_memory_allocated())} in all" if device == "cuda" else ""
+    peak = ""
+    if device == "cuda":
+        held, most = torch.cuda.max_memory_allocated(), sum(demand(backbone, subject))
+        peak = f", {machine.amount(held)} in all ({held} bytes; at most {machine.amount(most)} expected)"
     return (
         f"{tokens} tokens{padded} in {seconds:.3f} s, {per_second / 1e9:,.0f} GFLOP/s ({100 * share:.0f} % of the "
         f"products' speed){peak}: a sentence (EV, T = 32) takes about {seconds * SENTENCE_TOKENS / tokens:.3f} s"
     )
 
 
-def _size(backbone: dict[str, Any], **other: Any) -> Size:
+def size_of(backbone: dict[str, Any], **other: Any) -> Size:
     if not (arguments := model_config(backbone)):
         raise SkippedError("its size is not known before it is downloaded")
     return Size.of(arguments | other)
 
 
-def _random_model(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
+@torch.no_grad()
+def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) -> Backbone:
     """A model of the backbone's shape with random weights; its last two tokens stand for mask and EOS. ``other``:
     arguments of its config class that differ.
 
-    Raises SkippedError for one that decodes no canvases, whose shape is not known, or that is too large for a CPU.
+    Weights are drawn on the device, in bfloat16 for every precision. Products keep the size of their states; the head's
+    weights are wider, so that rounding does not decide the order in which slots are revealed. Raises SkippedError for a
+    backbone that decodes no canvases, whose shape is not known, or that is too large for a CPU.
     """
-    family, size = find_family(backbone["family"]), _size(backbone, **other)
+    family, size, device = find_family(backbone["family"]), size_of(backbone, **other), subject.device
     if family.causal:
         raise SkippedError("an autoregressive backbone is decoded by transformers")
-    if subject.device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:
+    if device == "cpu" and size.parameters * BYTES[subject.precision] > CPU_MEMORY:
         raise SkippedError("too large to be run on a CPU for a check")
-    if subject.device == "cuda":
-        gc.collect()  # the model of the check before: a GPU may have no room for two
-        torch.cuda.empty_cache()
-    arguments = model_config(backbone) | other
-    model = empty_model(family, arguments, torch_dtype(subject.precision), subject.device).eval().requires_grad_(False)
-    mask, eos = arguments["vocab_size"] - 1, arguments["vocab_size"] - 2
+    free_memory(device)  # the model of the check before
+    empty = empty_model(family, model_config(backbone) | other, torch.bfloat16)
+    model, generator = empty.to_empty(device=device), torch.Generator(device).manual_seed(1)
+    for name, weight in model.named_parameters():
+        if weight.dim() == 1 and name.endswith("weight"):  # of a norm
+            weight.fill_(1.0)
+        else:
+            spread = 3 if name.startswith("lm_head") else 1
+            weight.normal_(0.0, spread * weight.shape[-1] ** -0.5, generator=generator)
+    model = model.to(torch_dtype(subject.precision)).eval().requires_grad_(False)
+    eos, mask = size.vocabulary - 2, size.vocabulary - 1
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
 
 
-# Tiny random checkpoints in the layouts of the families, their sentences, and what a training on them reads.
+# What is tiny: backbones with random weights, the demo's sentences, and the params of a training on them.
 
-_WORDS = (("Anna", "the cat", "a small dog"), ("sees", "buys", "paints"), ("12 houses", "it", "the old red car"))
-ROWS = [
-    {"id": str(number), "source": " ".join(words), "target": " ".join(reversed(words))}
-    for number, words in enumerate(itertools.product(*_WORDS))
-]
-SOURCES = [row["source"] for row in ROWS]
+TINY = {"vocab_size": 320, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+TINY |= {"num_attention_heads": 4, "num_key_value_heads": 2, "rope_theta": 1e4, "rms_norm_eps": 1e-5}
 
 
-def write_tiny(folder: Path, name: str, eos: float, context: int = 128) -> None:
-    """A checkpoint of family ``name`` in ``folder``.
+def tiny_backbones(device: str) -> list[Load]:
+    """One of each of :data:`FAMILIES`."""
 
-    Weights are drawn wider than for training: at their usual scale every distribution is flat, all entropies agree
-    to 1e-5, and the reveal order is left to the last bit of the logits. EOS and mask rows of the head are stretched,
-    the former ``eos`` times, so that both often have the largest logit. The FFN fills whole vectors of a CPU, as every
-    released one does: else a row's last bits depend on its place in a pass.
-    """
-    family = families.FAMILIES[name]
-    tokenizer = train_tokenizer(SOURCES, 300, family)
-    shape = dict(width=32, layers=2, heads=4, kv_heads=2, ffn=64)
-    model = new_model(name, vocabulary=len(tokenizer), context=context, seed=3, **shape)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(8 if parameter.dim() == 2 else 1)
-        model.lm_head.weight[tokenizer.eos_token_id] *= eos
-        if not family.causal:
-            model.lm_head.weight[tokenizer.mask_token_id] *= 3
-    checkpoint.write_checkpoint(model, family, tokenizer, folder)
+    def load(family: str, precision: str) -> Backbone:
+        described = {"family": family, "folder": os.devnull, "arguments": TINY}
+        return random_backbone(described, Subject(device=device, precision=precision))
+
+    return [functools.partial(load, family) for family in FAMILIES]
 
 
-def tiny_training(name: str, precision: str) -> dict[str, Any]:
-    """The params of a training of a few steps on :data:`ROWS`."""
-    training = dict(max_steps=2, global_batch=16, learning_rate=0.05, warmup=0.0, weight_decay=0.01, betas=[0.9, 0.95])
-    training |= dict(clip=1.0, max_tokens=96, checkpoint_every=1, lora=dict(rank=4, alpha=8, dropout=0.05))
-    run = dict(backbone="tiny", family=name, direction="en-de", seed=1, prompt="{src} = ", bos=False)
-    return run | dict(shifted=families.FAMILIES[name].shifted, precision=precision, training=training)
+def sentences(count: int) -> list[dict[str, str]]:
+    """Pairs of the demo's grammar."""
+    drawn = Synthetic(name="embedded", seed=1).pairs("en-zh", "train", 0)
+    return [{"source": source, "target": target} for source, target in itertools.islice(drawn, count)]
+
+
+def tiny_training(folder: Path, precision: str, steps: int, **options: Any) -> Finetuning:
+    """A training of LLaDA-tiny, which comes with the package, with all its files in ``folder``."""
+    from entropy_valley.training.sft import Finetuning
+
+    training = dict(max_steps=steps, global_batch=16, learning_rate=1e-3, warmup=0.0, weight_decay=0.01, clip=1.0)
+    training |= dict(betas=[0.9, 0.95], max_tokens=96, checkpoint_every=1, lora=dict(rank=4, alpha=8, dropout=0.05))
+    spec = dict(backbone="tiny", family="llada", direction="en-zh", seed=1, prompt="{src} = ", bos=False)
+    spec |= dict(shifted=False, precision=precision, training=training)
+    files.write_jsonl(folder / "train.jsonl", sentences(32))
+    places = {"out": folder / "adapter", "work": folder / "work", "logs": folder / "logs"}
+    common = {"checkpoint_every": 1, "micro_tokens": 256}
+    return Finetuning(spec, folder / "train.jsonl", shipped.CHECKPOINT, **places, **common, **options)
+
+
+def losses(job: Finetuning) -> list[str]:
+    """The loss of each step, as its file has it."""
+    rows = (job.out / LOSSES).read_text(encoding="utf-8").splitlines()[1:]
+    return [row.split(",")[1] for row in rows]

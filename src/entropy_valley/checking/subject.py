@@ -19,6 +19,7 @@ _OF_DECODING = {"precision", "batch_invariant", "compile_layers"}
 BYTES = {"float32": 4, "bfloat16": 2}
 RELEASED = BYTES["bfloat16"]  # of a released weight
 HEAD_ROWS = 1024  # whose logits a GPU holds at once: decoding/head.py
+UNKNOWN_CONTEXT = 131072  # of a release whose config leaves it out: no weight or product depends on it
 _LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of the two in float64
 
 
@@ -150,4 +151,5 @@ def model_config(backbone: dict[str, Any]) -> dict[str, Any] | None:
     folder = Path(backbone["folder"])
     if (folder / "config.json").is_file():
         return config_arguments(folder, find_family(backbone["family"]))
-    return backbone["arguments"] and {"tie_word_embeddings": False, **backbone["arguments"]}
+    fixed = {"tie_word_embeddings": False, "max_position_embeddings": UNKNOWN_CONTEXT}
+    return backbone["arguments"] and {**fixed, **backbone["arguments"]}

@@ -10,13 +10,20 @@ from typing import Any
 
 from entropy_valley import errors
 
+# What the library itself imports.
+CORE = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "numpy", "scipy", "pydantic", "yaml")
+CORE += ("filelock", "packaging", "tqdm")
+
 
 def main() -> None:
     with errors.in_one_line():
-        arguments = parser().parse_args()
         try:
+            arguments = parser().parse_args()
             arguments.command(arguments)
         except ModuleNotFoundError as error:
+            if error.name in CORE:
+                problem, remedy = "not installed, and the library needs it", "`dependencies` in pyproject.toml has all"
+                raise errors.InputError(error.name, problem, f"pip install entropy-valley; {remedy}.") from None
             if importlib.util.find_spec("snakemake"):
                 raise
             problem = "this command needs the packages of the workflow, which are not installed"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
+from entropy_valley.checking import PEERS, SHAPES, STEPS
 from entropy_valley.cli import configs
 from entropy_valley.config import paths
 from entropy_valley.config.schema import json_schema
@@ -30,6 +31,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
     profile = "ask SLURM whether it grants what the jobs of the config request"
     parser.add_argument("--profile", metavar="NAME", help=profile)
+    _add_thorough(parser)
     parser.set_defaults(command=_check)
 
     parser = commands.add_parser("audit", help="say which cells are done, stale or missing, and why")
@@ -69,6 +71,28 @@ def add(commands: Any) -> None:
     parser.set_defaults(command=_mt_metrics_eval)
 
 
+def _add_thorough(parser: argparse.ArgumentParser) -> None:
+    thorough = "test a GPU without a config: are its results correct, how fast is it, how much memory is used"
+    parser.add_argument("--thorough", action="store_true", help=thorough)
+    clone = "PYTHONPATH=src python -m entropy_valley check --thorough"
+    missing = "What a machine lacks, such as DeepSpeed or COMET, is said and skipped. At the end it prints a table."
+    group = parser.add_argument_group(
+        "with --thorough", f"It also runs in a clone that is not installed: {clone}. {missing}"
+    )
+    shape = "of the model, which has random weights; default: llada-8b, or without a GPU tiny"
+    group.add_argument("--shape", choices=SHAPES, help=shape)
+    group.add_argument("--minutes", type=float, default=60, help="what runs longer is stopped; default: 60")
+    group.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP", help=f"of these: {', '.join(STEPS)}")
+    pairs = "pairs in JSON Lines, with id, source and target: how certain a real model is by the length of the canvas"
+    group.add_argument("--testset", type=Path, metavar="FILE", help=pairs)
+    group.add_argument("--direction", default="en-zh", help="of these pairs; default: en-zh")
+    peer = "time a public decoder, too, on the same canvases. FOLDER is your clone of it: its code is run. NAME: "
+    peer += ", ".join(f"{name} ({repository})" for name, repository in PEERS.items())
+    group.add_argument("--peer", nargs="+", default=[], metavar="NAME=FOLDER", help=peer)
+    out = "of the table; default: results/check.md"
+    group.add_argument("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
+
+
 def _audit(arguments: argparse.Namespace) -> None:
     from entropy_valley.cli.audit import audit
 
@@ -94,6 +118,10 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.installation is not None:
         checks.report(checks.installation(arguments.installation))
         return
+    if arguments.thorough:
+        from entropy_valley.checking import thorough
+
+        thorough.run(arguments)
     experiment = configs.experiment(arguments.configfile)
     if arguments.profile is not None:
         from entropy_valley.runs import slurm

@@ -58,18 +58,21 @@ def train_tokenizer(texts: Iterable[str], config: Estimator) -> Any:
     return XLMRobertaTokenizerFast(tokenizer_object=tokenizer, model_max_length=config.context)
 
 
-def new_model(folder: Path, tokenizer: Any, config: Estimator) -> Any:
-    """A ``comet.models.RegressionMetric`` with seeded random weights; writes its encoder's files into ``folder``."""
+def new_model(folder: Path, tokenizer: Any, config: Estimator, **encoder: Any) -> Any:
+    """A ``comet.models.RegressionMetric`` with seeded random weights; writes its encoder's files into ``folder``.
+
+    ``encoder``: fields of the encoder's config that are not the toy's.
+    """
     import torch
     from transformers import XLMRobertaConfig
 
     tokenizer.save_pretrained(folder / ENCODER)
+    shape = {"vocab_size": len(tokenizer), "intermediate_size": 2 * config.width, **encoder}
     XLMRobertaConfig(
-        vocab_size=len(tokenizer),
+        **shape,
         hidden_size=config.width,
         num_hidden_layers=config.layers,
         num_attention_heads=config.heads,
-        intermediate_size=2 * config.width,
         max_position_embeddings=config.context + 4,  # COMET cuts a sentence at max_position_embeddings - 4 tokens
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,

@@ -1,0 +1,183 @@
+"""Public decoders beside ours, on the same weights and canvases.
+
+Each runs from a checkout of its authors, whose folder the user names. Nothing of their code is here, only how it is
+called.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entropy_valley.checking import PEERS
+from entropy_valley.checking.checks import MEASURED, SKIPPED, Line, SkippedError, ending
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.orders import Order, make_denoiser
+from entropy_valley.decoding.requests import Canvas, Ledger, Queue
+from entropy_valley.errors import InputError, unknown
+from entropy_valley.model.load import Backbone, stock_model
+from entropy_valley.translation import latency
+from entropy_valley.translation.job import padded_tokens
+
+STEPS = 32  # T. On canvases of at most as many slots, all of them reveal one slot a step
+BATCH = 16  # canvases of a padded pass
+THRESHOLD = 0.9  # Fast-dLLM's: it also reveals every slot that is so probable
+
+
+class Stock(torch.nn.Module):
+    """The class of transformers on our weights, called as peers call their models: every token attends to all others.
+
+    The mask is never predicted. ``passes`` counts the passes of all canvases, ``tokens`` those in them, with padding.
+    """
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__()
+        self.stock, self.mask_id = stock_model(backbone.family, backbone.model, "sdpa"), backbone.mask_id
+        self.tokenizer, self.device = Prompts(backbone.mask_id, backbone.eos_id), backbone.device
+        self.passes = self.tokens = 0
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **_: Any) -> Any:
+        count, longest = input_ids.shape
+        self.passes, self.tokens = self.passes + count, self.tokens + input_ids.numel()
+        seen = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        attend = seen.reshape(count, 1, 1, longest).bool().expand(-1, 1, longest, -1)
+        answer = self.stock(input_ids=input_ids, attention_mask=attend, use_cache=False)
+        answer.logits[..., self.mask_id] = -torch.inf
+        return answer
+
+
+class MostProbable:
+    """A reveal order, that of LLaDA's ``generate``: the slots whose token is the most probable come first."""
+
+    def scores(self, slots: Any) -> torch.Tensor:
+        return -slots.values.logprob
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """A tokenizer whose every text is this prompt; a list of tokens is its own text."""
+
+    mask_token_id: int
+    eos_token_id: int
+    prompt: Sequence[int] = ()
+    bos_token_id = None
+
+    def encode(self, text: str, **_: Any) -> torch.Tensor:
+        return torch.tensor([list(self.prompt)])
+
+    def decode(self, tokens: Sequence[int], **_: Any) -> list[int]:
+        return list(tokens)
+
+
+def authors(module: Any, model: Stock, canvases: Sequence[Canvas]) -> list[list[int]]:
+    """The paper's loop, ``translate_single``."""
+    module.set_mask_token_id(model.mask_id)
+    given = {"num_steps": STEPS, "schedule_name": "med", "device": str(model.device)}
+    tokenizers = [dataclasses.replace(model.tokenizer, prompt=one.prompt) for one in canvases]
+    done = (
+        module.translate_single(model, tokenizer, "", one.length, **given)
+        for tokenizer, one in zip(tokenizers, canvases, strict=True)
+    )
+    return [one["translation"] for one in done]
+
+
+def llada(module: Any, model: Stock, canvases: Sequence[Canvas], **given: Any) -> list[list[int]]:
+    """LLaDA's ``generate``, and Fast-dLLM's, which also returns how many passes it took."""
+    texts = []
+    for one in canvases:
+        prompt = torch.tensor([list(one.prompt)], device=model.device)
+        sizes = {"gen_length": one.length, "block_length": one.length, "steps": STEPS}
+        filled = module.generate(model, prompt, **sizes, temperature=0.0, mask_id=model.mask_id, **given)
+        filled = filled[0] if isinstance(filled, tuple) else filled
+        texts.append(filled[0, len(one.prompt) :].tolist())
+    return texts
+
+
+def dllm(module: Any, model: Stock, canvases: Sequence[Canvas]) -> list[list[int]]:
+    """dllm's ``infill``, in padded batches of canvases of similar length."""
+    sampler = module.MDLMSampler(model=model, tokenizer=model.tokenizer)
+    config = module.MDLMSamplerConfig(steps=STEPS, block_size=None, temperature=0.0, return_dict=False)
+    inputs = [[*one.prompt, *[model.mask_id] * one.length] for one in canvases]
+    order, filled = sorted(range(len(inputs)), key=lambda place: len(inputs[place])), {}
+    for first in range(0, len(order), BATCH):
+        places = order[first : first + BATCH]
+        rows = sampler.infill([inputs[place] for place in places], config).tolist()
+        filled |= dict(zip(places, rows, strict=True))
+    return [filled[place][len(one.prompt) : len(inputs[place])] for place, one in enumerate(canvases)]
+
+
+# Of each peer: the module of its function in a checkout, what calls it, and the reveal order that is its.
+CALLS: dict[str, tuple[str, Callable[[Any, Stock, Sequence[Canvas]], list[list[int]]], Order]] = {
+    "authors": ("ladit.decoding.translate", authors, make_denoiser("med")),
+    "llada": ("generate", llada, MostProbable()),
+    "dllm": ("dllm.core.samplers.mdlm", dllm, MostProbable()),
+    "fast-dllm": ("llada.generate", partial(llada, threshold=THRESHOLD), MostProbable()),
+}
+
+
+def folders(given: Sequence[str]) -> dict[str, Path]:
+    """The checkout of each peer, from ``NAME=FOLDER``. Raises InputError for another name."""
+    pairs = dict(one.partition("=")[::2] for one in given)
+    for name in pairs:
+        if name not in PEERS:
+            raise InputError("--peer", unknown(name, f"no decoder {name!r}", PEERS), "Write NAME=FOLDER.")
+    return {name: Path(folder).absolute() for name, folder in pairs.items()}
+
+
+def compare(backbone: Backbone, canvases: Sequence[Canvas], checkouts: Mapping[str, Path]) -> Iterator[Line]:
+    """A line for each peer: seconds a canvas, passes, tokens, and the texts that are the same as ours in its order."""
+    if backbone.shifted:
+        raise SkippedError("they read logits as LLaDA has them, and this backbone's are shifted")
+    canvases = [one for one in canvases if one.length <= STEPS]
+    for name in PEERS:
+        try:
+            yield dataclasses.replace(beside(name, checkouts.get(name), backbone, canvases), name=f"peer {name}")
+        except Exception as error:
+            yield Line(f"peer {name}", *ending(error, missing=SKIPPED))
+
+
+def load(name: str, folder: Path | None) -> Any:
+    """The module of a peer. Its import runs code of the checkout, as the user has chosen by naming that folder.
+
+    Raises SkippedError where none is named, or where it has no such file.
+    """
+    module, repository = CALLS[name][0], f"https://github.com/{PEERS[name]}"
+    if not folder:
+        raise SkippedError(f"give --peer {name}=FOLDER, a clone of {repository}")
+    file = folder / f"{module.replace('.', '/')}.py"
+    if not file.is_file():
+        raise SkippedError(f"no {file}: it is not a clone of {repository}")
+    sys.path.insert(0, str(folder))
+    sys.path.append(str(file.parent))  # from where some of Fast-dLLM's files import others
+    return importlib.import_module(module)
+
+
+def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequence[Canvas]) -> Line:
+    """The line of a peer; ours runs as the jobs do, on a GPU in padded passes."""
+    module, (_, decode, order) = load(name, folder), CALLS[name]
+    model, device, count = Stock(backbone), backbone.device.type, len(canvases)
+    engine, done, others = Engine(backbone, fill=padded_tokens({}, device, None)), {}, []
+
+    def ours() -> None:
+        engine.ledger = Ledger()
+        done.update(engine.run(Queue(enumerate(canvases)), order))
+
+    def theirs(most: int) -> None:
+        model.passes = model.tokens = 0
+        others[:] = decode(module, model, canvases[:most])
+
+    ours(), theirs(1)  # what is done once is not timed
+    own, spent = latency.seconds(ours, device), latency.seconds(partial(theirs, count), device)
+    ends = [other.index(backbone.eos_id) if backbone.eos_id in other else len(other) for other in others]
+    same = sum(done[place].tokens[: done[place].text] == others[place][:end] for place, end in enumerate(ends))
+    text = f"{spent / count:.4f} s a canvas, × {spent / own:.2f}; {model.passes} passes of {model.tokens:,} tokens"
+    expected = f"{own / count:.4f} s by ours; {engine.ledger.passes} passes of {engine.ledger.tokens:,} tokens"
+    return Line("", MEASURED, f"{text}; {same} of {count} texts the same", expected=expected)
