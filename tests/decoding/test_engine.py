@@ -31,8 +31,8 @@ def cases(backbone):
     return [(canvas(backbone, rng, length, steps), steps) for length, steps in pairs]
 
 
-def fill(backbone, canvases, budget=None):
-    engine = Engine(backbone, budget=budget)
+def fill(backbone, canvases, **options):
+    engine = Engine(backbone, **options)
     return dict(engine.run(Queue(enumerate(canvases)), make_denoiser("med"))), engine.ledger
 
 
@@ -89,7 +89,8 @@ def test_the_head_reads_what_is_still_masked_and_no_other_row(backbone):
     seen = set()
     for first in range(5, 15):
         read.clear()
-        _, ledger = fill(dataclasses.replace(backbone, model=model), [Canvas([first, 7, 8], 12, [2, 3, 1, 2, 4])])
+        canvases = [Canvas([first, 7, 8], 12, [2, 3, 1, 2, 4])]
+        _, ledger = fill(dataclasses.replace(backbone, model=model), canvases, lookahead=0)
         assert read == [12, 10, 7, 6, 4][: len(read)] and sum(read) == ledger.rows
         seen.add(len(read))
     assert max(seen) > 1

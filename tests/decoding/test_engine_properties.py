@@ -111,4 +111,4 @@ def test_no_pass_holds_more_than_the_budget_unless_one_canvas_does(plain, cases,
         patch.setattr(Engine, "_read", watched)
         _, ledger = run(backbone, canvases, budget)
     assert all(size <= budget or canvases == 1 for canvases, size in sizes)
-    assert (len(sizes), sum(size for _, size in sizes)) == (ledger.passes, ledger.tokens)
+    assert (len(sizes), sum(size for _, size in sizes)) == (ledger.passes, ledger.tokens + ledger.unused)

@@ -93,7 +93,7 @@ def test_a_canvas_longer_than_a_pass_runs_alone(narrow, canvases):
 def test_the_ledger_counts_the_padding(narrow, canvases):
     short = list(enumerate(canvases))[:-1]
     _, _, ledger = run(narrow, short)
-    assert ledger.tokens + ledger.padded == FILL * ledger.passes and ledger.padded
+    assert ledger.tokens + ledger.unused + ledger.padded == FILL * ledger.passes and ledger.padded
     assert f"and {ledger.padded} of padding" in ledger.text()
     _, _, plain = run(narrow, short, fill=None)
     assert (plain.tokens, plain.rows, plain.padded) == (ledger.tokens, ledger.rows, 0)

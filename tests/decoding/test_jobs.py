@@ -205,7 +205,7 @@ def test_padded_passes_have_results_of_their_own(bench):
     one, other = bench.ledgers()
     assert one["computed"] == other["computed"] > 0
     assert one["padded"] == 0 < other["padded"] and one["tokens"] == other["tokens"]
-    assert other["tokens"] + other["padded"] == 1024 * other["passes"]
+    assert other["tokens"] + other["unused"] + other["padded"] == 1024 * other["passes"]
     bench.decode("ev", execution={"token_budget": 400}, out="smaller")  # other shapes: another name in the store
     assert bench.ledgers()[-1]["computed"] == other["computed"]
 

@@ -7,6 +7,7 @@ READ :mod:`.reference` FIRST: the plain algorithm, Algorithm 1 for one sentence 
 - a *pass*: one forward pass of the model over the rows of many canvases, laid end to end. A *row* is a token.
 - the *batch*: the canvases on their way; the *queue*: those that wait (:class:`.Queue`).
 - the *budget*: the most rows of a pass. A canvas leaves as soon as it is done, and the next one enters.
+- the *lookahead*: canvases as their next steps will leave them, if what their last reading says holds.
 - the *SIG* of a slot: how much it depends on the source (:mod:`.head`); some orders ask for it, at each step or once.
 
 The rows of a batch of two canvases, 3 and 2 slots behind prompts of 2 and 4 tokens (M: a mask, still to be revealed):
@@ -26,6 +27,11 @@ it; the last layer and the LM head on rows that are not masked; the full softmax
 settled. Probes and denoising steps of all sentences share passes. Where a reveal order asks for the SIG, the same
 canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run once (see
 :mod:`.prompts`).
+
+The lookahead is for passes that have room, as the last ones of a queue and those of a single sentence. The last reading
+of a canvas has a token and a score for each slot that is still masked: by these its next states are guessed. They run
+beside the canvas, and where its own reading leads to the guessed state, that one's reading is there already; a wrong
+guess is thrown away. So no result changes.
 
 On one CPU thread in float32 the result of a canvas is bit-equal in any company, so a killed job that runs again writes
 the same file. This holds for passes of at least 4 tokens and an FFN width that is a multiple of 32, as every backbone
@@ -65,6 +71,9 @@ if TYPE_CHECKING:
 
 
 BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says otherwise
+# Tokens up to which a pass that is not padded has room for a lookahead. A GPU reads all weights for a few tokens, too,
+# and on a CPU a pass that is saved is worth more than the tokens of a few wrong guesses.
+ROOM = {"cpu": 256, "cuda": 512}
 NO_SLOT = 2**31 - 1  # beyond all slots
 
 
@@ -74,7 +83,8 @@ class Engine:
     Where a device has no memory for a pass, the budget becomes half of what the pass had asked for, and so do the rows
     of prompts that may be kept. With ``fill`` each pass is padded to that many tokens, which is then the budget, so
     that no result depends on its company on a GPU (see :mod:`.head`); then a pass without memory is an
-    InputError. With ``compile_layers`` the layers of padded passes are compiled (see :mod:`.decoder`).
+    InputError. With ``compile_layers`` the layers of padded passes are compiled (see :mod:`.decoder`). ``lookahead``:
+    how many of its next states may run beside a canvas.
 
     ``reveals_masks``: the mask token is in all distributions. A slot that is revealed as a mask is still masked, and
     what is masked after the last step is filled in one step more.
@@ -88,6 +98,7 @@ class Engine:
         fill: int | None = None,
         reveals_masks: bool = False,
         compile_layers: bool = False,
+        lookahead: int = 3,
     ) -> None:
         self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
         self._compiles = compile_layers and fill is not None
@@ -95,6 +106,7 @@ class Engine:
         self._device = backbone.device
         device = self._device.type
         self.budget = fill or budget or BUDGET[device]
+        self.lookahead = lookahead
         self.prompts = CachedPrompts(backbone)
         self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
 
@@ -119,15 +131,20 @@ class Engine:
                 yield from settled
             if not batch.canvases:
                 continue
-            # 2. The pass. Where the memory does not suffice, all that can be computed again is freed for a smaller one.
-            seen = self._attempt(batch, order)
+            # 2. The pass, with a lookahead where there is room. Where the memory does not suffice, all that can be
+            # computed again is freed for a smaller one.
+            ahead = self._lookahead(batch, budget.rows)
+            whole = batch.cat(ahead.batch)
+            seen = self._attempt(whole, order)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
                 continue
             # 3. Each canvas reveals its next slots. It leaves when it was only to be read, or when its text is settled.
-            batch, readings = batch.advance(seen, order)
+            batch, readings = whole.advance(seen, order)
             yield from readings
+            batch, right = ahead.followed(batch)
+            self.ledger.count(foreseen=sum(right), **seen.wasted(right))
             batch, settled = batch.release(self.backbone.eos_id)
             yield from settled
         self.prompts.empty()
@@ -149,6 +166,29 @@ class Engine:
 
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
         return Batch.of(named, self.backbone.mask_id)
+
+    def _lookahead(self, batch: Batch, rows: int) -> Lookahead:
+        """The guessed states behind those of a batch of so many ``rows``: the next one of each canvas, then the second
+        ones, and so on, as far as the pass has room.
+
+        A canvas that was not read yet has none. Nor has one whose passes compute its prompt for later ones (see
+        :mod:`.prompts`): these need that first.
+        """
+        ahead, room = Lookahead(self._batch(), []), self.fill or min(self.budget, ROOM[self._device.type])
+        pairs = list(zip(batch.canvases, batch.steps, strict=True))
+        known = np.array([step > 0 and canvas.reuse.refresh is None for canvas, step in pairs], dtype=bool)
+        if not known.any() or rows >= room:
+            return ahead
+        denoised = np.array([bool(canvas.counts) for canvas in batch.canvases], dtype=bool)
+        states, places, end = batch.select(known), (np.cumsum(denoised) - 1)[known], int(denoised.sum())
+        for _ in range(self.lookahead):
+            costs = _integers(canvas.cost for canvas in states.canvases)
+            fits = rows + np.cumsum(costs) <= room
+            rows += int(costs[fits].sum())
+            states, goes_on = states.select(fits).foreseen(self.backbone.eos_id)
+            ahead = Lookahead(ahead.batch.cat(states), [*ahead.follows, *places[fits][goes_on].tolist()])
+            places, end = np.arange(end, end + len(states)), end + len(states)
+        return ahead
 
     def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
@@ -192,7 +232,10 @@ class Engine:
         else:
             seen = slot_values(head, states, *special), None
         self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
-        return Pass(masked[:own], *seen)
+        run = np.array([layout.lengths, layout.counts])
+        cost = run[:, : len(batch)].copy()
+        cost[:, np.array(wanted, dtype=bool)] += run[:, len(batch) : len(whole)]
+        return Pass(masked[:own], *seen, cost)
 
 
 def _starts(canvas: Canvas, order: Order | None) -> bool:
@@ -211,16 +254,25 @@ def _first_steps(batch: Batch, device: torch.device) -> Pass:
 # --- The canvases of a pass. All of this lies in the host's memory: which canvases leave after a pass is decided there
 # anyway. A pass takes what it needs to the device in one copy, and brings its values back in another.
 
-_PER_CANVAS, _PER_ROW = ("names", "canvases", "steps", "masks", "kept"), ("ids", "position", "slot", "logprob")
+_PER_CANVAS = ("names", "canvases", "steps", "masks", "kept")
+_PER_ROW = ("ids", "position", "slot", "logprob", "guess", "score")
 
 
 class Pass(NamedTuple):
     """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each, on the device, its
-    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it."""
+    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it.
+
+    ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases)."""
 
     places: np.ndarray
     values: SlotValues
     sig: torch.Tensor | None = None
+    cost: np.ndarray | None = None
+
+    def wasted(self, right: Sequence[bool]) -> dict[str, int]:
+        """What a ledger counts apart, given which of the guessed states, the last canvases of the pass, were right."""
+        tokens, rows = self.cost[:, self.cost.shape[1] - len(right) :].T[~np.array(right, dtype=bool)].sum(0).tolist()
+        return {"unused": tokens, "tokens": -tokens, "rows": -rows}
 
 
 @dataclass
@@ -229,7 +281,8 @@ class Batch:
 
     Per canvas: ``names``, ``canvases``, revealing ``steps`` done, ``masks`` left, and where the rows of its prompts are
     ``kept`` for it alone (see :mod:`.prompts`). Per row: token id, index of its ``canvas``, place in its sequence, slot
-    (< 0: prompt), log-probability in the pass that revealed it (float64).
+    (< 0: prompt), log-probability in the pass that revealed it (float64); of a masked one the most probable token,
+    its ``guess``, and the order's ``score`` at the last reading.
     """
 
     mask_id: int
@@ -243,6 +296,8 @@ class Batch:
     position: np.ndarray
     slot: np.ndarray
     logprob: np.ndarray
+    guess: np.ndarray
+    score: np.ndarray
 
     @classmethod
     def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int) -> Self:
@@ -256,7 +311,7 @@ class Batch:
         canvas = np.repeat(np.arange(len(names)), sizes)
         position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[canvas]
         masks = [list(tokens).count(mask_id) for tokens in filled]
-        rows = (ids, canvas, position, position - prompts[canvas], np.zeros(len(ids)))
+        rows = (ids, canvas, position, position - prompts[canvas], *np.zeros((3, len(ids))))
         return cls(mask_id, names, canvases, [0] * len(names), masks, [{} for _ in names], *rows)
 
     def __len__(self) -> int:
@@ -317,8 +372,10 @@ class Batch:
         self._require_numbers(seen.places, columns[1], None)
         if scores:
             tokens, _, logprobs, *_ = (column[~read] for column in columns[: len(values)])
-            self._require_numbers(seen.places[~read], columns[-1], order)
-            self._reveal(seen.places[~read], columns.pop(), tokens, logprobs)
+            places, orders = seen.places[~read], columns.pop()
+            self._require_numbers(places, orders, order)
+            self.guess[places], self.score[places] = tokens, orders
+            self._reveal(places, orders, tokens, logprobs)
         if not any(reads):
             return self, []
         leaving, rest = self.split(reads)
@@ -376,19 +433,40 @@ class Batch:
     def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:
         """The canvases that go on, and the results of those whose text is settled: an EOS, or the end, with no mask
         before it, or all steps done and one more."""
-        first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
-        pairs = zip(self.canvases, self.steps, strict=True)
-        done = np.array([step > len(canvas.counts) for canvas, step in pairs], dtype=bool)
-        flags = ((first_eos < first_mask) | (first_mask == NO_SLOT) | done).tolist()
+        flags = self._settled(eos_id)
         if not any(flags):
             return self, []
         settled, rest = self.split(flags)
-        return rest, settled._decoded(list(itertools.compress(first_eos.tolist(), flags)))
+        return rest, settled._decoded(settled._first(eos_id).tolist())
+
+    def _settled(self, eos_id: int) -> list[bool]:
+        """Whether the text of each canvas is settled."""
+        first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
+        pairs = zip(self.canvases, self.steps, strict=True)
+        done = np.array([step > len(canvas.counts) for canvas, step in pairs], dtype=bool)
+        return ((first_eos < first_mask) | (first_mask == NO_SLOT) | done).tolist()
+
+    def foreseen(self, eos_id: int) -> tuple[Self, np.ndarray]:
+        """The canvases that go on after another step, if what their last reading says holds, and the flags of these.
+        Log-probabilities are NaN: those of the last reading are not those of the step."""
+        after, places = self.select([True] * len(self)), self.masked()
+        after.logprob[:] = np.nan
+        after._reveal(places, self.score[places], self.guess[places], after.logprob[places])
+        goes_on = ~np.array(after._settled(eos_id), dtype=bool)
+        return after.select(goes_on), goes_on
 
     def _first(self, token: int) -> np.ndarray:
         """The first slot of each canvas that holds ``token``."""
         slots = np.where((self.ids == token) & (self.slot >= 0), self.slot, NO_SLOT)
-        return np.minimum.reduceat(slots, np.searchsorted(self.canvas, np.arange(len(self))))
+        return np.minimum.reduceat(slots, self._starts()[:-1])
+
+    def _starts(self) -> np.ndarray:
+        """The first row of each canvas, and the end."""
+        return np.searchsorted(self.canvas, np.arange(len(self) + 1))
+
+    def rows(self) -> list[slice]:
+        """Those of each canvas."""
+        return list(itertools.starmap(slice, itertools.pairwise(self._starts().tolist())))
 
     def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
         """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
@@ -401,6 +479,32 @@ class Batch:
             done.append((name, Decoded(tokens[start:stop], text, mean, steps)))
             start = stop
         return done
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """Guessed states of canvases, behind these in a pass. Each ``follows`` a canvas or another guess: its place among
+    those of the pass that are not only read, the guessed ones included."""
+
+    batch: Batch
+    follows: list[int]
+
+    def followed(self, batch: Batch) -> tuple[Batch, list[bool]]:
+        """The batch after a step of all of it, the guessed states taken out: where a canvas has reached the one that
+        follows it, that one's step is its next. And which guesses were right."""
+        if not self.follows:
+            return batch, []
+        own, guessed = batch.rows(), self.batch.rows()
+        count = len(own) - len(guessed)
+        right = [True] * count + [False] * len(guessed)
+        last = right.copy()
+        for place, (before, rows) in enumerate(zip(self.follows, guessed, strict=True), count):
+            if right[before] and np.array_equal(batch.ids[own[before]], self.batch.ids[rows]):
+                right[place] = last[place] = True
+                last[before] = False
+                logprob = batch.logprob[own[place]]
+                np.copyto(logprob, batch.logprob[own[before]], where=np.isnan(logprob))
+        return batch.select(last), right[count:]
 
 
 def lowest(scores: np.ndarray, canvas: np.ndarray, counts: np.ndarray) -> np.ndarray:

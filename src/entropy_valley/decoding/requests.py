@@ -542,7 +542,8 @@ class Ledger:
 
     ``requested`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
     ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``padded`` are tokens of dummy
-    sequences, which are in none of these; ``loads`` are models loaded.
+    sequences, and ``unused`` those of a lookahead's wrong guesses, which are in none of these; ``foreseen`` are its
+    right ones, each of which saves a canvas a pass; ``loads`` are models loaded.
     """
 
     requested: int = 0
@@ -551,6 +552,8 @@ class Ledger:
     tokens: int = 0
     rows: int = 0
     padded: int = 0
+    unused: int = 0
+    foreseen: int = 0
     loads: int = 0
 
     def count(self, **counts: int) -> None:
@@ -561,8 +564,9 @@ class Ledger:
     def text(self) -> str:
         """One line for the log."""
         padding = f" and {self.padded} of padding" if self.padded else ""
+        guesses = f", {self.unused} of wrong guesses" if self.unused else ""
         return (
             f"{self.requested} results asked for, {self.requested - self.computed} shared, {self.computed} computed "
-            f"in {self.passes} passes of {self.tokens} tokens{padding}, {self.rows} head rows; "
+            f"in {self.passes} passes of {self.tokens} tokens{padding}{guesses}, {self.rows} head rows; "
             f"models loaded: {self.loads}"
         )

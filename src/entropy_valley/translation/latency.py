@@ -41,6 +41,8 @@ T = TypeVar("T")
 
 SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
 
+COUNTS = ("passes", "tokens", "rows", "unused", "foreseen")  # of a ledger, what a timing has
+
 TRIED = 60.0  # seconds that are measured before the whole is estimated
 
 
@@ -98,10 +100,10 @@ def timing(
 ) -> dict[str, Any]:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
-    ``passes``, ``tokens`` and ``rows`` are what the engine ran for a sentence (see :class:`Ledger`): a pass that
-    sentences share is one pass. The sentences of a group are decoded together. A length ``head``, for a method that
-    asks one, reads the prompts under the clock too. Raises InputError where all rounds together will take more than
-    ``most`` seconds, as far as the first ones tell.
+    What the engine ran for a sentence is counted as in a :class:`Ledger`: a pass that sentences share is one pass, and
+    each right guess of the lookahead saved one. The sentences of a group are decoded together. A length ``head``, for a
+    method that asks one, reads the prompts under the clock too. Raises InputError where all rounds together will take
+    more than ``most`` seconds, as far as the first ones tell.
     """
     inputs, ledger, repeats = job.inputs, Ledger(), job.spec["repeats"]
     sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
@@ -120,7 +122,7 @@ def timing(
         return seconds(lambda: deque(work, maxlen=0), job.backbone.device.type) / len(sentences)
 
     once(bounded(map(run, groups), len(groups), repeats + 1, most))  # warms up
-    ran = {name: getattr(ledger, name) / len(sentences) for name in ("passes", "tokens", "rows")}
+    ran = {name: getattr(ledger, name) / len(sentences) for name in COUNTS}
     taken = list(bounded((once(map(run, groups)) for _ in range(repeats)), repeats, 1, most))
     return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
 

@@ -1,0 +1,99 @@
+"""Guessed states in passes that have room: other passes, and the same results and counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entropy_valley.decoding import reference
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.orders import make_denoiser, reveal_counts
+from entropy_valley.decoding.prompts import Reuse
+from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.demo import grammar, shipped
+from entropy_valley.lengths import make_method
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.prompt import PREFIX, Prompt
+from entropy_valley.translation.translator import Translator
+
+STEPWISE = {"sig": "stepwise_kl"}
+ORDERS = [
+    ("med", {}),
+    ("sig_first", STEPWISE),
+    ("reverse_sig", {"backward": True, **STEPWISE}),
+    ("entropy_weighted_sig", STEPWISE),
+    ("hybrid", {"p": 0.25, **STEPWISE}),
+    ("left_to_right", {}),
+    ("random", {"seed": 3}),
+]
+PROMPTS = st.lists(st.integers(0, 299), min_size=3, max_size=8).map(tuple)
+CASES = st.lists(st.tuples(PROMPTS, st.integers(1, 12), st.sampled_from([1, 3, 5, 16])), min_size=1, max_size=4)
+LOOKAHEADS = (0, 1, 4)
+
+
+def decode(backbone, canvases, order, lookahead, **options):
+    engine = Engine(backbone, lookahead=lookahead, **options)
+    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser(*order))), engine.ledger
+
+
+def canvas(prompt, length, steps, **options):
+    return Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count], **options)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@settings(max_examples=8, derandomize=True)
+@given(cases=CASES)
+def test_every_order_reveals_what_the_plain_algorithm_does(llada, order, cases):
+    """Passes are saved, and what the canvases themselves need is counted as without."""
+    sourceless = (5, 6, 7, 8)
+    canvases = [canvas(*case, sourceless=sourceless if "sig" in order[1] else None) for case in cases]
+    runs = [decode(llada, canvases, order, lookahead) for lookahead in LOOKAHEADS]
+    rank = reference.RANKS[order[0]](**{name: value for name, value in order[1].items() if name != "sig"})
+    for place, (prompt, length, steps) in enumerate(cases):
+        _, text = reference.decode(llada, prompt, length, steps, rank=rank, sourceless=sourceless)
+        assert runs[0][0][place].tokens[: runs[0][0][place].text] == text
+    assert all(results == runs[0][0] for results, _ in runs)
+    counts = [(ledger.tokens, ledger.rows) for _, ledger in runs]
+    assert counts == counts[:1] * len(runs)
+    assert all(more.passes <= fewer.passes for (_, fewer), (_, more) in itertools.pairwise(runs))
+
+
+@pytest.mark.parametrize("changes", [{}, {"attention": PREFIX}], ids=["both ways", "prefix"])
+@pytest.mark.parametrize("options", [{}, {"fill": 200}, {"reveals_masks": True}], ids=str)
+def test_right_and_wrong_guesses_are_counted_apart(backbone, changes, options):
+    """One canvas: each right guess is a pass less, and each wrong one costs what a pass over it would."""
+    model, seen = dataclasses.replace(backbone, **changes), set()
+    for first in range(4, 12):
+        one = canvas((first, 7, 9, 11), 12, 8)
+        (plain, without), (results, ledger) = (decode(model, [one], ("med", {}), ahead, **options) for ahead in (0, 2))
+        assert results == plain and ledger.passes == without.passes - ledger.foreseen
+        assert (ledger.tokens, ledger.rows) == (without.tokens, without.rows)
+        each = one.length + int(model.shifted) if changes else one.size
+        assert ledger.unused % each == 0 and ledger.unused <= 2 * each * ledger.passes
+        assert not (without.unused or without.foreseen)
+        seen |= {("right", bool(ledger.foreseen)), ("wrong", bool(ledger.unused))}
+    assert {("right", True), ("wrong", True)} <= seen
+
+
+def test_a_prompt_that_is_renewed_has_no_lookahead(llada):
+    results, ledger = decode(llada, [canvas((3, 4, 5), 9, 9, reuse=Reuse(2))], ("med", {}), 4)
+    assert ledger.passes == results[0].passes and not (ledger.foreseen or ledger.unused)
+
+
+def test_one_sentence_takes_half_the_passes_in_turn():
+    """The model of the demo, EV's probes included: a count, which no machine's speed moves."""
+    backbone = load_backbone(shipped.CHECKPOINT, "llada", adapter=shipped.adapter("en-de"))
+    prompt, method = Prompt("German: {src}\n", backbone.tokenizer), make_method("ev", {"ratios": [0.83, 1, 1.17]})
+    sources = [words.en for words in itertools.islice(grammar.stream(5), 20)]
+    texts, passes, tokens = [], [], []
+    for engine in (Engine(backbone, lookahead=0), Engine(backbone)):
+        translator = Translator(backbone, prompt, method, engine=engine)
+        texts.append([translator.translate([source])[0].text for source in sources])
+        passes.append(engine.ledger.passes)
+        tokens.append(engine.ledger.tokens + engine.ledger.unused)
+    assert texts[0] == texts[1] and passes[0] >= 2 * passes[1]
+    assert tokens[1] < 1.4 * tokens[0]
