@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 
 import pytest
 import tiny_checkpoints
@@ -81,11 +83,16 @@ def test_the_company_of_a_canvas(smallest, monkeypatch):
 def test_comet(folder, monkeypatch):
     from entropy_valley.scoring import comet
 
-    assert computations.comet(folder / "one", "cpu").startswith("27 scores, at most 0.0e+00")
-    right, off = comet.unpadded_scores, iter((0.0, 0.01))
+    assert re.match(r"\d+ texts/s, at most 0.0e\+00 from a CPU's, 6 of 6", computations.comet(folder / "one", "cpu"))
+    right, off = comet.unpadded_scores, itertools.chain((0.0, 0.0, 0.01), itertools.repeat(0.0))  # the third: a CPU's
     monkeypatch.setattr(comet, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
     with pytest.raises(CheckError, match=r"at most 1\.0e-02"):
         computations.comet(folder / "two", "cpu")
+    off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
+    assert "0 of 6 the same alone" in computations.comet(folder / "three", "cpu")
+    off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
+    with pytest.raises(CheckError, match="0 of 6 the same alone"):
+        computations.comet(folder / "four", "cpu", strict=True)
 
 
 def shifted(scores, by):
@@ -113,10 +120,8 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, tmp_path, monkey
 def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded(monkeypatch):
     paper = subject.of(load_files(SMALLEST[:2], tables.problems))
     monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
-    assert all(
-        "a training: 8192 tokens" in computations.fits(one, Subject(training=paper["training"]))
-        for one in paper["backbones"].values()
-    )
+    for one in paper["backbones"].values():
+        assert "a training: 8192 tokens" in computations.fits(one, Subject(training=paper["training"]))
     assert (paper["processes"], paper["precision"], paper["device"]) == (8, "bfloat16", "cuda")
     billions = {name: Size.of(subject.model_config(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
     expected = {"llada-8b": 8.02, "dream-7b": 7.62, "diffullama-7b": 6.74, "llama3-8b": 8.03, "dream-instruct": 7.62}

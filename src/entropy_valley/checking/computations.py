@@ -51,7 +51,6 @@ PAIR_TOKENS, PAIR_PREDICTED = 70, 15  # of WMT19: prompt and target; half of the
 PROMPT, MASKS = 24, 16  # of the canvases of a pass that is timed
 CPU_MEMORY = 0.5e9  # bytes of weights: on a CPU, a larger backbone is not run
 Load = Callable[[str], Backbone]  # a backbone in that precision
-Rows = Sequence[Mapping[str, str]]  # sentence pairs
 
 
 def training(subject: Subject, folder: Path) -> str:
@@ -162,30 +161,36 @@ def free_memory(device: str) -> None:
         torch.cuda.empty_cache()
 
 
-def comet(folder: Path, device: str) -> str:
-    """A tiny random COMET, loaded from its checkpoint, scores on the device as on a CPU."""
+def comet(folder: Path, device: str, texts: int = 27, strict: bool = False, **size: Any) -> str:
+    """A COMET with random weights scores on the device as on a CPU; ``size`` are arguments of :func:`random_comet`.
+
+    How many texts have the same bits alone and in company is an error only if ``strict``.
+    """
     from entropy_valley.scoring import comet
     from entropy_valley.scoring.comet_checkpoint import load
 
-    rows = sentences(27)
-    path = random_comet(folder, rows, width=32, vocabulary=300)
-    segments = [(row["source"], row["source"], row["target"]) for row in rows]
-    on_device, here = (dict(comet.unpadded_scores(load(path, place), segments)) for place in (device, "cpu"))
-    off = max(abs(on_device[one] - here[one]) for one in segments)
-    text = f"{len(segments)} scores, at most {off:.1e} from a CPU's"
-    if not off < 1e-3:
+    path, rows = random_comet(folder, **size or {"width": 32, "vocabulary": 300}), itertools.pairwise(sentences(texts))
+    segments = [(one["source"], one["target"], other["target"]) for one, other in rows]
+    model, scores = load(path, device), {}
+    list(comet.unpadded_scores(model, segments[:2]))
+    spent = latency.seconds(lambda: scores.update(comet.unpadded_scores(model, segments)), device)
+    here = dict(comet.unpadded_scores(load(path, "cpu"), segments[:20]))
+    off = max(abs(scores[one] - score) for one, score in here.items())
+    same = sum(dict(comet.unpadded_scores(model, [one])) == {one: scores[one]} for one in segments[:ALONE])
+    text = f"{len(segments) / spent:,.0f} texts/s, at most {off:.1e} from a CPU's, {same} of {ALONE} the same alone"
+    if not off < 1e-3 or len({*scores.values()}) == 1 or (strict and same < ALONE):
         raise CheckError(text)
     return text
 
 
-def random_comet(folder: Path, rows: Rows, encoder: Mapping[str, int] | None = None, **size: int) -> Path:
-    """A checkpoint with random weights, and with a tokenizer of these rows. ``size``: fields of the demo's
-    :class:`Estimator`; ``encoder``: fields of its encoder's config that differ."""
+def random_comet(folder: Path, encoder: Mapping[str, int] | None = None, **size: int) -> Path:
+    """A checkpoint. ``size``: fields of the demo's :class:`Estimator`; ``encoder``: fields of its encoder's config that
+    differ."""
     from entropy_valley.demo import toy_comet
     from entropy_valley.demo.settings import Estimator
 
     folder.mkdir(parents=True, exist_ok=True)
-    settings, texts = Estimator(seed=1, steps=1, **size), (row[side] for row in rows for side in ("source", "target"))
+    settings, texts = Estimator(seed=1, steps=1, **size), (text for row in sentences(100) for text in row.values())
     model = toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, settings), settings, **encoder or {})
     return toy_comet.write_checkpoint(model, folder)
 

@@ -10,9 +10,9 @@ import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -35,18 +35,19 @@ THRESHOLD = 0.9  # Fast-dLLM's: it also reveals every slot that is so probable
 class Stock(torch.nn.Module):
     """The class of transformers on our weights, called as peers call their models: every token attends to all others.
 
-    The mask is never predicted. ``passes`` counts the passes of all canvases, ``tokens`` those in them, with padding.
+    The mask is never predicted. ``passes`` counts forward passes, ``tokens`` the tokens in them, with padding.
     """
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.stock, self.mask_id = stock_model(backbone.family, backbone.model, "sdpa"), backbone.mask_id
-        self.tokenizer, self.device = Prompts(backbone.mask_id, backbone.eos_id), backbone.device
+        ids = {"mask_token_id": backbone.mask_id, "eos_token_id": backbone.eos_id, "bos_token_id": None}
+        self.tokenizer, self.device = SimpleNamespace(**ids), backbone.device
         self.passes = self.tokens = 0
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **_: Any) -> Any:
         count, longest = input_ids.shape
-        self.passes, self.tokens = self.passes + count, self.tokens + input_ids.numel()
+        self.passes, self.tokens = self.passes + 1, self.tokens + input_ids.numel()
         seen = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         attend = seen.reshape(count, 1, 1, longest).bool().expand(-1, 1, longest, -1)
         answer = self.stock(input_ids=input_ids, attention_mask=attend, use_cache=False)
@@ -61,32 +62,16 @@ class MostProbable:
         return -slots.values.logprob
 
 
-@dataclass(frozen=True)
-class Prompts:
-    """A tokenizer whose every text is this prompt; a list of tokens is its own text."""
-
-    mask_token_id: int
-    eos_token_id: int
-    prompt: Sequence[int] = ()
-    bos_token_id = None
-
-    def encode(self, text: str, **_: Any) -> torch.Tensor:
-        return torch.tensor([list(self.prompt)])
-
-    def decode(self, tokens: Sequence[int], **_: Any) -> list[int]:
-        return list(tokens)
-
-
 def authors(module: Any, model: Stock, canvases: Sequence[Canvas]) -> list[list[int]]:
-    """The paper's loop, ``translate_single``."""
+    """The paper's loop, ``translate_single``. The text of a list of tokens is that list."""
     module.set_mask_token_id(model.mask_id)
     given = {"num_steps": STEPS, "schedule_name": "med", "device": str(model.device)}
-    tokenizers = [dataclasses.replace(model.tokenizer, prompt=one.prompt) for one in canvases]
-    done = (
-        module.translate_single(model, tokenizer, "", one.length, **given)
-        for tokenizer, one in zip(tokenizers, canvases, strict=True)
-    )
-    return [one["translation"] for one in done]
+    model.tokenizer.encode = lambda text, **_: torch.tensor([list(one.prompt)])
+    model.tokenizer.decode = lambda tokens, **_: list(tokens)
+    texts = []
+    for one in canvases:
+        texts.append(module.translate_single(model, model.tokenizer, "", one.length, **given)["translation"])
+    return texts
 
 
 def llada(module: Any, model: Stock, canvases: Sequence[Canvas], **given: Any) -> list[list[int]]:

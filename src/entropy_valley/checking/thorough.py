@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import dataclasses
 import importlib.util
-import itertools
 import multiprocessing
 import os
 import platform
@@ -20,7 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,7 +36,7 @@ from entropy_valley.checking.checks import FAILED, MEASURED, OK, SKIPPED, SLOW, 
 from entropy_valley.checking.subject import Subject
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.requests import SHORTEST, Ledger, Probe, Runner
+from entropy_valley.decoding.requests import SHORTEST, Canvas, Ledger, Probe, Runner
 from entropy_valley.demo import shipped
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.ev import mean_entropy, repeats
@@ -56,8 +55,8 @@ LENGTHS, TEMPLATE = (5, 8, 11, 13, 16, 19, 22, 27, 32, 44), 12  # tokens of WMT2
 RATIOS = (0.70, 0.75, 0.80, 0.85, 0.90)  # the paper's
 OFFSETS, PROBED = range(-4, 5), 200  # slots from the reference's length; pairs of a test set
 TIMES_FLOOR = 3  # a GPU is slow beyond so many times the time of the matrix products
-XLMR = {"width": 1024, "layers": 24, "heads": 16, "context": 510, "vocabulary": 2560}  # XLM-R large's,
-XLMR_FIELDS = {"intermediate_size": 4096, "vocab_size": 250002}  # and what the toy's settings cannot say
+XLMR = {"width": 1024, "layers": 24, "heads": 16, "context": 510, "vocabulary": 2560}  # XLM-R large, COMET-22's encoder
+XLMR |= {"encoder": {"intermediate_size": 4096, "vocab_size": 250002}}
 COMET_ON_H100 = 1200  # texts a second that an H100 should score: 220,000 in three minutes
 TRAINED = 20  # steps of a training that is killed
 # Sentences to decode, and T; pairs of a training step; texts to score; canvases for peers.
@@ -149,10 +148,9 @@ def decoding(hour: Hour) -> Iterator[Line]:
 
 
 def company(hour: Hour) -> Iterator[Line]:
-    """The check of that name, with compiled layers too."""
-    for name, compiled in (("padded", False), ("padded, compiled", True)):
-        subject = dataclasses.replace(hour.subject, batch_invariant=True, compile_layers=compiled)
-        yield Line(f"company, {name}", OK, computations.company(hour.described, subject))
+    """The check of that name once more, with compiled layers."""
+    subject = dataclasses.replace(hour.subject, batch_invariant=True, compile_layers=True)
+    yield Line("company, compiled", OK, computations.company(hour.described, subject))
 
 
 def precision(hour: Hour) -> Iterator[Line]:
@@ -192,24 +190,20 @@ def training(hour: Hour) -> Iterator[Line]:
         yield Line(name, state, f"{machine.amount(held)} ({held} bytes)", expected=f"at most {most} bytes")
 
 
-def as_pairs(canvases: Iterable[Any], eos: int) -> Pairs:
+def as_pairs(canvases: Sequence[Canvas], eos: int) -> Pairs:
     """A corpus of these prompts, each with a target of a canvas's length."""
-    prompts, lengths = (
-        torch.tensor(sizes) for sizes in zip(*((len(c.prompt), c.length) for c in canvases), strict=True)
-    )
     tokens = [token for one in canvases for token in (*one.prompt, *range(20, 19 + one.length), eos)]
-    whole = prompts + lengths
-    return Pairs(torch.tensor(tokens, dtype=torch.int32), whole.cumsum(0) - whole, prompts, whole, 0)
+    prompts = torch.tensor([len(one.prompt) for one in canvases])
+    lengths = prompts + torch.tensor([one.length for one in canvases])
+    return Pairs(torch.tensor(tokens, dtype=torch.int32), lengths.cumsum(0) - lengths, prompts, lengths, 0)
 
 
 def resuming(hour: Hour) -> Iterator[Line]:
     """A tiny fine-tuning by DeepSpeed, whole; and again, killed after its first checkpoint and resumed."""
     if not importlib.util.find_spec("deepspeed"):
         raise ModuleNotFoundError(name="deepspeed")
-    precision, options = hour.subject.precision, {"device": hour.device}
-    whole, killed = (
-        computations.tiny_training(hour.folder / name, precision, TRAINED, **options) for name in ("whole", "killed")
-    )
+    folders, precision = (hour.folder / "whole", hour.folder / "killed"), hour.subject.precision
+    whole, killed = (computations.tiny_training(one, precision, TRAINED, device=hour.device) for one in folders)
     sft.run(whole, 1)
     process = SPAWN.Process(target=sft.run, args=(killed, 1))
     process.start()
@@ -231,23 +225,11 @@ def resuming(hour: Hour) -> Iterator[Line]:
 
 
 def comet(hour: Hour) -> Iterator[Line]:
-    """COMET with random weights, of XLM-R large's shape on a GPU: texts a second, and scores alone and in company."""
-    from entropy_valley.scoring.comet import unpadded_scores
-    from entropy_valley.scoring.comet_checkpoint import load
-
-    rows, large = computations.sentences(hour.load["texts"]), hour.device == "cuda"
-    size, fields = (XLMR, XLMR_FIELDS) if large else ({"width": 32, "vocabulary": 2560}, {})
-    model = load(computations.random_comet(hour.folder / "comet", rows, fields, **size), hour.device)
-    segments = [(row["source"], row["target"], other["target"]) for row, other in itertools.pairwise(rows)]
-    list(unpadded_scores(model, segments[:2]))
-    together: dict[Any, float] = {}
-    spent = latency.seconds(lambda: together.update(unpadded_scores(model, segments)), hour.device)
-    expected = f"{COMET_ON_H100:,} texts/s on an H100" if large else ""
-    yield Line("COMET" + ", XLM-R large" * large, MEASURED, f"{len(segments) / spent:,.0f} texts/s", expected=expected)
-    alone = [dict(unpadded_scores(model, [one]))[one] for one in segments[:16]]
-    same, most = sum(map(float.__eq__, alone, map(together.get, segments))), len(alone)
-    state = OK if same == most and len({*alone}) > 1 else FAILED
-    yield Line("COMET, company", state, f"{same} of {most} the same alone", expected=f"{most} of {most}")
+    """The check of that name, on more texts, and on a GPU in the shape of COMET-22."""
+    large, texts = hour.device == "cuda", hour.load["texts"]
+    size = XLMR if large else {}
+    expected = f"{COMET_ON_H100:,} texts/s on an H100; {computations.ALONE} the same" if large else ""
+    yield Line("COMET", OK, computations.comet(hour.folder, hour.device, texts, strict=True, **size), expected=expected)
 
 
 def probes(hour: Hour) -> Iterator[Line]:
@@ -277,13 +259,7 @@ def public_decoders(hour: Hour) -> Iterator[Line]:
     return peers.compare(hour.backbone(), computations.drawn(hour.load["peers"], peers.STEPS), hour.checkouts)
 
 
-FUNCTIONS: dict[str, Callable[[Hour], Iterator[Line]]] = dict(
-    zip(
-        checking.STEPS,
-        (check, decoding, company, precision, training, resuming, comet, probes, public_decoders),
-        strict=True,
-    )
-)
+FUNCTIONS = (check, decoding, company, precision, training, resuming, comet, probes, public_decoders)
 SPAWN = multiprocessing.get_context("spawn")  # a GPU cannot be used after a fork
 
 
@@ -338,7 +314,7 @@ def _send(name: str, hour: Hour, lines: Any) -> None:
     torch.set_num_threads(1)  # for which a CPU gives the same bits in any company
     started = time.monotonic()
     try:
-        for line in FUNCTIONS[name](hour):
+        for line in dict(zip(checking.STEPS, FUNCTIONS, strict=True))[name](hour):
             now = time.monotonic()
             lines.send(dataclasses.replace(line, seconds=line.seconds or now - started))
             started = now
