@@ -204,16 +204,16 @@ def resuming(hour: Hour) -> Iterator[Line]:
         raise ModuleNotFoundError(name="deepspeed")
     folders, precision = (hour.folder / "whole", hour.folder / "killed"), hour.subject.precision
     whole, killed = (computations.tiny_training(one, precision, TRAINED, device=hour.device) for one in folders)
-    sft.run(whole, 1)
-    process = SPAWN.Process(target=sft.run, args=(killed, 1))
-    process.start()
-    while not (killed.work / deepspeed.POINTER).exists() and process.is_alive():
-        time.sleep(0.01)
-    process.kill()
-    process.join()
-    if process.exitcode != -signal.SIGKILL:
-        raise RuntimeError(f"the training ended with {process.exitcode} before it could be killed")
-    sft.run(killed, 1)
+    for job, status in ((whole, 0), (killed, -signal.SIGKILL), (killed, 0)):  # DeepSpeed trains once in a process
+        process = SPAWN.Process(target=sft.run, args=(job, 1))
+        process.start()
+        while status and not (job.work / deepspeed.POINTER).exists() and process.is_alive():
+            time.sleep(0.01)
+        if status:
+            process.kill()
+        process.join()
+        if process.exitcode != status:
+            raise RuntimeError(f"the {job.work.parent.name} training ended with {process.exitcode}, not {status}")
     losses, others = (list(map(float, computations.losses(job))) for job in (whole, killed))
     off = max(abs(one - other) / one for one, other in zip(losses, others, strict=True))
     same = files.file_digest(whole.out / WEIGHTS) == files.file_digest(killed.out / WEIGHTS)
