@@ -202,7 +202,7 @@ class Tokenizer:
 
     @property
     def unk_token_id(self) -> int | None:
-        return self._rust.token_to_id(self._declared.get("unk_token", ""))
+        return self._rust.token_to_id(self._declared.get("unk_token") or "")
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Tokenizer:
