@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -103,6 +104,13 @@ def test_traffic_counts_what_operations_read_and_write():
         one = torch.zeros(4, 8) + 1  # written; read and written
         (one.view(8, 4) @ one).sum()
     assert seen.bytes == {"elementwise": 3 * 128 + 256 + 4, "products": 2 * 128 + 256}
+
+
+@pytest.mark.skipif("ENTROPY_VALLEY_NIGHTLY" not in os.environ, reason="ENTROPY_VALLEY_NIGHTLY is not set")
+def test_passes_of_compiled_layers_move_what_is_said():
+    """A minute or more: layers of the full width are compiled."""
+    decoding, training = [row[1] for row in traffic.passes("llada") if "compiled" in row[0]]
+    assert 20e9 < decoding < 30e9 and 200e9 < training < 350e9
 
 
 def test_all_variants_agree_and_are_timed(monkeypatch, tmp_path, capsys):

@@ -37,6 +37,13 @@ def test_the_tokenizer_is_that_of_transformers(checkpoint):
     assert (light.mask_token, light.unk_token_id) == (full.mask_token, full.unk_token_id)
 
 
+def test_a_checkpoint_may_declare_that_it_has_no_unknown_token(checkpoint, tmp_path):
+    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    settings = files.read_json(folder / "tokenizer_config.json")
+    files.write_json(folder / "tokenizer_config.json", settings | {"unk_token": None})  # as Dream does
+    assert load_tokenizer(folder, FAMILIES["diffullama"]).unk_token_id is None
+
+
 def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint, tmp_path):
     """As DiffuLLaMA declares ти: an entry of the vocabulary, but no added token of ``tokenizer.json``."""
     family, folder = FAMILIES["diffullama"], shutil.copytree(checkpoint, tmp_path / "checkpoint")

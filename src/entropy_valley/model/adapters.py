@@ -115,9 +115,8 @@ def from_peft(
 ) -> Adapter:
     """An adapter from PEFT's tensors and its ``adapter_config.json``.
 
-    Raises InputError for settings and tensors with which PEFT computes something other than W + scaling · B A, and for
-    a matrix without its pair or of a wrong shape. With a ``model``, which may be on ``meta``, also for modules that it
-    does not have.
+    Raises one InputError that lists all settings and tensors with which PEFT computes something other than W + scaling
+    · B A, and matrices without their pair, of a wrong shape or, with a ``model``, of modules that it does not have.
     """
     sides, written, extra = _by_module(weights, family)
     pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
@@ -249,8 +248,7 @@ FILES = (WEIGHTS, SETTINGS, FACTS)
 def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
     """Read a PEFT folder whose modules have the family's stock or released names.
 
-    Raises one InputError that lists every problem, see :func:`from_peft`, and one where ``adapter.json`` has the digest
-    of other tensors.
+    Raises InputError as :func:`from_peft` does, and where ``adapter.json`` has the digest of other tensors.
     """
     require_weights([path.name for path in folder.glob("*")], folder)
     settings = read_object(folder / SETTINGS, Settings)

@@ -83,10 +83,9 @@ def hidden_states(
     """Last hidden states after the final norm, (rows, width).
 
     With ``rows``, only theirs: for the other rows the last layer computes only keys and values, unless the family is
-    causal. Where ``rows`` have counts, those of a prefix are not read. With ``fill``, the pass has that many tokens,
-    some of dummy sequences, all layers run on all of them, and no sequence's attention depends on the others': a
-    sequence's states are then independent of the others on a GPU too. Sequences of more tokens than ``fill`` are not
-    filled up. ``compiled``: the layers of a pass that is filled are compiled, but for their attention.
+    causal. Where ``rows`` have counts, those of a prefix are not read. With ``fill``, the pass has at least that many
+    tokens, some of dummy sequences, all layers run on all of them, and no sequence's states depend on the others, on a
+    GPU too; ``compiled``: its layers are compiled, but for their attention.
     """
     count, apart = packed.input_ids.shape[1], fill is not None
     packed = filled(packed, fill) if apart else packed

@@ -78,10 +78,8 @@ def load_backbone(
     """Load a released checkpoint, tensor by tensor, and merge an adapter: W + scaling · B A.
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
-    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for tensors that are
-    missing, extra, truncated or of a wrong shape, for a config or special tokens that do not fit the family, and for an
-    adapter of another checkpoint or attention, or not a plain LoRA adapter. Also for weights that give no numbers, or
-    that let no token see another, as those of a training that diverged do.
+    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
+    fit the family or one another, and for weights that give no numbers, or let no token see another.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.

@@ -45,7 +45,8 @@ class Prompt:
 
     def encode(self, source: str) -> list[int]:
         """Token ids of prompt(x), with the BOS in front if there is one."""
-        return [*self._front, *(self._around(source) or self._parsed(self.template.replace(PLACE, source)))]
+        tokens = self._around(source) or self._parsed(self.template.replace(PLACE, source))
+        return tokens if self.bos is None else [self.bos, *tokens]
 
     def tokens(self, text: str) -> list[int]:
         """Token ids of a text without special tokens: |x| of a source, |y| of a target."""
@@ -72,10 +73,6 @@ class Prompt:
         with files.readable(place, "tokenizer", "Use the one that was released with the checkpoint."):
             return self.tokenizer(text, add_special_tokens=False, **how)
 
-    @property
-    def _front(self) -> list[int]:
-        return [] if self.bos is None else [self.bos]
-
     @functools.cached_property
     def _special(self) -> re.Pattern[str]:
         """Finds the special tokens of the tokenizer in a text."""
@@ -85,7 +82,7 @@ class Prompt:
 
     def _parsed(self, text: str) -> list[int]:
         """Token ids of a text with its special tokens."""
-        return self._tokenized(text)["input_ids"] if text else []
+        return self._tokenized(text)["input_ids"]
 
     def _around(self, source: str) -> list[int] | None:
         """The prompt of a source that spells special tokens; None for any other.
@@ -194,15 +191,10 @@ class Tokenizer:
 
     @property
     def added_tokens_decoder(self) -> dict[int, Any]:
-        """The added tokens by id."""
         return self._rust.get_added_tokens_decoder()
 
-    @functools.cached_property
-    def _vocabulary(self) -> dict[str, int]:
-        return self._rust.get_vocab()
-
     def get_vocab(self) -> dict[str, int]:
-        return self._vocabulary
+        return self._rust.get_vocab()
 
     @property
     def mask_token(self) -> str | None:
@@ -210,7 +202,7 @@ class Tokenizer:
 
     @property
     def unk_token_id(self) -> int | None:
-        return self._vocabulary.get(self._declared.get("unk_token"))
+        return self._rust.token_to_id(self._declared.get("unk_token") or "")
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Tokenizer:
