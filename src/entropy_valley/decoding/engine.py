@@ -132,7 +132,7 @@ class Engine:
             # computed again is freed for a smaller one.
             ahead = self._lookahead(batch, budget.rows)
             whole = batch.cat(ahead.batch)
-            seen = self._attempt(whole, order)
+            seen = self._attempt(whole, order, len(batch) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
@@ -190,14 +190,15 @@ class Engine:
             places, end = np.arange(end, end + len(states)), end + len(states)
         return ahead
 
-    def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
-        """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
+    def _attempt(self, batch: Batch, order: Order | None, alone: bool = False) -> Pass | None:
+        """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
+        canvas, whatever is guessed beside it."""
         try:
             with whole_sums() if self.fill else contextlib.nullcontext():
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
             kept = self.prompts.pool.used
-            if self.fill and (len(batch) == 1 or not kept):
+            if self.fill and (alone or not kept):
                 problem = f"the GPU has no memory for a pass padded to {self.fill} tokens"
                 remedy = "Set it to false, so that passes shrink, or use a GPU with more memory."
                 raise InputError("decoding.batch_invariant", problem, remedy) from None
