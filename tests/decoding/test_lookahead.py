@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,9 @@ from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.prompts import Reuse
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.demo import grammar, shipped
+from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
+from entropy_valley.model.attention import hidden_states
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import PREFIX, Prompt
 from entropy_valley.translation.translator import Translator
@@ -82,6 +85,23 @@ def test_right_and_wrong_guesses_are_counted_apart(backbone, changes, options):
 def test_a_prompt_that_is_renewed_has_no_lookahead(llada):
     results, ledger = decode(llada, [canvas((3, 4, 5), 9, 9, reuse=Reuse(2))], ("med", {}), 4)
     assert ledger.passes == results[0].passes and not (ledger.foreseen or ledger.unused)
+
+
+def test_a_padded_pass_without_memory_ends_with_an_error(backbone, monkeypatch):
+    """Where prompts are kept, one canvas is tried once, though guesses are beside it."""
+    tried = []
+
+    def scarce(model, packed, *more):
+        tried.append(len(packed.lengths))
+        if len(tried) > 1:
+            assert len(tried) < 9
+            raise torch.OutOfMemoryError("no memory for a second pass")
+        return hidden_states(model, packed, *more)
+
+    monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
+    with pytest.raises(InputError, match="no memory for a pass padded to 200 tokens"):
+        decode(dataclasses.replace(backbone, attention=PREFIX), [canvas((3, 4, 5), 9, 9)], ("med", {}), 2, fill=200)
+    assert len(tried) == 2 and tried[1] > 1
 
 
 def test_one_sentence_takes_half_the_passes_in_turn():

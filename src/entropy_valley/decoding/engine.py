@@ -71,9 +71,6 @@ if TYPE_CHECKING:
 
 
 BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says otherwise
-# Tokens up to which a pass that is not padded has room for a lookahead. A GPU reads all weights for a few tokens, too,
-# and on a CPU a pass that is saved is worth more than the tokens of a few wrong guesses.
-ROOM = {"cpu": 256, "cuda": 512}
 NO_SLOT = 2**31 - 1  # beyond all slots
 
 
@@ -106,7 +103,7 @@ class Engine:
         self._device = backbone.device
         device = self._device.type
         self.budget = fill or budget or BUDGET[device]
-        self.lookahead = lookahead
+        self.lookahead, self._room = lookahead, fill or _room(backbone)
         self.prompts = CachedPrompts(backbone)
         self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
 
@@ -135,7 +132,7 @@ class Engine:
             # computed again is freed for a smaller one.
             ahead = self._lookahead(batch, budget.rows)
             whole = batch.cat(ahead.batch)
-            seen = self._attempt(whole, order)
+            seen = self._attempt(whole, order, len(batch) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
@@ -143,8 +140,9 @@ class Engine:
             # 3. Each canvas reveals its next slots. It leaves when it was only to be read, or when its text is settled.
             batch, readings = whole.advance(seen, order)
             yield from readings
-            batch, right = ahead.followed(batch)
-            self.ledger.count(foreseen=sum(right), **seen.wasted(right))
+            if ahead.follows:
+                batch, right = ahead.followed(batch)
+                self.ledger.count(foreseen=sum(right), **seen.wasted(right))
             batch, settled = batch.release(self.backbone.eos_id)
             yield from settled
         self.prompts.empty()
@@ -174,14 +172,16 @@ class Engine:
         A canvas that was not read yet has none. Nor has one whose passes compute its prompt for later ones (see
         :mod:`.prompts`): these need that first.
         """
-        ahead, room = Lookahead(self._batch(), []), self.fill or min(self.budget, ROOM[self._device.type])
+        ahead, room = Lookahead(self._batch(), []), min(self.budget, self._room)
+        if rows >= room:
+            return ahead
         pairs = list(zip(batch.canvases, batch.steps, strict=True))
         known = np.array([step > 0 and canvas.reuse.refresh is None for canvas, step in pairs], dtype=bool)
-        if not known.any() or rows >= room:
-            return ahead
         denoised = np.array([bool(canvas.counts) for canvas in batch.canvases], dtype=bool)
         states, places, end = batch.select(known), (np.cumsum(denoised) - 1)[known], int(denoised.sum())
         for _ in range(self.lookahead):
+            if not len(states):
+                break
             costs = _integers(canvas.cost for canvas in states.canvases)
             fits = rows + np.cumsum(costs) <= room
             rows += int(costs[fits].sum())
@@ -190,14 +190,15 @@ class Engine:
             places, end = np.arange(end, end + len(states)), end + len(states)
         return ahead
 
-    def _attempt(self, batch: Batch, order: Order | None) -> Pass | None:
-        """A pass over the batch; none, and a smaller budget, where the memory did not suffice."""
+    def _attempt(self, batch: Batch, order: Order | None, alone: bool = False) -> Pass | None:
+        """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
+        canvas, whatever is guessed beside it."""
         try:
             with whole_sums() if self.fill else contextlib.nullcontext():
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
             kept = self.prompts.pool.used
-            if self.fill and (len(batch) == 1 or not kept):
+            if self.fill and (alone or not kept):
                 problem = f"the GPU has no memory for a pass padded to {self.fill} tokens"
                 remedy = "Set it to false, so that passes shrink, or use a GPU with more memory."
                 raise InputError("decoding.batch_invariant", problem, remedy) from None
@@ -236,6 +237,16 @@ class Engine:
         cost = run[:, : len(batch)].copy()
         cost[:, np.array(wanted, dtype=bool)] += run[:, len(batch) : len(whole)]
         return Pass(masked[:own], *seen, cost)
+
+
+def _room(backbone: Backbone) -> int:
+    """Tokens up to which a pass that is not padded has room for a lookahead: where a wrong guess costs next to nothing.
+
+    A GPU reads all weights for few tokens, too. On a CPU the operations must be so small that calling them takes most
+    of the time, as in the demo's models: a right guess saves calls, and no product.
+    """
+    weights = sum(weight.numel() for weight in backbone.model.model.layers.parameters())
+    return 512 if backbone.device.type == "cuda" else 10**8 // weights
 
 
 def _starts(canvas: Canvas, order: Order | None) -> bool:
@@ -492,8 +503,6 @@ class Lookahead:
     def followed(self, batch: Batch) -> tuple[Batch, list[bool]]:
         """The batch after a step of all of it, the guessed states taken out: where a canvas has reached the one that
         follows it, that one's step is its next. And which guesses were right."""
-        if not self.follows:
-            return batch, []
         own, guessed = batch.rows(), self.batch.rows()
         count = len(own) - len(guessed)
         right = [True] * count + [False] * len(guessed)
