@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
 
-_GUIDE = "docs/extending.md shows what the class needs."
+GUIDE = "docs/extending.md shows what the class needs."
 
 
 def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
@@ -65,12 +65,12 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
     except InputError:
         raise
     except ValidationError as error:
-        remedy = _GUIDE if is_own(plugin) else "`entropy-valley schema` prints every key."
+        remedy = GUIDE if is_own(plugin) else "`entropy-valley schema` prints every key."
         raise InputError(place, "; ".join(map(_refused, error.errors())), remedy) from None
     except Exception as error:
-        raise UserCodeError(place, f"{type(error).__name__}: {error}", _GUIDE) from error
+        raise UserCodeError(place, f"{type(error).__name__}: {error}", GUIDE) from error
     if missing := [part for part in parts if not hasattr(instance, part)]:
-        raise InputError(place, f"has no {' and no '.join(missing)}", _GUIDE)
+        raise InputError(place, f"has no {' and no '.join(missing)}", GUIDE)
     return instance
 
 

@@ -139,3 +139,5 @@ def test_a_cell_can_be_asked_for_alone_by_any_length_method_of_the_config():
     assert alone.cells == (Cell(run, "wmt22", "ev_fit", "med", 32),) and alone not in sets.all
     with pytest.raises(InputError, match=r"Did you mean wmt22\.ev_fit-med-T32"):
         sets.named(run, "wmt22.ev_fitt-med-T32")
+    with pytest.raises(InputError, match=r"seed7: is not a run of this config. Did you mean .*/seed[123]"):
+        sets.named(Run(run.direction, run.backbone, 7), "matrix")

@@ -207,8 +207,12 @@ def test_tsv_columns_by_name(tsv):
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
-        ("Hallo\tHello\nJa\n", {"de": 1, "en": 2}, r"pairs.tsv:2: no text in column 2"),
-        ("Hallo\t \n", {"de": 1, "en": 2}, r"pairs.tsv:1: no text in column 2"),
+        (
+            "Hallo\tHello\nJa\n",
+            {"de": 1, "en": 2},
+            r"pairs.tsv:2: no text in column 2. The line has 1 columns: correct it",
+        ),
+        ("Hallo\t \n", {"de": 1, "en": 2}, r"pairs.tsv:1: no text in column 2. Fill it"),
         ("de\ten\n", {"de": "de", "en": "english"}, r"pairs.tsv:1: no column 'english'. It has de, en"),
         ("Hallo\tHello\n", {"de": 1}, r"has no entry of en under `columns`"),
     ],

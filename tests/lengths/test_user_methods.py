@@ -42,7 +42,7 @@ def chosen(length_method):
         ("None", "Choice(3)", "mine.py, Mine.propose: sentence None: TypeError: 'NoneType' object is not iterable"),
         ("[9, 2.5]", "Choice(3)", "Mine.propose: sentence None: TypeError: 'float' object cannot be interpreted"),
         ("[0]", "Choice(3)", "Mine.propose: sentence None: proposes 0 slots. Give 1 or more."),
-        ("[3]", "4", "Mine.choose: sentence None: AttributeError: 'int' object has no attribute"),
+        ("[3]", "4", "Mine.choose: sentence None: returns 4, which is not a Choice. Return `Choice.lowest(scores)`"),
         ("[3]", "Choice(0)", "Mine.choose: sentence None: chooses 0 slots. Choose 1 or more."),
         ("[3]", "Choice(3, {3: -np.inf})", "Mine.choose: sentence None: scores 3 slots as -inf. Leave such lengths"),
     ],
@@ -121,6 +121,13 @@ def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     assert rounds == [[8, 9, 10]]  # 7.5 and 8.5 are cut to whole tokens
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
     assert not methods.statistics_of(experiment, "confident")
+
+
+def test_a_method_that_a_class_lacks_is_named(experiment, tmp_path):
+    (tmp_path / "lacking.py").write_text(CODE.replace("def choose", "def chose"))
+    (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "lacking:"))
+    with pytest.raises(InputError, match="lacking:MostConfident has no method choose"):
+        load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
 
 
 def test_an_edit_of_its_code_repeats_its_jobs_and_a_comment_does_not(experiment, tmp_path):

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 from weakref import finalize
 
 from entropy_valley.config.schema import Experiment, Study
-from entropy_valley.errors import InputError, question
+from entropy_valley.errors import FEW, InputError, listed, question
 from entropy_valley.results import SCORES, TRANSLATIONS, header_path
 
 T = TypeVar("T")
@@ -383,13 +383,17 @@ class Sets:
     def named(self, run: Run, name: str) -> CellSet:
         """The set of a run by its name, which may be that of a single cell: of the config, or of another of its length
         methods. Raises InputError for any other name."""
-        own = self._of_run.get(run, {})
+        if run not in self._of_run:
+            folder, *folders = (one.folder(self.experiment.results) for one in (run, *self._of_run))
+            remedy = f"{question(folder, folders)}Its runs are {listed(folders, FEW)}."
+            raise InputError(folder, "is not a run of this config", remedy)
+        own = self._of_run[run]
         if name in own:
             return own[name]
-        listed = [cell for one in own.values() for cell in one.cells]
+        known = [cell for one in own.values() for cell in one.cells]
         methods = [method for method, block in self.experiment.length_methods if block]
-        further = (dataclasses.replace(cell, method=method) for cell in listed if cell.order for method in methods)
-        cells = {single_name(cell): cell for cell in (*listed, *further)}
+        further = (dataclasses.replace(cell, method=method) for cell in known if cell.order for method in methods)
+        cells = {single_name(cell): cell for cell in (*known, *further)}
         if name not in cells:
             sets, example = ", ".join(own) or "none", next(iter(cells), "")
             remedy = f"{question(name, [*own, *cells])}It has {sets}; a single cell has a name like {example}."

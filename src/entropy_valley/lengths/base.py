@@ -20,7 +20,7 @@ from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from entropy_valley import plugins
 from entropy_valley.decoding.requests import ProbeResult
-from entropy_valley.errors import listed
+from entropy_valley.errors import brief, listed
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.settings import PerDirection, Printed, Ratios, Section
 
@@ -211,7 +211,12 @@ def choosing(
     about = f"sentence {name!r}"
     yield from probing(method, sentence, probe, probes, name)
     with plugins.calling(method, "choose", about):
-        choice = _in_numbers(method.choose(sentence, probes))
+        choice = method.choose(sentence, probes)
+        if isinstance(choice, Choice):
+            choice = _in_numbers(choice)
+    if not isinstance(choice, Choice):
+        remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
+        raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
     if choice.length < 1:
         raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
     if bad := [f"{length} slots as {score}" for length, score in choice.scores.items() if not math.isfinite(score)]:

@@ -100,7 +100,7 @@ def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
         if passed.is_file():
             return
         if machine.run_module("entropy_valley.checking", files.canonical(subject), str(passed)):
-            remedy = "Correct what the lines above say, or set `check: false` in the config."
+            remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
             raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
 
 

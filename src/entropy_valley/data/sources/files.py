@@ -97,8 +97,10 @@ class Tsv(Source):
         texts = [row[place].strip() if place < len(row) else "" for place in places]
         for place, text in zip(places, texts, strict=True):
             if not text:
-                problem = f"no text in column {place + 1}"
-                raise InputError(f"{self.file}:{number}", problem, "Fill it, or remove the line.")
+                problem, remedy = f"no text in column {place + 1}", "Fill it, or remove the line."
+                if place >= len(row):
+                    remedy = f"The line has {len(row)} columns: correct it, or `columns` of this source in the config."
+                raise InputError(f"{self.file}:{number}", problem, remedy)
         return texts[0], texts[1]
 
 
