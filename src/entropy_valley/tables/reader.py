@@ -17,6 +17,7 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, remembered, sets_of
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS, FILES, LOSSES
+from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
 from entropy_valley.results import (
     DIAGNOSTICS,
     ENDING,
@@ -43,6 +44,7 @@ T = TypeVar("T")
 FIRST_OUTPUTS = {
     "corpus.json": "train.jsonl",
     **dict.fromkeys((LOSSES, *FILES), FACTS),
+    **dict.fromkeys(WRITTEN, MANIFEST),
     **{header_path(name).name: name for name in (TRANSLATIONS, SCORES)},
 }
 
