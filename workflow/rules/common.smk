@@ -193,13 +193,13 @@ def set_of(wildcards):
 
 def testsets_of(wildcards):
     """The test sets of a set."""
-    return expand(TESTSET, direction=wildcards.direction, testset=set_of(wildcards).testsets)
+    return [TESTSET.format(direction=wildcards.direction, testset=name) for name in set_of(wildcards).testsets]
 
 
 def diagnosed_testsets(wildcards):
     """The test sets whose all-mask canvases are read."""
     names = {name for names in SETS.diagnostics(run_of(wildcards)).values() for name in names}
-    return expand(TESTSET, direction=wildcards.direction, testset=sorted(names))
+    return [TESTSET.format(direction=wildcards.direction, testset=name) for name in sorted(names)]
 
 
 def pairs_of(rule):
@@ -212,12 +212,12 @@ def shards_of(pattern):
 
     def shards(wildcards):
         count = work.shards(EXPERIMENT, set_of(wildcards))
-        return expand(pattern, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
+        return [pattern.format(**wildcards, shard=f"{number}of{count}") for number in range(count)]
 
     return shards
 
 
-def comet_files(wildcards):
+def comet_files():
     """What says which COMET checkpoints the metrics have; the one that is trained here, too."""
     trained = [TOY_COMET, *TOY_COMET_FILES] if EXPERIMENT.scoring.comet.training else []
     return [*trained, *expand(COMET, checkpoint=paths.downloaded_comets(EXPERIMENT))]

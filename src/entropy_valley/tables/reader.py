@@ -40,12 +40,13 @@ T = TypeVar("T")
 
 # --- Where each file is, below a folder of results.
 
-# Which output of its job is the first one, after which the record is named, where it is another one.
-FIRST_OUTPUTS = {
-    "corpus.json": "train.jsonl",
-    **dict.fromkeys((LOSSES, *FILES), FACTS),
-    **dict.fromkeys(WRITTEN, MANIFEST),
-    **{header_path(name).name: name for name in (TRANSLATIONS, SCORES)},
+# The record of a file that is not the first output of its job, or that has a header.
+RECORDS = {
+    "corpus.json": "train.made.json",
+    **dict.fromkeys((LOSSES, *FILES), record_path(FACTS).name),
+    **dict.fromkeys(WRITTEN, record_path(MANIFEST).name),
+    **{name: header_path(name).name for name in (TRANSLATIONS, SCORES)},
+    **{header_path(name).name: header_path(name).name for name in (TRANSLATIONS, SCORES)},
 }
 
 
@@ -62,14 +63,14 @@ def with_records(experiment: Experiment, read: Sequence[str], cells: Iterable[Ce
     Nothing is made again for a record: those that were moved away after what is made of them are left out.
     """
     named = (path.rpartition("/") for path in read if _is_no_record(path))
-    own = [f"{folder}/{FIRST_OUTPUTS.get(name, name)}" for folder, _, name in named]
+    own = [f"{folder}/{RECORDS.get(name) or record_path(name)}" for folder, _, name in named]
     homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
     if any(path.endswith(f"/{DIAGNOSTICS}") for path in read):
         for run in dict.fromkeys(one.run for one in homes):
             shown = {name for names in sets_of(experiment).diagnostics(run).values() for name in names}
-            own += (path for _, path in _testsets(experiment, "", run.direction, sorted(shown)))
+            own += (str(record_path(path)) for _, path in _testsets(experiment, "", run.direction, sorted(shown)))
     behind = (record for one in homes for record in _behind(experiment, one))
-    return list(dict.fromkeys(itertools.chain(read, (str(record_path(path)) for path in own), behind)))
+    return list(dict.fromkeys(itertools.chain(read, own, behind)))
 
 
 def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
