@@ -207,16 +207,14 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
     """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is one of its outputs.
 
     It may be a copy from another place. Its files may have been edited. It may have been made from files that were made
-    again since, or edited if they are a user's own. Inputs that were moved away are not missed.
+    again since, or edited if they are a user's own. Files that are not there are not missed: that is Snakemake's task.
     """
     if not f"/{record_path(record.path)}".endswith(f"/{record_path(first).relative_to(root)}"):
         yield Fault(f"is a copy of {record.path}")
         return
     for output, written in record.outputs.items():
         path = first.parent / output
-        if not path.is_file():
-            yield Fault(f"has no {output} any more")
-        elif (digest := _digest(path, files.version(path))) != written["digest"]:
+        if path.is_file() and (digest := _digest(path, files.version(path))) != written["digest"]:
             yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
     for path, digest, is_result in _inputs(record, first, root):
         if not is_result:
@@ -259,7 +257,7 @@ class Ancestry:
 
 
 def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
-    """The ancestry of some results, of all that they were made from in turn, as far as it is there.
+    """The ancestry of some results, of all that they were made from in turn, as far as their records are there.
 
     Raises InputError for the first one with a fault, see :func:`faults`.
     """
@@ -267,11 +265,12 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
     contents: dict[str, str] = {}
     bare, queue, seen = [], [*map(Path, paths)], set[Path]()
     for path in queue:  # it grows
-        if path in seen or path.name in HEADERS or not path.is_file():
+        if path in seen or path.name in HEADERS or path.name.endswith(ENDING):
             continue
         described = _described(path)
         if described is None:
-            bare.append(str(path.relative_to(root)))
+            if path.is_file():
+                bare.append(str(path.relative_to(root)))
             seen.add(path)
             continue
         first, record = described
@@ -319,8 +318,7 @@ def made(
     digest of this code, and of any that has computed stored values; ``machine`` is :func:`.machine.description`. With
     ``whole_folder`` every file in the folder of the first output is an output.
 
-    The record is written last. Where a job was killed, the old one stays: it still holds for the old outputs, and if
-    some are new already, nobody reads these before the job is repeated.
+    The record is written last.
     """
     read = {str(path): digest for path, digest in (digests or {}).items() if digest}
     for path in inputs:
@@ -330,7 +328,7 @@ def made(
     facts = {"codes": [code_digest()], "machine": machine.description()}
     place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)
     yield record
-    written = list(map(Path, outputs))
+    written = [path for path in map(Path, outputs) if path != place]
     if whole_folder:  # without hidden files, which killed writers leave
         paths = (path for path in sorted(place.parent.rglob("*")) if path.is_file() and path.name[0] != ".")
         written = [path for path in paths if not path.name.endswith((ENDING, CARD))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 from workspace import METHODS, MIXED, ROOT, Workspace, by_rule, on_gpu, sets
@@ -314,3 +315,18 @@ def test_given_adapters_train_nothing(adopted):
     (adopted.folder / "given/adapter_model.safetensors").touch()
     assert by_rule(adopted.planned())["adopt_adapter"] == 2
     (adopted.folder / "given/adapter_model.safetensors").unlink()
+
+
+# --- records of what is no longer there
+
+
+def test_a_table_trains_no_adapter_that_was_moved_away(finished, tmp_path):
+    """It reads the records of all that its cells were made from. Those that are elsewhere are left out."""
+    workspace = finished.copied(tmp_path / "copy")
+    results = workspace.folder / "results/demo"
+    for path in ("en-zh/llada-tiny/seed1/adapter", "backbones/llada-tiny"):
+        shutil.rmtree(results / path)
+    for path in (results / "corpus/en-zh").glob("train.*"):
+        path.unlink()
+    main = "results/demo/tables/main.tex"
+    assert workspace.planned(main, "--forcerun", main).keys() == {"table main"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -21,6 +22,7 @@ from entropy_valley.config import base_files, load_files
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.errors import InputError
 from entropy_valley.results import ENDING, System
+from entropy_valley.runs import jobs
 from entropy_valley.tables import live
 from entropy_valley.verification import again
 
@@ -155,6 +157,34 @@ def test_the_terminal_shows_the_main_table_and_the_audit(demo, entropy_valley):
     audit = entropy_valley("audit", "--configfile", "config.yaml", *demo.config_files())
     assert re.search(r"\b(\d+) cells: \1 done, 0 missing", audit)
     assert "stale:" not in audit
+
+
+# --- a job on another machine: it gets what it declares, and nothing else
+
+
+@pytest.fixture(scope="module")
+def listed(demo):
+    """The jobs of the run, as a dry run tells them."""
+    with contextlib.chdir(demo.folder):
+        return jobs.listed(None, ["config.yaml", *demo.config_files()])
+
+
+ADAPTER = "en-zh/llada-tiny/seed1/adapter/adapter_model.safetensors"
+
+
+@pytest.mark.parametrize("result", [ADAPTER, f"{SET}/translations.jsonl", f"{SET}/scores.jsonl", "tables/main.md"])
+def test_a_job_needs_only_the_files_that_it_declares(demo, listed, tmp_path, result):
+    job = listed.by_output[f"results/smallest/{result}"]
+    workspace = Workspace(tmp_path, *CONFIGS, WITHOUT_INSTRUCT, real=True)
+    for path in job.inputs:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(demo.folder / path, tmp_path / path)
+    workspace.run(job.outputs[0], "--cores", "1", "--allowed-rules", job.rule)
+    made = [path.relative_to(tmp_path) for path in (tmp_path / job.outputs[0]).parent.iterdir() if path.is_file()]
+    assert {*map(str, made)} - {*job.inputs} == {*job.outputs}
+    assert (tmp_path / "results/smallest" / result).read_bytes() == (
+        demo.folder / "results/smallest" / result
+    ).read_bytes()
 
 
 # --- verify: the results computed again, before any test that changes them; and what it says of changed ones

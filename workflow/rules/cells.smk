@@ -9,14 +9,13 @@ rule translate:
     """Load a run's model once, and translate with every cell of a set. The autoregressive baseline is translated here,
     too."""
     input:
-        adapter=adapter_of(adapters.FACTS),
-        weights=adapter_of(adapters.WEIGHTS),
+        adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
         pairs=pairs_of("translate"),
         testsets=testsets_of,
     output:
         rows=f"{SET}/{TRANSLATIONS}",
-        header=str(header_path(f"{SET}/{TRANSLATIONS}")),
+        header=record(f"{SET}/{TRANSLATIONS}"),
     log:
         f"{R}/logs/translate/{RUN_NAME}.{{set}}.log",
     benchmark:
@@ -40,13 +39,13 @@ rule translate:
 rule shard:
     """Translate one of several parts of each test set: those of a set run at once, on a GPU each."""
     input:
-        adapter=adapter_of(adapters.FACTS),
-        weights=adapter_of(adapters.WEIGHTS),
+        adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
         pairs=pairs_of("shard"),
         testsets=testsets_of,
     output:
         shard=SHARD,
+        record=record(SHARD),
     log:
         f"{R}/logs/shard/{RUN_NAME}.{{set}}.{{shard}}.log",
     benchmark:
@@ -71,7 +70,8 @@ rule merge:
         adapter=adapter_of(adapters.FACTS),
         backbone=backbone_of,
         testsets=testsets_of,
-        shards=shards_of,
+        shards=shards_of(SHARD),
+        records=shards_of(record(SHARD)),
     output:
         rows=rules.translate.output.rows,
         header=rules.translate.output.header,
@@ -93,12 +93,12 @@ rule merge:
 rule diagnose:
     """Read a run's all-mask canvases around the reference's length, on a dense grid, and without the source. For figures."""
     input:
-        adapter=adapter_of(adapters.FACTS),
-        weights=adapter_of(adapters.WEIGHTS),
+        adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
         testsets=diagnosed_testsets,
     output:
         f"{RUN}/{DIAGNOSTICS}",
+        record=record(f"{RUN}/{DIAGNOSTICS}"),
     log:
         f"{R}/logs/diagnose/{RUN_NAME}.log",
     benchmark:
@@ -116,19 +116,22 @@ rule diagnose:
         "../scripts/translate.py"
 
 
+LATENCY = f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json"
+
+
 rule latency:
     """Time one cell alone. A benchmark: its output is of a machine and a day, and no second run gives the same.
 
     It reserves all cores, so that no other job of this workflow runs beside it; on a cluster its profile says how many.
     """
     input:
-        adapter=adapter_of(adapters.FACTS),
-        weights=adapter_of(adapters.WEIGHTS),
+        adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
         pairs=pairs_of("latency"),
         testset=TESTSET,
     output:
-        f"{RUN}/latency/{{testset}}/{{method}}/{{order}}-T{{steps}}.json",
+        LATENCY,
+        record=record(LATENCY),
     log:
         f"{R}/logs/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}.T{{steps}}.log",
     benchmark:
@@ -153,10 +156,10 @@ rule score:
         translations=rules.translate.output.rows,
         header=rules.translate.output.header,
         testsets=testsets_of,
-        comet=comet_files,
+        comet=comet_files(),
     output:
         rows=f"{SET}/{SCORES}",
-        header=str(header_path(f"{SET}/{SCORES}")),
+        header=record(f"{SET}/{SCORES}"),
     log:
         f"{R}/logs/score/{RUN_NAME}.{{set}}.log",
     benchmark:

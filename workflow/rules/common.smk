@@ -10,6 +10,7 @@
 # is.
 
 import functools
+import itertools
 import json
 import sys
 
@@ -19,9 +20,9 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
-from entropy_valley.tables import document, live, pages
+from entropy_valley.tables import document, live, pages, reader
 from entropy_valley.runs import jobs, plan, run_report, work
-from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, header_path, moved
+from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # What the first job on a GPU checks before it computes, see src/entropy_valley/runs/job.py.
@@ -37,6 +38,11 @@ READY = {path: made for path, made in REPORTS.items() if made.ready}  # those th
 def one_of(names):
     """A wildcard's constraint: one of the names; without names it matches nothing."""
     return "|".join(names) or "(?!)"
+
+
+def record(path):
+    """The file, beside the first output of a job, that says what the job has made from what."""
+    return str(record_path(path))
 
 
 def spec_of(rule):
@@ -118,17 +124,17 @@ def run_of(wildcards):
 
 
 def backbone_of(wildcards):
-    """What says which checkpoint a run starts from."""
+    """What says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
     seed = run_of(wildcards).seed if "seed" in wildcards.keys() else None
-    return paths.backbone_file(EXPERIMENT, wildcards.backbone, seed)
+    return paths.backbone_files(EXPERIMENT, wildcards.backbone, seed)
 
 
-def adapter_of(name):
-    """A file of the adapter that a run decodes with; none for a zero-shot backbone."""
+def adapter_of(*names):
+    """Files of the adapter that a run decodes with; none for a zero-shot backbone."""
 
     def adapter(wildcards):
         folder = paths.adapter_folder(EXPERIMENT, run_of(wildcards))
-        return f"{folder}/{name}" if folder else []
+        return [f"{folder}/{name}" for name in names] if folder else []
 
     return adapter
 
@@ -187,13 +193,13 @@ def set_of(wildcards):
 
 def testsets_of(wildcards):
     """The test sets of a set."""
-    return expand(TESTSET, direction=wildcards.direction, testset=set_of(wildcards).testsets)
+    return [TESTSET.format(direction=wildcards.direction, testset=name) for name in set_of(wildcards).testsets]
 
 
 def diagnosed_testsets(wildcards):
     """The test sets whose all-mask canvases are read."""
     names = {name for names in SETS.diagnostics(run_of(wildcards)).values() for name in names}
-    return expand(TESTSET, direction=wildcards.direction, testset=sorted(names))
+    return [TESTSET.format(direction=wildcards.direction, testset=name) for name in sorted(names)]
 
 
 def pairs_of(rule):
@@ -201,15 +207,19 @@ def pairs_of(rule):
     return lambda wildcards: rules.corpus.output.train if "fits" in json.loads(spec_of(rule)(wildcards)) else []
 
 
-def shards_of(wildcards):
-    """The files of the shards of a set."""
-    count = work.shards(EXPERIMENT, set_of(wildcards))
-    return expand(SHARD, **wildcards, shard=[f"{number}of{count}" for number in range(count)])
+def shards_of(pattern):
+    """A file of each shard of a set."""
+
+    def shards(wildcards):
+        count = work.shards(EXPERIMENT, set_of(wildcards))
+        return [pattern.format(**wildcards, shard=f"{number}of{count}") for number in range(count)]
+
+    return shards
 
 
-def comet_files(wildcards):
-    """What says which COMET checkpoints the metrics have."""
-    trained = rules.train_comet.output if EXPERIMENT.scoring.comet.training else []
+def comet_files():
+    """What says which COMET checkpoints the metrics have; the one that is trained here, too."""
+    trained = [TOY_COMET, *TOY_COMET_FILES] if EXPERIMENT.scoring.comet.training else []
     return [*trained, *expand(COMET, checkpoint=paths.downloaded_comets(EXPERIMENT))]
 
 
@@ -236,6 +246,16 @@ def metrics(wildcards):
 
 
 # Tables and figures.
+
+
+def read_by(folder):
+    """What a report reads, and the records of all that this was made from."""
+
+    def files(wildcards):
+        one = REPORTS[f"{folder}/{next(iter(wildcards))}"]
+        return reader.with_records(EXPERIMENT, one.inputs(), one.read_cells)
+
+    return files
 
 
 def in_folder(folder, *endings):
@@ -266,7 +286,8 @@ def captioned(folder):
 def page_inputs(wildcards):
     """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
     try:
-        return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
+        place = wildcards.direction, wildcards.testset
+        return reader.with_records(EXPERIMENT, pages.inputs(EXPERIMENT, place), pages.cells(EXPERIMENT)[place])
     except errors.InputError as error:
         raise WorkflowError(str(error)) from None
 
@@ -274,7 +295,8 @@ def page_inputs(wildcards):
 def live_inputs(wildcards):
     """What the live page reads. Ends the run for a config whose main backbone is too large for a page."""
     try:
-        return live.inputs(EXPERIMENT)
+        read, shown = live.inputs(EXPERIMENT), itertools.chain(*live.cells(EXPERIMENT).values())
+        return reader.with_records(EXPERIMENT, read, [cell for cell in shown if cell in SETS.home])
     except errors.InputError as error:
         raise WorkflowError(str(error)) from None
 

@@ -5,6 +5,8 @@ CORPUS = f"{R}/corpus/{{direction}}"
 TRAIN, DEV = f"{CORPUS}/train.jsonl", f"{CORPUS}/dev.jsonl"
 TESTSET = f"{CORPUS}/test/{{testset}}.jsonl"
 DATASET = f"{R}/datasets/{{dataset}}.json"
+OVERLAP = f"{CORPUS}/overlap/{{testset}}.json"
+LENGTH_RATIOS = f"{CORPUS}/length_ratios.json"
 TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
 
 
@@ -12,6 +14,7 @@ rule fetch_dataset:
     """Download a data set once, and keep which commit it is."""
     output:
         DATASET,
+        record=record(DATASET),
     log:
         f"{R}/logs/fetch_dataset/{{dataset}}.log",
     wildcard_constraints:
@@ -37,6 +40,7 @@ rule corpus:
         train=TRAIN,
         dev=DEV,
         report=f"{CORPUS}/corpus.json",
+        record=record(TRAIN),
     log:
         f"{R}/logs/corpus/{{direction}}.log",
     benchmark:
@@ -60,6 +64,7 @@ rule testset:
         dataset=lambda w: dataset_of(w.testset),
     output:
         TESTSET,
+        record=record(TESTSET),
     log:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
     wildcard_constraints:
@@ -75,12 +80,16 @@ rule testset:
         "../scripts/corpus.py"
 
 
+DEV_AS_TESTSET = f"{CORPUS}/test/{matrix.DEV}.jsonl"
+
+
 rule dev_as_testset:
     """Use the development pairs as a test set, for studies that tune."""
     input:
         rules.corpus.output.dev,
     output:
-        f"{CORPUS}/test/{matrix.DEV}.jsonl",
+        DEV_AS_TESTSET,
+        record=record(DEV_AS_TESTSET),
     log:
         f"{R}/logs/dev_as_testset/{{direction}}.log",
     localrule: True
@@ -98,7 +107,8 @@ rule overlap:
         testset=TESTSET,
         train=lambda w: rules.corpus.output.train if w.direction in params.trained(EXPERIMENT) else [],
     output:
-        f"{CORPUS}/overlap/{{testset}}.json",
+        OVERLAP,
+        record=record(OVERLAP),
     log:
         f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
     localrule: True
@@ -115,10 +125,13 @@ rule length_ratios:
     input:
         pairs=rules.corpus.output.train,
         backbones=lambda w: [
-            paths.backbone_file(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
+            path
+            for name in params.tokenizers(EXPERIMENT, w.direction)
+            for path in paths.backbone_files(EXPERIMENT, name)
         ],
     output:
-        f"{CORPUS}/length_ratios.json",
+        LENGTH_RATIOS,
+        record=record(LENGTH_RATIOS),
     log:
         f"{R}/logs/length_ratios/{{direction}}.log",
     benchmark:
@@ -143,6 +156,7 @@ rule tokens:
         testset=TESTSET,
     output:
         TOKENS,
+        record=record(TOKENS),
     log:
         f"{R}/logs/tokens/{{direction}}.{{backbone}}.{{testset}}.log",
     localrule: True

@@ -2,7 +2,9 @@
 
 
 HUMAN = f"{R}/human_evaluation/{{direction}}"
+PACK = f"{HUMAN}/pack.json"
 GUIDELINES = expand(f"{HUMAN}/guidelines.{{language}}.md", language=LANGUAGES, allow_missing=True)
+SIMULATED = f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv"
 FORM = f"{HUMAN}/{{annotator}}/{{direction}}.{{annotator}}"
 
 
@@ -14,11 +16,12 @@ rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
         testset=lambda w: TESTSET.format(direction=w.direction, testset=evaluated(w)[0].testset),
-        sets=lambda w: [path for one in dict.fromkeys(map(SETS.home.get, evaluated(w))) for path in one.files(R)],
+        sets=lambda w: reader.with_records(EXPERIMENT, reader.set_files(EXPERIMENT, R, evaluated(w)), evaluated(w)),
     output:
-        pack=f"{HUMAN}/pack.json",
+        pack=PACK,
         mapping=f"{HUMAN}/private/mapping.json",
         guidelines=GUIDELINES,
+        record=record(PACK),
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
     localrule: True
@@ -54,7 +57,8 @@ rule human_simulated:
     input:
         rules.human_pack.output.pack,
     output:
-        f"{HUMAN}/simulated/{{direction}}.{{annotator}}.csv",
+        SIMULATED,
+        record=record(SIMULATED),
     log:
         f"{R}/logs/human_simulated/{{direction}}.{{annotator}}.log",
     localrule: True
@@ -77,6 +81,7 @@ rule human_ratings:
         ],
     output:
         f"{HUMAN}/ratings.jsonl",
+        record=record(f"{HUMAN}/ratings.jsonl"),
     log:
         f"{R}/logs/human_ratings/{{direction}}.log",
     localrule: True

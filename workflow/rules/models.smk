@@ -1,7 +1,7 @@
 # Checkpoints, adapters and COMET: what has weights.
 #
-# The output of a job that writes a folder is the one file that says what the folder holds. A rename puts it there with the
-# others, and dependents compare its digests instead of the times of large files.
+# A rename puts all files of a finished folder there at once. The first output says what the folder holds. What is
+# downloaded is no output: it lies in the folder `models` of the config, and its small file in the results says what it is.
 
 BACKBONE = f"{R}/backbones/{{backbone}}"
 ADAPTER = f"{RUN}/adapter/{adapters.FACTS}"
@@ -11,6 +11,7 @@ rule fetch_backbone:
     """Download a released checkpoint, or check the user's own copy or that of this package; write its manifest."""
     output:
         f"{BACKBONE}.json",
+        record=record(f"{BACKBONE}.json"),
     log:
         f"{R}/logs/fetch_backbone/{{backbone}}.log",
     localrule: True
@@ -39,6 +40,8 @@ rule pretrain:
         dev=lambda w: expand(DEV, direction=params.pretraining_directions(EXPERIMENT, w.backbone)),
     output:
         PRETRAINED,
+        record=record(PRETRAINED),
+        files=[f"{BACKBONE}/seed{{seed}}/{name}" for name in checkpoint.WRITTEN],
     log:
         f"{R}/logs/pretrain/{{backbone}}.seed{{seed}}.log",
     benchmark:
@@ -71,7 +74,9 @@ if EXPERIMENT.adapters == "released":
             backbone=backbone_of,
         output:
             facts=ADAPTER,
+            settings=f"{RUN}/adapter/{adapters.SETTINGS}",
             weights=f"{RUN}/adapter/{adapters.WEIGHTS}",
+            record=record(ADAPTER),
         log:
             f"{R}/logs/adopt_adapter/{{direction}}.{{backbone}}.seed{{seed}}.log",
         localrule: True
@@ -102,8 +107,11 @@ else:
             backbone=backbone_of,
         output:
             facts=ADAPTER,
+            settings=f"{RUN}/adapter/{adapters.SETTINGS}",
             weights=f"{RUN}/adapter/{adapters.WEIGHTS}",
             losses=f"{RUN}/adapter/{adapters.LOSSES}",
+            card=f"{RUN}/adapter/{adapters.CARD}",
+            record=record(ADAPTER),
         log:
             f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",
         benchmark:
@@ -131,6 +139,7 @@ rule fetch_comet:
     """Download a COMET checkpoint once, and keep which one it is."""
     output:
         COMET,
+        record=record(COMET),
     log:
         f"{R}/logs/fetch_comet/{{checkpoint}}.log",
     wildcard_constraints:
@@ -151,13 +160,27 @@ rule fetch_comet:
         "../scripts/fetch.py"
 
 
+TOY_COMET = f"{R}/comet/comet.json"
+TOY_COMET_FILES = [
+    f"{R}/comet/{name}"
+    for name in (
+        "hparams.yaml",
+        "checkpoints/model.ckpt",
+        "encoder/config.json",
+        *(f"encoder/{name}" for name in checkpoint.WRITTEN_TOKENIZER),
+    )
+]
+
+
 rule train_comet:
     """Train the toy COMET on corrupted references (demo only)."""
     input:
         train=expand(TRAIN, direction=EXPERIMENT.matrix.directions),
         dev=expand(DEV, direction=EXPERIMENT.matrix.directions),
     output:
-        f"{R}/comet/comet.json",
+        TOY_COMET,
+        record=record(TOY_COMET),
+        files=TOY_COMET_FILES,
     log:
         f"{R}/logs/train_comet.log",
     benchmark:

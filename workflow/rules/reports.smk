@@ -5,13 +5,14 @@
 rule table:
     """A table: LaTeX, the same with its caption, Markdown, a page, and its numbers."""
     input:
-        lambda w: REPORTS[f"tables/{w.table}"].inputs(),
+        read_by("tables"),
     output:
         f"{R}/tables/{{table}}.tex",
         f"{R}/tables/{{table}}.float.tex",
         f"{R}/tables/{{table}}.md",
         in_report(f"{R}/tables/{{table}}.html", "tables"),
         in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
+        record=record(f"{R}/tables/{{table}}"),
     log:
         f"{R}/logs/table/{{table}}.log",
     wildcard_constraints:
@@ -29,11 +30,12 @@ rule table:
 rule comparison:
     """Tables of this config beside the paper's numbers: a page, Markdown and the numbers."""
     input:
-        lambda w: REPORTS[f"tables/{w.comparison}"].inputs(),
+        read_by("tables"),
     output:
         in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         f"{R}/tables/{{comparison}}.md",
         in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
+        record=record(f"{R}/tables/{{comparison}}"),
     log:
         f"{R}/logs/comparison/{{comparison}}.log",
     wildcard_constraints:
@@ -51,11 +53,12 @@ rule comparison:
 rule figure:
     """A figure: PDF, PNG and the plotted numbers."""
     input:
-        lambda w: REPORTS[f"figures/{w.figure}"].inputs(),
+        read_by("figures"),
     output:
         f"{R}/figures/{{figure}}.pdf",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
         f"{R}/figures/{{figure}}.csv",
+        record=record(f"{R}/figures/{{figure}}"),
     log:
         f"{R}/logs/figure/{{figure}}.log",
     wildcard_constraints:
@@ -79,6 +82,7 @@ rule page:
         page_inputs,
     output:
         PAGE,
+        record=record(PAGE),
     log:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
     localrule: True
@@ -102,6 +106,7 @@ rule live:
         live_inputs,
     output:
         f"{R}/{live.NAME}",
+        record=record(f"{R}/{live.NAME}"),
     log:
         f"{R}/logs/live.log",
     localrule: True

@@ -11,7 +11,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, results
     from entropy_valley.training import processes
 
-    (out,) = map(Path, job.output)
+    out = Path(job.output[0])
     rule, execution = job.rule, job.execution
     record = results.made(rule, job.params, job.input, [out], whole_folder=True)
     with files.locked(out.parent), record:  # of two runs one works, and the other finds its work

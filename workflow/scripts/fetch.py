@@ -10,7 +10,7 @@ with job_of(snakemake) as job:  # noqa: F821
 
     from entropy_valley import files, results
 
-    (out,), execution, rule, known = job.output, job.execution, job.rule, {}
+    out, execution, rule, known = job.output[0], job.execution, job.rule, {}
     folder = Path(execution["folder"])
     if rule == "fetch_backbone":
         from entropy_valley.model import load

@@ -24,4 +24,4 @@ with job_of(snakemake) as job:  # noqa: F821
     else:
         folder, file = Path(job.output[0]).parts[-2:]
         report = tables.configured(experiment)[f"{folder}/{file.partition('.')[0]}"]
-        tables.write(report, job.output, job.input)
+        tables.write(report, job.output[: len(report.endings)], job.input)

@@ -15,7 +15,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, load_tokenizer
     from entropy_valley.progress import progress
 
-    (out,), folders = job.output, {name: Path(folder) for name, folder in job.execution.items()}
+    out, folders = job.output[0], {name: Path(folder) for name, folder in job.execution.items()}
     known = {folder: checkpoint_digest(folder) for folder in folders.values()}
     if job.rule == "length_ratios":
         with results.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):

@@ -138,8 +138,9 @@ def size(experiment: Experiment, name: str, expected: bool = False) -> Size | No
     download, whether it is there by now or not."""
     origin = checkpoint_of(experiment, name)
     described = backbone(experiment, origin)
-    downloaded = not experiment.backbones[origin].own_folder
-    shape = described["arguments"] if expected and downloaded else model_config(described)
+    section = experiment.backbones[origin]
+    as_configured = section.is_pretrained_here or (expected and not section.own_folder)
+    shape = described["arguments"] if as_configured else model_config(described)
     return Size.of(shape) if shape else None
 
 

@@ -27,6 +27,9 @@ REAL = ("F64", "F32", "F16", "BF16")  # the types of numbers that weights may ha
 # The files that decide how text becomes tokens, and what the model computes.
 TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt")
 CONTENT = ("*.safetensors", "config.json", *TOKENIZER)
+# What transformers 4 saves of a tokenizer, and what `write_checkpoint` writes beside the manifest.
+WRITTEN_TOKENIZER = ("special_tokens_map.json", "tokenizer.json", "tokenizer_config.json")
+WRITTEN = ("config.json", "model.safetensors", *WRITTEN_TOKENIZER)
 # The first match counts: trainers leave other ``.bin`` files beside the weights.
 PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
 # Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.

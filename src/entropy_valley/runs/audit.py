@@ -38,7 +38,6 @@ from entropy_valley.results import (
 from entropy_valley.runs.jobs import SHOWING, Job, Jobs
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
-COPIES = ("human_forms", "document", "pdf")  # rules that leave no record
 UNNEEDED = "missing, but nothing needs it"  # all that was made from it is there
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
@@ -160,10 +159,8 @@ class Audit:
             record = read_record(record_path(job.outputs[0]))
         except InputError as error:
             return JobState(job, STALE, (Reason(job, STALE, f"its record {error.place} {error.problem}"),))
-        if record is None:
-            if job.rule in COPIES or not job.spec:
-                return JobState(job, DONE)
-            return JobState(job, STALE, (Reason(job, STALE, "it has no record of its params"),))
+        if record is None:  # of a rule that keeps none
+            return JobState(job, DONE)
         reasons = tuple(self._changes(job, record))
         listed = record.facts.get("cells", [])
         cells = frozenset(System(*(one[name] for name in System._fields)) for one in listed)

@@ -1,7 +1,9 @@
 """The config of a run as it was started, for the jobs that it starts later.
 
 On a cluster each job is a Snakemake of its own, which reads the config files anew. The first process writes the merged
-config beside the results and hands its path down in the environment; a job of the run reads that.
+config beside the results and hands its path down in the environment; a job of the run reads that. A job on a machine
+without this folder reads the config files that Snakemake has sent there with the workflow's other sources, as they were
+at the start of the run. The name of the path has the digest of the config: it tells whether they are the same.
 """
 
 from __future__ import annotations
@@ -44,8 +46,12 @@ def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Pat
     workflow gives a config, it has not read ``base``."""
     if path := _handed_down():
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    files = merge(read if base[0] in map(str, read) else [*base, *extends(config)])
-    return read_values(overlay(files, config), files)
+    below = merge(read if base[0] in map(str, read) else [*base, *extends(config)])
+    own = read_values(overlay(below, config), below)
+    if (path := _path()) and Path(path).stem != _digest(own):
+        remedy = "Start the run again: it then uses the config as it is now."
+        raise InputError("config", f"is not that of the run, and {path} is not there", remedy)
+    return own
 
 
 def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
@@ -55,10 +61,20 @@ def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
     return list(read_files([*named, *(path for path in given if str(path) not in base)]))
 
 
-def _handed_down() -> str | None:
+def _path() -> str | None:
     """The path of the config of the run whose job this process is; a run may read several Snakefiles itself."""
     path = os.environ[VARIABLE]
     return path if path != _current.get("path") else None
+
+
+def _handed_down() -> str | None:
+    """The same, where this machine has that file."""
+    path = _path()
+    return path if path and Path(path).is_file() else None
+
+
+def _digest(config: Mapping[str, Any]) -> str:
+    return files.text_digest(files.canonical(config))
 
 
 def begin(experiment: Experiment, config: Mapping[str, Any], files: Sequence[str]) -> None:
@@ -75,12 +91,11 @@ def hand_down(results: str, config: Mapping[str, Any]) -> None:
     """Write the config down, named by its digest, and hand its path down to the jobs that this process starts.
 
     It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
-    text = files.canonical(config)
-    path = Path(results, "work", "configs", f"{files.text_digest(text)}.json").absolute()
+    path = Path(results, "work", "configs", f"{_digest(config)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
     try:
         if not path.is_file():
-            files.write_text(path, text)
+            files.write_text(path, files.canonical(config))
     except OSError as error:
         remedy = "Free space or correct the permissions, then run the same command again."
         raise InputError(results, f"nothing can be written there: {error.strerror}", remedy) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -159,6 +159,11 @@ class Report:
     def inputs(self) -> list[str]:
         """Every file that it reads: of one that is ``scored`` the translations and scores of its cells."""
         return set_files(self.experiment, self.experiment.results, self.cells) if self.scored else []
+
+    @property
+    def read_cells(self) -> Iterable[Cell]:
+        """The cells behind its inputs; unless said otherwise its own."""
+        return self.cells
 
     def facts(self, root: str) -> dict[str, Any]:
         """What its record says of it, for `entropy-valley verify`, which computes its numbers again."""

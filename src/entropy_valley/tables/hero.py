@@ -74,8 +74,11 @@ class Hero(FigureReport):
         return None
 
     def inputs(self) -> list[str]:
-        cells = [*self.cells, *(self.sweep.cells if self.sweep else [])]
-        return set_files(self.experiment, self.experiment.results, cells)
+        return set_files(self.experiment, self.experiment.results, self.read_cells)
+
+    @property
+    def read_cells(self) -> list[Cell]:
+        return [*self.cells, *(self.sweep.cells if self.sweep else [])]
 
     def facts(self, root: str) -> dict[str, Any]:
         return {**super().facts(root), "sweep": self.sweep.facts(root) if self.sweep else None}

@@ -16,6 +16,7 @@ from entropy_valley.config.schema import HumanEvaluation
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
+from entropy_valley.results import record_path
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.formats import method
@@ -72,7 +73,13 @@ class OfRatings(Report):
         return self.experiment.human_evaluation
 
     def inputs(self) -> list[str]:
-        return [*super().inputs(), *(f"{self.experiment.results}/{_file(name)}" for name in self.directions)]
+        """Also the ratings, and the records of the packs and of simulated forms."""
+        read = []
+        for name in self.directions:
+            forms = params.filled_forms(self.experiment, name) if self.people.simulated else []
+            made = [f"{params.pack_folder(self.experiment, name)}/pack.json", *forms]
+            read += [f"{self.experiment.results}/{_file(name)}", *(str(record_path(path)) for path in made)]
+        return [*super().inputs(), *read]
 
     def ratings(self, results: Results, direction: str) -> pd.DataFrame:
         """The ratings of a direction, see :func:`statistics.frame`."""

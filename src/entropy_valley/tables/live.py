@@ -69,8 +69,8 @@ def inputs(experiment: Experiment) -> list[str]:
     for shown in cells(experiment).values():
         run = shown[0].run
         adapter = paths.adapter_folder(experiment, run)
-        read += [paths.backbone_file(experiment, run.backbone, run.seed), testset_file(experiment.results, shown[0])]
-        read += [f"{adapter}/{name}" for name in (adapters.FACTS, adapters.WEIGHTS)]
+        read += [*paths.backbone_files(experiment, run.backbone, run.seed), testset_file(experiment.results, shown[0])]
+        read += [f"{adapter}/{name}" for name in adapters.FILES]
         for cell in shown:
             path = translations(experiment, cell, experiment.results)
             read += [path, str(header_path(path))]

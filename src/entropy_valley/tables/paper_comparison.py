@@ -59,6 +59,11 @@ class PaperComparisonTable(Report):
     def inputs(self) -> list[str]:
         return [f"{self.experiment.results}/tables/{name}.csv" for name in self.compared]
 
+    @property
+    def read_cells(self) -> list[matrix.Cell]:
+        """None: tables have told what they were made of."""
+        return []
+
     def tables(self, results: Results) -> dict[str, TableRows]:
         """The rows of each table that has some of the paper's numbers; none of one that the config has not."""
         experiment, seeds = self.experiment, self.experiment.matrix

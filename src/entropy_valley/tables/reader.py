@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, sets_of
+from entropy_valley.config import Experiment, params, paths
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, remembered, sets_of
 from entropy_valley.errors import InputError
+from entropy_valley.model.adapters import FACTS, FILES, LOSSES
+from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
 from entropy_valley.results import (
     DIAGNOSTICS,
+    ENDING,
     REMEDY,
     SCORES,
     TRANSLATIONS,
@@ -35,11 +40,105 @@ T = TypeVar("T")
 
 # --- Where each file is, below a folder of results.
 
+# The record of a file that is not the first output of its job, or that has a header.
+RECORDS = {
+    "corpus.json": "train.made.json",
+    **dict.fromkeys((LOSSES, *FILES), record_path(FACTS).name),
+    **dict.fromkeys(WRITTEN, record_path(MANIFEST).name),
+    **{name: header_path(name).name for name in (TRANSLATIONS, SCORES)},
+    **{header_path(name).name: header_path(name).name for name in (TRANSLATIONS, SCORES)},
+}
+
 
 def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[str]:
     """The translations and scores of the sets where cells are at home, with their headers; each file once."""
     homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
     return [path for one in homes for path in one.files(root)]
+
+
+def with_records(experiment: Experiment, read: Sequence[str], cells: Iterable[Cell]) -> list[str]:
+    """What a job reads, and the records by which :func:`.results.ancestry` tells what this was made from: its own, and
+    those of all that is behind the sets where ``cells`` are at home.
+
+    Nothing is made again for a record: those that were moved away after what is made of them are left out.
+    """
+    named = (path.rpartition("/") for path in read if _is_no_record(path))
+    own = [f"{folder}/{RECORDS.get(name) or record_path(name)}" for folder, _, name in named]
+    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
+    if any(path.endswith(f"/{DIAGNOSTICS}") for path in read):
+        for run in dict.fromkeys(one.run for one in homes):
+            shown = {name for names in sets_of(experiment).diagnostics(run).values() for name in names}
+            own += (str(record_path(path)) for _, path in _testsets(experiment, "", run.direction, sorted(shown)))
+    behind = (record for one in homes for record in _behind(experiment, one))
+    return list(dict.fromkeys(itertools.chain(read, own, behind)))
+
+
+def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
+    """The records of all that a set's translations and scores are made from, in turn. Of what is behind a finished
+    result only those that are there."""
+
+    def records() -> list[str]:
+        finished: set[str] = set()
+        listed = []
+        for made, read in _steps(experiment, one):
+            if made in finished or Path(made).is_file():
+                finished.add(read)
+            if read not in finished or record_path(read).is_file():
+                listed.append(str(record_path(read)))
+        return listed
+
+    return remembered(experiment, ("behind", one), records)
+
+
+def _steps(experiment: Experiment, one: CellSet) -> Iterator[tuple[str, str]]:
+    """Each result behind a set, and what was made from it; of several outputs of a job the first."""
+    run, root, used = one.run, experiment.results, paths.adapter_run(experiment, one.run)
+    translations, adapter = one.translations(root), paths.adapter_folder(experiment, run)
+    yield from _testsets(experiment, translations, run.direction, one.testsets)
+    yield from _checkpoint(experiment, translations, run)
+    if "fits" in json.loads(params.translation(experiment, one)):
+        yield from _corpora(experiment, translations, run.direction)
+    if adapter:
+        yield translations, f"{adapter}/{FACTS}"
+        yield from _checkpoint(experiment, f"{adapter}/{FACTS}", used)
+        if experiment.adapters == "trained":
+            yield from _corpora(experiment, f"{adapter}/{FACTS}", used.direction)
+    for name in paths.downloaded_comets(experiment):
+        yield one.scores(root), f"{root}/checkpoints/{name}.json"
+    if experiment.scoring.comet.training:
+        yield one.scores(root), f"{root}/comet/comet.json"
+        yield from _corpora(experiment, f"{root}/comet/comet.json", *experiment.matrix.directions)
+
+
+def _checkpoint(experiment: Experiment, made: str, run: Run) -> Iterator[tuple[str, str]]:
+    file = paths.backbone_file(experiment, run.backbone, run.seed)
+    yield made, file
+    if experiment.backbones[run.backbone].is_pretrained_here:
+        origin = paths.checkpoint_of(experiment, run.backbone)
+        yield from _corpora(experiment, file, *params.pretraining_directions(experiment, origin))
+
+
+def _testsets(experiment: Experiment, made: str, direction: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        testset = f"{experiment.results}/corpus/{direction}/test/{name}.jsonl"
+        yield made, testset
+        yield from _corpora(experiment, testset, direction) if name == DEV else _dataset(experiment, testset, name)
+
+
+def _corpora(experiment: Experiment, made: str, *directions: str) -> Iterator[tuple[str, str]]:
+    for direction in directions:
+        pairs = f"{experiment.results}/corpus/{direction}/train.jsonl"
+        yield made, pairs
+        yield from _dataset(experiment, pairs, experiment.directions[direction].train)
+
+
+def _dataset(experiment: Experiment, made: str, source: str) -> Iterator[tuple[str, str]]:
+    if name := paths.dataset_of(experiment, source):
+        yield made, f"{experiment.results}/datasets/{name}.json"
+
+
+def _is_no_record(path: str) -> bool:
+    return not path.endswith(ENDING)
 
 
 def diagnostics_file(root: str, cell: Cell) -> str:
@@ -70,7 +169,8 @@ NOT_FINITE, SCORE_AGAIN = "not a finite number", "Remove the file and score the 
 class Results:
     """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
 
-    ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
+    ``declared`` are the files that the reading job has named as its inputs, with records, which are read beside them.
+    Any other one is an :class:`InputError`:
     Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
     So is a missing file, one that says nothing of a cell, and a row that lacks what is asked for; and declared files
     that do not belong together, see :func:`.results.faults`. ``ancestry`` is what these were made by.
@@ -78,7 +178,7 @@ class Results:
 
     def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str | Path] | None = None) -> None:
         self.experiment, self.root = experiment, str(root)
-        self.declared = None if declared is None else sorted(map(str, declared))
+        self.declared = None if declared is None else [*filter(_is_no_record, sorted(map(str, declared)))]
         self.ancestry = ancestry(self.declared or (), self.root)
         self._read: dict[Hashable, Any] = {}
 
