@@ -187,7 +187,7 @@ def set_of(wildcards):
 
 def testsets_of(wildcards):
     """The test sets of a set."""
-    return expand(TESTSET, direction=wildcards.direction, testset=set_of(wildcards).testsets)
+    return [TESTSET.format(direction=wildcards.direction, testset=name) for name in set_of(wildcards).testsets]
 
 
 def diagnosed_testsets(wildcards):
