@@ -153,7 +153,7 @@ rule score:
         translations=rules.translate.output.rows,
         header=rules.translate.output.header,
         testsets=testsets_of,
-        comet=comet_files,
+        comet=comet_files(),
     output:
         rows=f"{SET}/{SCORES}",
         header=str(header_path(f"{SET}/{SCORES}")),
