@@ -1,3 +1,4 @@
+import gc
 import os
 import time
 
@@ -9,6 +10,8 @@ from entropy_valley import config as configuration, errors, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.orders import KNOWN
 from entropy_valley.runs import slurm, snapshot
+
+gc.set_threshold(200_000, 50, 100)  # a large matrix has millions of objects, and few of them go before the end
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]

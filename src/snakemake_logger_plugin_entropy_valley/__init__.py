@@ -310,7 +310,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
 def _why(reason: str, state: Any) -> str:
     """Why a job runs, in a few words: Snakemake's ``reason``, and of changed params which these are. ``state``: of the
     job in the audit."""
-    words = [word for begin, word in WORDS.items() if re.search(rf"(^|; ){begin}", reason)]
+    words = [word for begin, word in WORDS.items() if f"; {begin}" in f"; {reason}"]
     words = [word for word in words if word != WORDS["Input files updated by another job"]] or words
     changed = [one.text for one in state.reasons if one.key]
     if "params changed" in words and changed:

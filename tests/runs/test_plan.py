@@ -150,6 +150,18 @@ def test_what_one_set_has_computed_costs_the_next_nothing():
     assert Work(unstored, TEXTS).of([job, again])[again] == pytest.approx(whole, rel=0.01)
 
 
+def test_work_is_counted_once_for_the_jobs_of_all_seeds(monkeypatch):
+    """A dry run of a large matrix asks for the time limit of every job, several times."""
+    config = paper(matrix={"seeds": [1, 2, 3, 4]}, tables={"studies": []}, check=False)
+    jobs = [job for job in config.all if job.rule in ("train", "translate", "score")]
+    alike = {(job.rule, *(value for key, value in job.wildcards.items() if key != "seed")) for job in jobs}
+    one, counted, count = Plan(config.experiment), [], Work.of
+    monkeypatch.setattr(Work, "of", lambda self, some: counted.extend(some) or count(self, some))
+    for job in [*jobs, *jobs]:
+        one.limits(job)
+    assert len(counted) == len(alike) < len(jobs) / 2
+
+
 def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
     settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
     settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})

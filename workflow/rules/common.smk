@@ -10,6 +10,7 @@
 # is.
 
 import functools
+import inspect
 import itertools
 import json
 import sys
@@ -45,9 +46,17 @@ def record(path):
     return str(record_path(path))
 
 
+def of_jobs(function):
+    """A function that Snakemake calls for each job. For each call it asks for the signature several times, which takes
+    longer than the call: a signature that is there already is not worked out again."""
+    function.__signature__ = inspect.signature(function)
+    return function
+
+
 def spec_of(rule):
     """What the numbers of a rule's jobs depend on, by their wildcards; ends the run for a set that no run has."""
 
+    @of_jobs
     def spec(wildcards):
         try:
             return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
@@ -59,7 +68,7 @@ def spec_of(rule):
 
 def execution_of(execution):
     """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
-    return lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R))
+    return of_jobs(lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R)))
 
 
 # What jobs that run a model request of a cluster, beside GPUs. A computer without one has no use for it.
@@ -81,6 +90,7 @@ def end_of_run():
 def runtime_of(rule):
     """The time limit of a rule's jobs, in minutes."""
 
+    @of_jobs
     def minutes(wildcards, attempt):
         return plan_of_jobs().limits(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())), attempt)[0]
 
@@ -89,7 +99,8 @@ def runtime_of(rule):
 
 def memory_of(rule):
     """The memory of a rule's jobs, in MB."""
-    return lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt, EXPERIMENT.training.processes)
+    processes = EXPERIMENT.training.processes
+    return of_jobs(lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt, processes))
 
 
 # Sentence pairs.
@@ -123,6 +134,7 @@ def run_of(wildcards):
     return params.run_of(dict(wildcards.items()))
 
 
+@of_jobs
 def backbone_of(wildcards):
     """What says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
     seed = run_of(wildcards).seed if "seed" in wildcards.keys() else None
@@ -132,6 +144,7 @@ def backbone_of(wildcards):
 def adapter_of(*names):
     """Files of the adapter that a run decodes with; none for a zero-shot backbone."""
 
+    @of_jobs
     def adapter(wildcards):
         folder = paths.adapter_folder(EXPERIMENT, run_of(wildcards))
         return [f"{folder}/{name}" for name in names] if folder else []
@@ -146,6 +159,7 @@ def given_files(wildcards):
     return [local(path) for path in files if os.path.exists(path)]
 
 
+@of_jobs
 def all_gpus(wildcards, output, resources):
     """The GPUs of a training. Ends a run that allows fewer before anything is downloaded: Snakemake would start the
     training with those. An adapter that exists may have been trained elsewhere."""
@@ -191,6 +205,7 @@ def set_of(wildcards):
     return params.set_of(EXPERIMENT, dict(wildcards.items()))
 
 
+@of_jobs
 def testsets_of(wildcards):
     """The test sets of a set."""
     return [TESTSET.format(direction=wildcards.direction, testset=name) for name in set_of(wildcards).testsets]
@@ -204,7 +219,8 @@ def diagnosed_testsets(wildcards):
 
 def pairs_of(rule):
     """The training pairs of a run, where a length method is fitted to them."""
-    return lambda wildcards: rules.corpus.output.train if "fits" in json.loads(spec_of(rule)(wildcards)) else []
+    spec = spec_of(rule)
+    return of_jobs(lambda wildcards: rules.corpus.output.train if "fits" in json.loads(spec(wildcards)) else [])
 
 
 def shards_of(pattern):

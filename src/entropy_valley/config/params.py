@@ -83,16 +83,16 @@ def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
 
 def reads_slowly(experiment: Experiment) -> bool:
     """Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network."""
-    directions = {cell.run.direction for cell in all_cells(experiment)}
+    directions = {run.direction for run in _runs(experiment)}
     return all(experiment.sources[experiment.directions[name].train].slow for name in directions)
 
 
+@once
 def trained(experiment: Experiment) -> set[str]:
     """The directions whose training pairs are drawn here for an adapter."""
     if experiment.adapters == "released":
         return set()
-    runs = (cell.run for cell in all_cells(experiment))
-    return {run.direction for run in runs if not experiment.backbones[run.backbone].zero_shot}
+    return {run.direction for run in _runs(experiment) if not experiment.backbones[run.backbone].zero_shot}
 
 
 @once
@@ -141,6 +141,7 @@ def dataset(experiment: Experiment, name: str) -> str:
     return _slice(**downloaded_datasets(experiment)[name].download._asdict())
 
 
+@once
 def overlap(experiment: Experiment, direction: str, testset: str) -> str:
     """For the counts of test sentences that occur in training."""
     train = corpus_digests(experiment, direction) if direction in trained(experiment) else {}
@@ -149,8 +150,14 @@ def overlap(experiment: Experiment, direction: str, testset: str) -> str:
 
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
-    names = (cell.run.backbone for cell in all_cells(experiment) if cell.run.direction == direction)
+    names = (run.backbone for run in _runs(experiment) if run.direction == direction)
     return list(dict.fromkeys(checkpoint_of(experiment, name) for name in names))
+
+
+@once
+def _runs(experiment: Experiment) -> list[Run]:
+    """Every run that has cells, in their order."""
+    return list(dict.fromkeys(cell.run for cell in all_cells(experiment)))
 
 
 def tokens(experiment: Experiment, direction: str, name: str, testset: str) -> str:
@@ -499,6 +506,7 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 # --- Scores.
 
 
+@once
 def scores(experiment: Experiment, cells: CellSet) -> str:
     """For the scores of a set. Of a COMET that is trained here they have a digest, of any other its name."""
     run, target = cells.run, cells.run.direction.split("-")[1]
@@ -507,9 +515,14 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
         direction=run.direction,
         target_language=target,
         revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
-        **scoring_params(experiment.scoring, experiment.backbones[run.backbone].bleu),
+        **_metrics(experiment, run.backbone),
         made_from={"translations": digest(translation(experiment, cells)), **trained},
     )
+
+
+@once
+def _metrics(experiment: Experiment, backbone: str) -> dict[str, Any]:
+    return scoring_params(experiment.scoring, experiment.backbones[backbone].bleu)
 
 
 def comet(experiment: Experiment, metric: str) -> str:

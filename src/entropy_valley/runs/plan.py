@@ -158,7 +158,7 @@ class Plan:
         """The time limit that a job requests, in minutes, and how often: a job that takes longer than the longest limit
         requeues itself. It is for all its cells, whether they are in the store or not. Finished jobs may have taken
         much from it, and seem fast: they only make a limit longer, but for a training."""
-        work, speed = self._model.of([job])[job], self.speed(job)[0]
+        work, speed = self._model.alone(job), self.speed(job)[0]
         if job.rule != "train":
             speed = min(speed, self._unfinished(job)[0])
         needed = MARGIN * (self._start(job) + work / max(1, self.held(job)) / speed) / 60
@@ -190,7 +190,7 @@ class Plan:
 
     def expected(self, job: Job) -> float:
         """Seconds of any job if all its cells are new."""
-        return self._seconds(job, self._model.of([job])[job] / max(1, self.held(job)))
+        return self._seconds(job, self._model.alone(job) / max(1, self.held(job)))
 
     def _seconds(self, job: Job, work: float) -> float:
         """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""

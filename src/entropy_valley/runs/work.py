@@ -77,6 +77,7 @@ class Work:
         self.size = functools.cache(lambda backbone: subject.size(experiment, backbone, expected) or LARGE)
         self.text = functools.cache(self._text)
         self._counted: set[Any] = set()
+        self._alone: dict[Any, float] = {}
 
     def of(self, jobs: Collection[Job], new: Mapping[Job, Sequence[Cell]] = {}) -> dict[Job, float]:
         """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
@@ -94,6 +95,15 @@ class Work:
                 )
             counted[job] = counted[key] / int(shard.partition("of")[2]) if shard else counted[key]
         return {job: counted[job] for job in jobs}
+
+    def alone(self, job: Job) -> float:
+        """The operations of a job if no other one is done. The runs of all seeds have the same work."""
+        wildcards = tuple(one for one in job.wildcards.items() if one[0] != "seed")
+        pool = params.run_of(job.wildcards).pool if "seed" in job.wildcards and "direction" in job.wildcards else ""
+        key = (job.rule, wildcards, pool, tuple(map(system_of, job.cells)))
+        if key not in self._alone:
+            self._alone[key] = self.of([job])[job]
+        return self._alone[key]
 
     def _cells(self, job: Job) -> Sequence[Cell]:
         return self._new.get(job, job.cells)
@@ -231,17 +241,11 @@ def shards(experiment: Experiment, one: CellSet) -> int:
         return experiment.decoding.shards
     if experiment.device != "cuda":
         return 1
-    run, systems = one.run, tuple(map(system_of, one.cells))
-    key = ("shards", run.direction, run.backbone, run.pool, systems)  # all seeds have the same work
-    return remembered(experiment, key, lambda: _shards(experiment, one))
-
-
-def _shards(experiment: Experiment, one: CellSet) -> int:
     run = one.run
     wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
     job = Job(experiment, "translate", wildcards | {"set": one.name})
     work = remembered(experiment, "expected work", lambda: Work(experiment, expected=True))
-    return max(1, math.ceil(work.of([job])[job] / GPU / SHARD))
+    return max(1, math.ceil(work.alone(job) / GPU / SHARD))
 
 
 def _prompted(spec: Mapping[str, Any], passes: float) -> float:
