@@ -94,7 +94,7 @@ def check(site, monkeypatch, capsys):
 
 
 def line(text: str, name: str) -> str:
-    return next(one for one in text.splitlines() if one[8:].startswith(name))
+    return next(one for one in text.splitlines() if one.partition(" ")[2].lstrip().startswith(name))
 
 
 def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):
@@ -230,17 +230,17 @@ GB = 1_000_000
             "lfs",
             LUSTRE,
             (GB, 900 * GB, 10, 900_000),
-            "ok      quota +[1-9][0-9]+.* GB and .* files are needed, and are left",
+            "ok +quota +[1-9][0-9]+.* GB and .* files are needed, and are left",
         ),
         (
             "lfs",
             LUSTRE,
             (GB, 11 * GB, 10, 900_000),
-            "failed  quota +10.2 GB left, .*: let links `results` and `models` lead",
+            "failed +quota +10.2 GB left, .*: let links `results` and `models` lead",
         ),
-        ("quota", LINUX, (GB, 900 * GB, 10, 20), "failed  quota +10 files left"),
-        ("quota", LINUX, (GB, 0, 10, 0), "ok      quota"),
-        ("quota", "no quota{}{}{}{}", (1, 2, 3, 4), "ok      quota +not known"),
+        ("quota", LINUX, (GB, 900 * GB, 10, 20), "failed +quota +10 files left"),
+        ("quota", LINUX, (GB, 0, 10, 0), "ok +quota"),
+        ("quota", "no quota{}{}{}{}", (1, 2, 3, 4), "ok +quota +not known"),
     ],
 )
 def test_a_quota_that_does_not_suffice_is_said(site, check, program, text, numbers, says):

@@ -42,7 +42,7 @@ def test_drained_nodes_are_no_error_of_the_check(cluster, check):
         status, said = check()
     finally:
         cluster.run("scontrol", "update", node, "State=RESUME")
-    train = next(line for line in said.splitlines() if line[8:].startswith("train "))
+    train = next(line for line in said.splitlines() if line.split()[1:2] == ["train"])
     assert status == 0 and "; its nodes are drained now: jobs will wait" in train, said
 
 
@@ -55,7 +55,7 @@ def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, check, tm
     assert "# slurm_account: mine" in text
     profile.write_text(text.replace("# slurm_account: mine", "  slurm_account: nobodys"))
     status, said = check()
-    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
+    train = next(line for line in said.splitlines() if line.split()[:2] == ["failed", "train"])
     assert status == 1 and "Invalid account" in train and "correct slurm_account (profiles/slurm/config.yaml)" in train
     profile.write_text(text)
     cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=30")
@@ -63,7 +63,7 @@ def test_what_the_cluster_does_not_grant_is_said_by_the_check(cluster, check, tm
         status, said = check()
     finally:
         cluster.run("scontrol", "update", "PartitionName=gpu", "MaxTime=UNLIMITED")
-    train = next(line for line in said.splitlines() if line.startswith("failed  train "))
+    train = next(line for line in said.splitlines() if line.split()[:2] == ["failed", "train"])
     assert status == 1 and re.search("partition gpu grants .*30.*: set `max_runtime: 30`", train), train
     profile.write_text(text.replace("# gpu_model: h100 ", "  gpu_model: h100 "))
     status, said = check()
