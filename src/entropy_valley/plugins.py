@@ -13,6 +13,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -132,9 +133,20 @@ def _imported(kind: str, name: str) -> Any:
         sys.path.append(str(Path.cwd()))
     place = f"{kind} {name!r}"
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(place, str(error), "Put the module into the working directory, or install it.") from error
+        imported = importlib.import_module(module)
     except Exception as error:  # whatever the user's file does
-        problem = f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise InputError(place, str(error), "Put the module into the working directory, or install it.") from None
+        problem = f"{_line(error)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
+    if not hasattr(imported, attribute):
+        raise InputError(place, f"{imported.__file__} has no {attribute!r}", "Name a class that the module has.")
+    return getattr(imported, attribute)
+
+
+def _line(error: Exception) -> str:
+    """Where a module that is imported raised an exception."""
+    if isinstance(error, SyntaxError):
+        return ""  # it says so itself
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}: "

@@ -118,7 +118,7 @@ class Plain:
     ("block", "key", "problem"),
     [
         ("{order: 'bad_ones:NoCap'}", "mine", "has no cap"),
-        ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "has no attribute 'Missing'"),
+        ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "bad_ones.py has no 'Missing'"),
         ("{order: 'bad_ones:Order', reach: far}", "mine.reach = 'far'", "valid number"),
         ("{order: 'bad_ones:Order', reech: 1}", "mine.reech = 1", "unknown key. Did you mean reach?"),
         ("{order: 'bad_ones:Plain', reach: 0}", "mine", "division by zero"),
