@@ -4,6 +4,7 @@
     python benchmarks/decoding.py --shapes body-heavy --sentences 24             # as in docs/performance.md
     python benchmarks/decoding.py --shapes real-vocabulary --sentences 12
     python benchmarks/decoding.py --shapes small --rounds 3
+    python benchmarks/decoding.py --peer authors=FOLDER llada=FOLDER dllm=FOLDER fast-dllm=FOLDER     # their clones
     python benchmarks/decoding.py --device cuda --shapes 8b --methods engine --fill 4096 --compile-layers
 
 Random weights, WMT22 En→Zh lengths, the paper's T = 32, its grid and its ratio. All methods of a shape take turns in
@@ -20,7 +21,7 @@ import functools
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
+from entropy_valley.checking import peers
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.orders import Denoising, reveal_counts
 from entropy_valley.decoding.prompts import CachePolicy
-from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.requests import Canvas, Ledger
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.translation.job import Pipeline
@@ -175,6 +177,17 @@ def _print_peak(options: argparse.Namespace) -> None:
     print(peak_memory(lambda: run(longest, *options.peak, PEAK_STEPS, **_settings(options)), options.device))
 
 
+def beside_peers(shape: str, options: argparse.Namespace) -> Iterator[peers.Line]:
+    """Public decoders beside the engine on canvases of Fixed Ratio, those that have one slot a step."""
+    workload = make(SHAPES[shape], options.device, options.sentences, options.lengths)
+    lengths = [max(1, round(RATIOS["Ratio"][0] * one.source_tokens)) for one in workload.sentences]
+    canvases = [
+        Canvas(prompt, length, [n for n in reveal_counts(length, STEPS) if n])
+        for prompt, length in zip(workload.prompts, lengths, strict=True)
+    ]
+    return peers.compare(workload.backbone, canvases, peers.folders(options.peer))
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["body-heavy", "real-vocabulary"])
@@ -188,11 +201,19 @@ def main() -> None:
     )
     parser.add_argument("--compile-layers", action="store_true", help="compile the layers of such passes")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peaks")
+    of_peers = "time public decoders instead, from their clones; their code is executed"
+    parser.add_argument("--peer", nargs="+", metavar="NAME=FOLDER", help=of_peers)
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.peak:
         _print_peak(options)
+        return
+    if options.peer:
+        print(describe(options.device))
+        for shape in options.shapes:
+            for line in beside_peers(shape, options):
+                print(f"{shape}: {line}", flush=True)
         return
     table = pd.concat([compare(shape, options) for shape in options.shapes])
     write(table, options.out / "decoding")
