@@ -146,7 +146,8 @@ def load(name: str, folder: Path | None) -> Any:
 
 
 def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequence[Canvas]) -> Line:
-    """The line of a peer; ours runs as the jobs do, on a GPU in padded passes."""
+    """The line of a peer; ours runs as the jobs do, on a GPU in padded passes, before and after it: a machine that
+    other programs use shows in how far the two ratios are apart."""
     module, (_, decode, order) = load(name, folder), CALLS[name]
     model, device, count = Stock(backbone), backbone.device.type, len(canvases)
     engine, done, others = Engine(backbone, fill=padded_tokens({}, device, None)), {}, []
@@ -160,9 +161,12 @@ def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequenc
         others[:] = decode(module, model, canvases[:most])
 
     ours(), theirs(1)  # what is done once is not timed
-    own, spent = latency.seconds(ours, device), latency.seconds(partial(theirs, count), device)
+    first, spent, last = (latency.seconds(run, device) for run in (ours, partial(theirs, count), ours))
+    ratios = sorted((spent / first, spent / last))
     ends = [other.index(backbone.eos_id) if backbone.eos_id in other else len(other) for other in others]
     same = sum(done[place].tokens[: done[place].text] == others[place][:end] for place, end in enumerate(ends))
-    text = f"{spent / count:.4f} s a canvas, × {spent / own:.2f}; {model.passes} passes of {model.tokens:,} tokens"
-    expected = f"{own / count:.4f} s by ours; {engine.ledger.passes} passes of {engine.ledger.tokens:,} tokens"
+    run, counted = engine.ledger, "{} passes of {:,} tokens"
+    text = f"{spent / count:.4f} s a canvas, × {ratios[0]:.2f} to {ratios[1]:.2f}; "
+    text += counted.format(model.passes, model.tokens)
+    expected = f"{(first + last) / 2 / count:.4f} s by ours; {counted.format(run.passes, run.tokens)}"
     return Line("", MEASURED, f"{text}; {same} of {count} texts the same", expected=expected)
