@@ -92,7 +92,7 @@ def random_adapter(model, rank, share=0.01):
             outer, inner = module.weight.shape
             deviation = share * module.weight.float().std() * (inner / rank) ** 0.5
             pairs[name] = torch.randn(rank, inner) / inner**0.5, torch.randn(outer, rank) * deviation
-    return Adapter(pairs, dict.fromkeys(pairs, rank))
+    return Adapter(pairs, rank)
 
 
 def low_rank(down, up):

@@ -49,7 +49,7 @@ def random_adapter(model, family, rank=3, alpha=6.0, **options):
         if name.rpartition(".")[2] in family.lora_targets:
             outer, inner = module.weight.shape
             pairs[name] = torch.randn(rank, inner, generator=random), torch.randn(outer, rank, generator=random)
-    return Adapter(pairs, dict.fromkeys(pairs, alpha), **options)
+    return Adapter(pairs, alpha, **options)
 
 
 def write(adapter, folder, *family):

@@ -29,14 +29,13 @@ def family(request):
 
 @pytest.fixture(scope="module")
 def folder(checkpoints, family, tmp_path_factory):
-    """An adapter of some layers and, as in the authors' of LLaDA, of the head; ranks and alphas differ."""
+    """An adapter of some layers and, as in the authors' of LLaDA, of the head."""
     model, generator, pairs = load_backbone(checkpoints / family.name, family.name).model, torch.Generator(), {}
-    for place, name in enumerate(name for name, _ in model.named_modules() if name.endswith(("_proj", "lm_head"))):
-        rank, (outer, inner) = 2 + place % 3, model.get_submodule(name).weight.shape
-        pairs[name] = [torch.randn(shape, generator=generator) / 4 for shape in ((rank, inner), (outer, rank))]
-    alphas = {name: 1.0 + place % 2 for place, name in enumerate(pairs)}
+    for name in [name for name, _ in model.named_modules() if name.endswith(("_proj", "lm_head"))]:
+        outer, inner = model.get_submodule(name).weight.shape
+        pairs[name] = [torch.randn(shape, generator=generator) / 4 for shape in ((3, inner), (outer, 3))]
     folder = tmp_path_factory.mktemp("adapter")
-    write_adapter(Adapter(pairs, alphas, rslora=family.name == "dream"), folder)
+    write_adapter(Adapter(pairs, 2.0, rslora=family.name == "dream"), folder)
     return folder
 
 

@@ -34,7 +34,7 @@ def given_adapter(family, checkpoint_folder, out, *, released=True, but=(), head
         if name.rpartition(".")[2] in targets:
             outer, inner = module.weight.shape
             pairs[name] = torch.randn(2, inner), scale * torch.randn(outer, 2)
-    adapter = Adapter(pairs, dict.fromkeys(pairs, 4.0), base="/their/disk/base")
+    adapter = Adapter(pairs, 4.0, base="/their/disk/base")
     out.mkdir(parents=True)
     write_adapter(adapter, out, family if released else None)
     return adapter

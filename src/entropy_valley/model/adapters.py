@@ -6,14 +6,14 @@ import contextlib
 import json
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import AfterValidator, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -38,19 +38,10 @@ _HARMLESS = {
     *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "runtime_config"),
     *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "task_type"),
     *("eva_config", "lora_dropout", "megatron_core", "qalora_group_size"),
-    *("alpha_pattern", "lora_alpha", "r", "rank_pattern", "use_rslora"),
+    *("lora_alpha", "r", "use_rslora"),
 }
 # Other ways to initialise (PiSSA, OLoRA, LoftQ, …) change the backbone's own weights.
 _PLAIN = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
-
-
-def _plain(name: str) -> str:
-    if not re.fullmatch(r"([\w-]|\\?\.)+", name):
-        raise ValueError("must be a module's name, or the end of one, and no other regular expression")
-    return name
-
-
-Name = Annotated[str, AfterValidator(_plain)]
 
 
 class Settings(Foreign):
@@ -61,30 +52,30 @@ class Settings(Foreign):
     lora_dropout: float | None = None
     use_rslora: bool | None = None
     base_model_name_or_path: str | None = None
-    rank_pattern: dict[Name, PositiveInt] | None = None
-    alpha_pattern: dict[Name, float] | None = None
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """Changes W + scaling · B A of a stock model's linear layers.
+    """Changes W + scaling · B A of a stock model's linear layers, all of one rank and scaling.
 
-    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU; ``alphas`` holds each
-    module's alpha. The scaling is alpha / rank (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski,
-    2023). ``dropout`` was used in training; ``base`` is the backbone's repository or path, None if unknown.
+    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU. The scaling is alpha / rank
+    (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski, 2023). ``dropout`` was used in training;
+    ``base`` is the backbone's repository or path, None if unknown.
     """
 
     pairs: Mapping[str, tuple[Tensor, Tensor]]
-    alphas: Mapping[str, float]
+    alpha: float
     rslora: bool = False
     dropout: float = 0.0
     base: str | None = None
 
-    def rank(self, module: str) -> int:
-        return self.pairs[module][0].shape[0]
+    @property
+    def rank(self) -> int:
+        return len(next(iter(self.pairs.values()))[0])
 
-    def scaling(self, module: str) -> float:
-        return self.alphas[module] / (math.sqrt(self.rank(module)) if self.rslora else self.rank(module))
+    @property
+    def scaling(self) -> float:
+        return self.alpha / (math.sqrt(self.rank) if self.rslora else self.rank)
 
     @property
     def parameters(self) -> int:
@@ -97,7 +88,7 @@ class Adapter:
             [
                 (
                     module,
-                    self.scaling(module),
+                    self.scaling,
                     [(list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())) for tensor in pair],
                 )
                 for module, pair in sorted(self.pairs.items())
@@ -116,7 +107,8 @@ def from_peft(
     """An adapter from PEFT's tensors and its ``adapter_config.json``.
 
     Raises one InputError that lists all settings and tensors with which PEFT computes something other than W + scaling
-    · B A, and matrices without their pair, of a wrong shape or, with a ``model``, of modules that it does not have.
+    · B A with one scaling, and matrices without their pair, of a wrong shape or rank or, with a ``model``, of modules
+    that it does not have.
     """
     sides, written, extra = _by_module(weights, family)
     pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
@@ -124,7 +116,7 @@ def from_peft(
         "settings of another function": _other_functions(settings),
         "tensors beside plain LoRA matrices": extra,
         "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
-        **_misfits(pairs, written, settings, model),
+        **_misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
     }
     problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
     if problem or not pairs:
@@ -133,7 +125,7 @@ def from_peft(
         )
     return Adapter(
         {module: (down.float().contiguous(), up.float().contiguous()) for module, (down, up) in pairs.items()},
-        {module: _pattern(settings, "alpha", written[module]) for module in pairs},
+        settings.get("lora_alpha", _PEFT_DEFAULT),
         bool(settings.get("use_rslora")),
         settings.get("lora_dropout") or 0.0,
         settings.get("base_model_name_or_path"),
@@ -152,26 +144,17 @@ def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, T
         for module, pair in adapter.pairs.items()
         for side, tensor in zip("AB", pair, strict=True)
     }
-    return tensors, _settings(adapter, names)
-
-
-def _settings(adapter: Adapter, names: Mapping[str, str]) -> dict[str, Any]:
-    """``adapter_config.json`` with module ``names``: the most common rank and alpha, and patterns for the others."""
-    ranks = {module: adapter.rank(module) for module in names}
-    (rank, _), (alpha, _) = (Counter(values.values()).most_common(1)[0] for values in (ranks, adapter.alphas))
     settings = {
         "peft_type": "LORA",
         "base_model_name_or_path": adapter.base,
         "inference_mode": True,
-        "r": rank,
-        "lora_alpha": alpha,
+        "r": adapter.rank,
+        "lora_alpha": adapter.alpha,
         "lora_dropout": adapter.dropout,
         "use_rslora": adapter.rslora,
         "target_modules": sorted(names.values()),
-        "rank_pattern": {names[module]: value for module, value in ranks.items() if value != rank},
-        "alpha_pattern": {names[module]: value for module, value in adapter.alphas.items() if value != alpha},
     }
-    return {key: value for key, value in settings.items() if value}
+    return tensors, {key: value for key, value in settings.items() if value}
 
 
 def _by_module(
@@ -182,7 +165,7 @@ def _by_module(
     for name, tensor in weights.items():
         match = _MATRIX.fullmatch(name)
         module = family.stock_name(match[1]) if match else name
-        if match and match[2] not in sides[module] and tensor.is_floating_point():
+        if match and match[2] not in sides[module] and tensor.is_floating_point() and tensor.dim() == 2:
             sides[module][match[2]], written[module] = tensor, match[1]
         else:
             extra.append(name)
@@ -199,41 +182,24 @@ def _other_functions(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _misfits(
-    pairs: Mapping[str, tuple[Tensor, Tensor]],
-    written: Mapping[str, str],
-    settings: Mapping[str, Any],
-    model: Module | None,
+    pairs: Mapping[str, tuple[Tensor, Tensor]], written: Mapping[str, str], rank: int, model: Module | None
 ) -> dict[str, list[str]]:
-    """Modules that the model does not have, and pairs that do not fit its weights or the rank in the settings."""
+    """Modules that the model does not have, and pairs that do not fit its weights or the ``rank`` of the settings."""
     from torch.nn import Linear
 
     modules = () if model is None else model.named_modules()
     weights = {name: module.weight for name, module in modules if isinstance(module, Linear)}
     unknown, misshapen = [], []
     for module, (down, up) in pairs.items():
-        rank, weight = _pattern(settings, "rank", written[module]), weights.get(module)
+        weight = weights.get(module)
         if model is not None and weight is None:
             unknown.append(written[module])
-        elif not _fits(down, up, rank, weight):
+            continue
+        outer, inner = (len(up), down.shape[1]) if weight is None else weight.shape
+        if (down.shape, up.shape) != ((rank, inner), (outer, rank)):
             target = "" if weight is None else f" on a weight {tuple(weight.shape)}"
             misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{target}")
     return {"no such linear layer": unknown, "of another shape": misshapen}
-
-
-def _fits(down: Tensor, up: Tensor, rank: int, weight: Tensor | None) -> bool:
-    if not down.dim() == up.dim() == 2:
-        return False
-    outer, inner = (len(up), down.shape[1]) if weight is None else weight.shape
-    return (*down.shape, *up.shape) == (rank, inner, outer, rank)
-
-
-def _pattern(settings: Mapping[str, Any], what: str, module: str) -> Any:
-    """The rank or alpha of a module, by PEFT's rule: the first pattern that its name ends with, else the default. PEFT
-    reads patterns as regular expressions, which can take for ever: here they are plain names."""
-    common = settings.get({"rank": "r", "alpha": "lora_alpha"}[what], _PEFT_DEFAULT)
-    patterns = settings.get(f"{what}_pattern") or {}
-    ends = ((f".{key}".replace("\\.", "."), value) for key, value in patterns.items())
-    return next((value for end, value in ends if f".{module}".endswith(end)), common)
 
 
 # --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
@@ -291,7 +257,7 @@ def merge_adapter(model: Module, adapter: Adapter) -> None:
     for module, pair in adapter.pairs.items():
         weight = model.get_submodule(module).weight
         down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
-        weight.data.copy_(weight.float() + adapter.scaling(module) * (up @ down))
+        weight.data.copy_(weight.float() + adapter.scaling * (up @ down))
 
 
 class Spec(Foreign):

@@ -287,13 +287,13 @@ class LoraLinear(nn.Linear):
 def attach_lora(
     model: Decoder,
     factors: Mapping[str, tuple[Tensor, Tensor]],
-    scalings: Mapping[str, float],
+    scaling: float,
     dropout: float = 0.0,
     rounded: bool = False,
 ) -> None:
     """Put an adapter beside the weights of each named layer: ``factors`` are its A and B; see :class:`LoraLinear`."""
     for name, (down, up) in factors.items():
-        model.set_submodule(name, LoraLinear(model.get_submodule(name), down, up, scalings[name], dropout, rounded))
+        model.set_submodule(name, LoraLinear(model.get_submodule(name), down, up, scaling, dropout, rounded))
 
 
 def lora_of(model: Decoder) -> list[tuple[str, tuple[Tensor, Tensor]]]:

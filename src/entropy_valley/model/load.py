@@ -96,7 +96,7 @@ def load_backbone(
     if adapter is not None and merge:
         adapters.merge_adapter(model, change)
     elif adapter is not None:
-        attach_lora(model, change.pairs, {module: change.scaling(module) for module in change.pairs})
+        attach_lora(model, change.pairs, change.scaling)
     _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
     context = model.config.max_position_embeddings

@@ -181,11 +181,11 @@ def _header(results: Results, cell: Cell) -> Record:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    """The settings of an adapter. Raises InputError where its layers have different scalings."""
+    """The settings of an adapter. Raises InputError for another scaling than alpha / rank."""
     path = folder / adapters.SETTINGS
     settings = read_object(path, adapters.Settings)
-    if others := [key for key in ("rank_pattern", "alpha_pattern", "use_rslora") if settings.get(key)]:
-        raise InputError(path, f"has {', '.join(others)}: the page has one rank and alpha for all layers", REMEDY)
+    if settings.get("use_rslora"):
+        raise InputError(path, "has use_rslora: the page does not compute that scaling", REMEDY)
     return settings
 
 

@@ -59,9 +59,8 @@ def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> De
     torch.manual_seed(seed_of(seed, "lora"))
     layers = {name: layer for name, layer in model.named_modules() if name in wanted}  # in the model's order
     factors = {name: drawn_lora(layer, settings.rank) for name, layer in layers.items()}
-    scalings = dict.fromkeys(factors, settings.alpha / settings.rank)
-    rounded = settings.products == "backbone"
-    decoder.attach_lora(model.requires_grad_(False), factors, scalings, settings.dropout, rounded)
+    scaling, rounded = settings.alpha / settings.rank, settings.products == "backbone"
+    decoder.attach_lora(model.requires_grad_(False), factors, scaling, settings.dropout, rounded)
     return model
 
 
@@ -83,9 +82,8 @@ class AdapterError(RuntimeError):
 def trained(model: Decoder, settings: Lora, checkpoint: Path) -> Adapter:
     """The adapter beside the weights of ``model``; the folder ``checkpoint`` holds the backbone."""
     pairs = {name: tuple(side.detach().float().cpu().contiguous() for side in pair) for name, pair in lora_of(model)}
-    alphas = dict.fromkeys(pairs, settings.alpha)
     base = read_origin(checkpoint).get("repository")  # never a local path
-    return Adapter(dict(sorted(pairs.items())), alphas, dropout=settings.dropout, base=base)
+    return Adapter(dict(sorted(pairs.items())), settings.alpha, dropout=settings.dropout, base=base)
 
 
 def versions() -> dict[str, str]:
