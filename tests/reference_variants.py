@@ -129,7 +129,7 @@ def decode_cached(
 ) -> tuple[list[int], list[int]]:
     """As :func:`.reference.decode`, but of the steps that reveal anything only each ``refresh``-th, from the first on,
     runs the prompt. The prompt without the source is run again in the same steps, if the order looks at it there."""
-    rank, tokens = rank or med(), [backbone.mask_id] * length
+    rank, tokens = rank or med, [backbone.mask_id] * length
     kept, other = CachedPrompt(backbone, prompt), CachedPrompt(backbone, sourceless)
     counts = [count for count in reveal_counts(length, steps, schedule) if count]
     for step, count in enumerate(counts):

@@ -121,7 +121,6 @@ FORM = [  # keys and values
     (study(methods=["ev", "ev"]), "repeats ev"),
     (study(methods=[]), "studies.mine: give `methods` or `others`"),
     ({"reveal_orders": {"mine": {"order": "random", "sed": 1}}}, "reveal_orders.mine.sed = 1: unknown key. Did you "),
-    ({"reveal_orders": {"mine": {"order": "sig_first", "backward": True}}}, "reveal_orders.mine: `backward` turns a"),
     *(
         ({"results": folder}, f"results = {folder!r}: {problem}")
         for folder, problem in {

@@ -100,7 +100,7 @@ def canvases(backbone, order):
         if looks_at_distractor(order):
             yield Canvas(prompt, length, counts, sigs=[rng.random() for _ in range(length)], budget=8)
         else:
-            yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "backward") else None)
+            yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "sig") else None)
 
 
 @pytest.mark.parametrize("fill", [None, 600], ids=["as it is", "padded"])

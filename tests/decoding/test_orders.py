@@ -25,7 +25,6 @@ from entropy_valley.decoding.orders import (
     sourceless_steps,
 )
 from entropy_valley.decoding.requests import Canvas
-from entropy_valley.errors import InputError
 from entropy_valley.translation.job import distractors
 
 MASK = 99
@@ -70,11 +69,6 @@ def test_moments_are_the_steps_at_which_floors_reveals(length, steps):
     columns = torch.arange(len(times)), torch.zeros(len(times))
     seen = moments(Slots([canvas] * len(times), columns[0], columns[1], columns[0], SlotValues(*columns * 2)))
     assert seen.tolist() == pytest.approx([step / max(1, steps - 1) for step in times])
-
-
-def test_a_divergence_alone_has_a_direction():
-    with pytest.raises(InputError, match="needs `sig: stepwise_kl`"):
-        make_denoiser("sig_first", {"backward": True})
 
 
 class TestDistractors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import random
 import sys
@@ -18,7 +19,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.prompts import Reuse
-from entropy_valley.decoding.reference import RANKS, med
+from entropy_valley.decoding.reference import hybrid, med
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import Pool, hidden_states
 from entropy_valley.model.prompt import PREFIX
@@ -60,7 +61,7 @@ def fill(backbone, canvases, order=MED, budget=None, most=None, **options):
 
 
 def rank(order):
-    return RANKS["hybrid"](p=0.5) if order == HYBRID else med()
+    return functools.partial(hybrid, p=0.5) if order == HYBRID else med
 
 
 def require_same(filled, texts, mask_id):

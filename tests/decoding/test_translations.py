@@ -35,7 +35,7 @@ ORDERS = {
     "med": {},
     "random": {"seed": 3},
     "sig_first": {},
-    "reverse_sig": {"sig": "stepwise_kl", "backward": True},
+    "reverse_sig": {"sig": "stepwise_kl"},
     "daedal": {"eos_window": 1, "cap": 24},
     "rho_eos": {"cap": 24},
 }

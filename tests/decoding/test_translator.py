@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import reference_authors
 from matplotlib.figure import Figure
@@ -56,7 +58,8 @@ def test_another_order_with_its_settings(llada, sig):
     for source, distractor, translation in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
         given = llada, prompt.encode(source), translation.length, 4
         if sig:
-            _, text = reference.decode(*given, rank=reference.hybrid(0.5), sourceless=prompt.encode(""))
+            rank = functools.partial(reference.hybrid, p=0.5)
+            _, text = reference.decode(*given, rank=rank, sourceless=prompt.encode(""))
         else:
             _, text = reference_authors.decode(*given, "hybrid", distractor, 0.5)
         assert translation.text == prompt.text(text)

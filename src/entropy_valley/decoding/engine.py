@@ -228,8 +228,7 @@ class Engine:
             layout.keep()
         head, special = self.head, (self._never, backbone.eos_id)
         if any(wanted):
-            backward = getattr(order, "backward", False)
-            seen = sourced_values(head, states[:own], states[own:], *compared, *special, backward=backward)
+            seen = sourced_values(head, states[:own], states[own:], *compared, *special)
         else:
             seen = slot_values(head, states, *special), None
         self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))

@@ -184,7 +184,6 @@ def sourced_values(
     others: torch.Tensor,
     mask_id: int,
     eos_id: int,
-    backward: bool = False,
 ) -> tuple[SlotValues, torch.Tensor]:
     """What ``head`` says of each row of ``states`` (rows, width), and its SIG, the mask token being in no distribution.
 
@@ -193,7 +192,7 @@ def sourced_values(
     company, as :func:`slot_values` is, whose values these are.
     """
     chunks = zip(*map(head.chunks, (states[paired], sourceless)), strict=True)
-    pairs = [_sourced(head, own, other, mask_id, eos_id, backward) for own, other in chunks]
+    pairs = [_sourced(head, own, other, mask_id, eos_id) for own, other in chunks]
     *columns, sig = (torch.cat(column)[: len(sourceless)] for column in zip(*pairs, strict=True))
     if len(sourceless) == len(states):
         return SlotValues(*columns), sig
@@ -204,13 +203,13 @@ def sourced_values(
 
 
 def _sourced(
-    head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int, backward: bool
+    head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int
 ) -> tuple[torch.Tensor, ...]:
     """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
     whole = sides = None
     blocks = (head.blocks(rows) for rows in (states, sourceless))
     for (first, own), (_, other) in zip(*blocks, strict=True):
-        between = _part_by_part(*((other, own) if backward else (own, other)), mask_id - first)
+        between = _part_by_part(own, other, mask_id - first)
         part = _part(own, first, mask_id - first, eos_id - first)  # last: it overwrites the logits
         whole = part if whole is None else merge(whole, part)
         sides = between if sides is None else _joined_divergences(sides, between)

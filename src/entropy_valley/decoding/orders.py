@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
@@ -83,13 +83,6 @@ class SourceGuided(Section):
         description="the SIG of a slot: the entropy behind a distractor less that behind the source, once; or a "
         "divergence from the source-free distribution at each step, with the formulas of the order that go with it",
     )
-    backward: bool = Field(False, description="of stepwise_kl: turn it around, KL(without the source ‖ with it)")
-
-    @model_validator(mode="after")
-    def _one_direction(self) -> Self:
-        if self.backward and self.sig != "stepwise_kl":
-            raise ValueError("`backward` turns a divergence around: it needs `sig: stepwise_kl`")
-        return self
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
         """Whether the step (from 0) of ``steps`` looks at a stepwise SIG."""

@@ -40,7 +40,7 @@ def decode(
 
     ``rank`` is the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at.
     """
-    rank, tokens, step = rank or med(), [backbone.mask_id] * length, 0
+    rank, tokens, step = rank or med, [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:
         logits = slot_logits(backbone, prompt, tokens)
@@ -109,51 +109,44 @@ class Step:
     def entropy(self) -> torch.Tensor:
         return torch.special.entr(self.logits.softmax(-1)).sum(-1)
 
-    def sig(self, backward: bool) -> torch.Tensor:
+    def sig(self) -> torch.Tensor:
         """KL of the two distributions as it is defined; 0 log 0 is 0."""
         p, q = self.logits.log_softmax(-1), self.without_source().log_softmax(-1)
-        p, q = (q, p) if backward else (p, q)
         return (p.exp() * (p - q)).nansum(-1)
 
 
-Rank = Callable[[Step], torch.Tensor]
+Rank = Callable[[Step], torch.Tensor]  # a function below, its settings given
 
 
-def med() -> Rank:
-    return Step.entropy
+def med(step: Step) -> torch.Tensor:
+    return step.entropy()
 
 
-def sig_first(backward: bool = False) -> Rank:
-    return lambda step: -step.sig(backward)
+def sig_first(step: Step) -> torch.Tensor:
+    return -step.sig()
 
 
-def reverse_sig(backward: bool = False) -> Rank:
-    return lambda step: step.sig(backward)
+def reverse_sig(step: Step) -> torch.Tensor:
+    return step.sig()
 
 
-def entropy_weighted_sig(backward: bool = False) -> Rank:
-    return lambda step: -step.sig(backward) / step.entropy().exp()
+def entropy_weighted_sig(step: Step) -> torch.Tensor:
+    return -step.sig() / step.entropy().exp()
 
 
-def hybrid(p: float, backward: bool = False) -> Rank:
+def hybrid(step: Step, p: float) -> torch.Tensor:
     """``p`` times the steps must be exact in binary, or no integer."""
-    return lambda step: step.entropy() if step.step < int(p * step.steps) else -step.sig(backward)
+    return step.entropy() if step.step < int(p * step.steps) else -step.sig()
 
 
-def left_to_right() -> Rank:
-    return lambda step: torch.arange(len(step.logits))
+def left_to_right(step: Step) -> torch.Tensor:
+    return torch.arange(len(step.logits))
 
 
-def random(seed: int = 1) -> Rank:
-    return lambda step: torch.tensor(priorities(seed, step.prompt, len(step.logits)))
+def random(step: Step, seed: int = 1) -> torch.Tensor:
+    return torch.tensor(priorities(seed, step.prompt, len(step.logits)))
 
 
-RANKS: dict[str, Callable[..., Rank]] = {
-    "med": med,
-    "sig_first": sig_first,
-    "reverse_sig": reverse_sig,
-    "hybrid": hybrid,
-    "entropy_weighted_sig": entropy_weighted_sig,
-    "left_to_right": left_to_right,
-    "random": random,
+RANKS: dict[str, Callable[..., torch.Tensor]] = {
+    rank.__name__: rank for rank in (med, sig_first, reverse_sig, entropy_weighted_sig, hybrid, left_to_right, random)
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -146,7 +147,7 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unc
         return Unchecked("decoding with a prompt cache, which is approximate")
     if params.get("mask_token", "never") != "never":
         return Unchecked("decoding that may reveal masks")
-    return RANKS[name](**settings)
+    return functools.partial(RANKS[name], **settings)
 
 
 class Trace:
