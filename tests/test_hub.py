@@ -165,7 +165,7 @@ class TestTheScript:
             ) as caught:
                 fetch(server)
             assert not server.served
-        assert f"`hf download someone/model --revision {NEW} --local-dir model`, point {KEY}" in str(caught.value)
+        assert "download it, name that folder instead of the repository, and convert it" in str(caught.value)
         assert not (tmp_path / "mine").exists() and not (tmp_path / ".mine.part").exists()
 
 

@@ -94,7 +94,7 @@ class TestBadFiles:
     def test_a_missing_shard(self, folder, family):
         split(folder)
         (folder / SHARDS[1]).unlink()
-        message = self.refused(folder, family, rf"{folder}: files: model-2\.safetensors \(file not found\)\. ")
+        message = self.refused(folder, family, rf"{folder}: files: model-2\.safetensors \(file not found\); missing")
         assert "extra" not in message
 
     @pytest.mark.parametrize("indexed", [True, False])
@@ -103,23 +103,6 @@ class TestBadFiles:
         name = sorted(parts[SHARDS[0]])[0]
         save_file(parts[SHARDS[1]] | {name: parts[SHARDS[0]][name]}, folder / SHARDS[1])
         self.refused(folder, family, rf"{folder}: in two files: {name} \({SHARDS[0]}, {SHARDS[1]}\)\. ")
-
-    @pytest.mark.parametrize(
-        ("listed", "problem"),
-        [
-            ({"stranger": SHARDS[0]}, rf"not in the file that the index names: stranger \({SHARDS[0]}\)\. "),
-            ({"{}": SHARDS[1]}, rf"not in the file that the index names: {{}} \({SHARDS[1]}\)\. "),
-            ({"{}": None}, r"not in the index: {}\. "),
-        ],
-        ids=["promised", "in another file", "forgotten"],
-    )
-    def test_a_tensor_that_is_not_where_the_index_says(self, folder, family, listed, problem):
-        parts = split(folder)
-        name = min(parts[SHARDS[0]])
-        index = {name: file for file, part in parts.items() for name in part}
-        index |= {key.format(name): file for key, file in listed.items()}
-        write_index(folder, {name: file for name, file in index.items() if file})
-        self.refused(folder, family, f"{folder}: {problem.format(name)}")
 
     def test_all_at_once(self, tiny, folder, family):
         wanted = [family.released_name(name) for name, _ in tiny[family.name][0].named_parameters()]
@@ -187,18 +170,11 @@ class TestBadCheckpoints:
         with pytest.raises(InputError, match="no field 'rope_theta'"):
             load_backbone(folder, family.name)
 
-    @pytest.mark.parametrize(
-        ("weight", "value", "problem"),
-        [
-            ("norm", torch.nan, "numbers that are not finite"),
-            ("o_proj", 0.0, "a later token does not change an earlier"),
-        ],
-    )
-    def test_weights_of_a_training_that_diverged(self, tiny, tmp_path, weight, value, problem):
-        folder, family = shutil.copytree(tiny["llada"][1], tmp_path / "llada"), FAMILIES["llada"]
-        spoilt = {name: tensor for name, tensor in weights(folder).items() if weight in family.stock_name(name)}
-        rewrite(folder, weights(folder) | {name: torch.full_like(tensor, value) for name, tensor in spoilt.items()})
-        with pytest.raises(InputError, match=f"llada: .*{problem}.* that diverged in training"):
+    def test_weights_of_a_training_that_diverged(self, tiny, tmp_path):
+        folder = shutil.copytree(tiny["llada"][1], tmp_path / "llada")
+        nan = {name: tensor * torch.nan for name, tensor in weights(folder).items() if "attn_norm" in name}
+        rewrite(folder, weights(folder) | nan)
+        with pytest.raises(InputError, match=r"llada: .*numbers that are not finite.* diverged in training"):
             load_backbone(folder, "llada")
 
     def test_no_tokenizer(self, folder, family):

@@ -10,10 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import load_backbone, new_model, stock_model
+from entropy_valley.model.load import new_model, stock_model
 
 SHAPE = dict(vocabulary=40, width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
@@ -80,16 +79,6 @@ def test_company_and_order_change_nothing(name, sequences, shuffler: random.Rand
     together = logits(MODELS[name], [sequences[place] for place in order])
     for place, packed in zip(order, together, strict=True):
         torch.testing.assert_close(packed, logits(MODELS[name], [sequences[place]])[0], atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("family", ["llada", "llama3"])
-def test_the_other_attention_is_refused(tiny, family, monkeypatch):
-    from entropy_valley.model import load
-
-    config = load.Config
-    monkeypatch.setattr(load, "Config", lambda causal, **given: config(causal=not causal, **given))
-    with pytest.raises(InputError, match=f"{family}: a later token .* an earlier state"):
-        load_backbone(tiny[family][1], family)
 
 
 @pytest.mark.parametrize("name", ["dream", "llama3"])

@@ -230,17 +230,14 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     return adapter
 
 
-def require_weights(names: Collection[str], folder: Path, first: str = "") -> None:
-    """Raise InputError if an adapter's file ``names`` have no safetensors. The error says how to convert a pickle.
-
-    ``first`` is the step before that, for a ``folder`` that does not exist yet.
-    """
+def require_weights(names: Collection[str], place: Path | str) -> None:
+    """Raise InputError if the file ``names`` of an adapter, in a folder or a repository, have no safetensors."""
     if WEIGHTS in names:
         return
-    if PICKLE not in names:
-        remedy = f"Remove its {FACTS} too and run again." if FACTS in names else "Give a folder that PEFT saved."
-        raise InputError(folder, f"no {WEIGHTS}", remedy)
-    raise checkpoint.only_pickles(folder, PICKLE, folder, first)
+    if PICKLE in names:
+        raise checkpoint.only_pickles(place, PICKLE)
+    remedy = f"Remove its {FACTS} too and run again." if FACTS in names else "Give a folder that PEFT saved."
+    raise InputError(place, f"no {WEIGHTS}", remedy)
 
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:

@@ -7,7 +7,7 @@ import fnmatch
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -46,7 +46,7 @@ def shards(folder: Path) -> list[Path]:
     index = read_index(folder)
     if index:
         return [folder / name for name in sorted(set(index.values()))]
-    refuse_pickles([path.name for path in folder.glob("*")], folder, folder)
+    refuse_pickles([path.name for path in folder.glob("*")], folder)
     return sorted(folder.glob("*.safetensors"))
 
 
@@ -67,28 +67,24 @@ def read_index(folder: Path) -> dict[str, str]:
     return read_object(folder / INDEX, Index)["weight_map"] if (folder / INDEX).exists() else {}
 
 
-def refuse_pickles(names: Iterable[str], place: object, folder: Path, first: str = "") -> None:
-    """Raise InputError if the file ``names`` of ``place`` (a folder, a repository) have no safetensors.
-
-    The error says how to convert pickles in ``folder``; ``first`` is the step before that, if ``folder`` does not exist
-    yet.
-    """
+def refuse_pickles(names: Iterable[str], place: Path | str) -> None:
+    """Raise InputError if the file ``names`` of ``place``, a folder or a repository, have no safetensors."""
     beside = [name for name in names if "/" not in name]
     if fnmatch.filter(beside, "*.safetensors"):
         return
     pickles = next((pattern for pattern in PICKLES if fnmatch.filter(beside, pattern)), None)
     if pickles is None:
         raise InputError(place, "no safetensors files", "Give a whole checkpoint.")
-    raise only_pickles(place, pickles, folder, first)
+    raise only_pickles(place, pickles)
 
 
-def only_pickles(place: object, pattern: str, folder: Path, first: str = "") -> InputError:
-    """The error for weights that exist as pickles only, with the command that converts them in ``folder``."""
-    return InputError(
-        place,
-        f"pickled weights only ({pattern}), and a pickle can run any code",
-        f"If you trust it, convert it: {first}`{CONVERSION} {shlex.quote(str(folder))} '{pattern}'`",
-    )
+def only_pickles(place: Path | str, pattern: str) -> InputError:
+    """The error for weights that a folder or a repository has as pickles only, with the command that converts them."""
+    first, folder = "", shlex.quote(str(place))
+    if not isinstance(place, Path):
+        first, folder = "download it, name that folder instead of the repository, and ", "FOLDER"
+    problem = f"pickled weights only ({pattern}), and a pickle can run any code"
+    return InputError(place, problem, f"If you trust it, {first}convert it: `{CONVERSION} {folder} '{pattern}'`")
 
 
 @contextlib.contextmanager
@@ -332,56 +328,35 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     """Where each of the model's tensors is stored, by stock name, from the headers; no weight is read.
 
     Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
-    two files, of a wrong shape, or not where the index says.
+    two files or of a wrong shape.
     """
-    shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
-    names = {family.released_name(name): name for name in shapes}
-    wanted = {released: shapes[name] for released, name in names.items()}
-    stored, unreadable = _headers(folder)
-    index = {name: file for name, file in read_index(folder).items() if not name.endswith(_COMPUTED)}
-    problems = _problems(wanted, stored, index, unreadable)
-    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if problem:
-        raise InputError(folder, problem, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
-    return {names[released]: place for released, (place,) in stored.items()}
-
-
-def _headers(folder: Path) -> tuple[dict[str, list[_Stored]], dict[str, str]]:
-    """All places of each tensor, and by file the reason why it could not be read."""
-    stored, unreadable = defaultdict(list), {}
+    names = {family.released_name(name): name for name, _ in model.named_parameters()}
+    shapes = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    stored, unreadable = defaultdict(list), []
     for path in shards(folder):
         try:
             for name, shape in read_shapes(path).items():
                 if not name.endswith(_COMPUTED):
                     stored[name].append(_Stored(name, path, shape))
         except InputError as error:
-            unreadable[path.name] = error.problem
-    return stored, unreadable
-
-
-def _problems(
-    wanted: Mapping[str, tuple[int, ...]],
-    stored: Mapping[str, Sequence[_Stored]],
-    index: Mapping[str, str],
-    unreadable: Mapping[str, str],
-) -> dict[str, list[str]]:
-    """Problems by kind, from the ``wanted`` shapes, the ``stored`` tensors, the ``index`` and the unreadable files."""
-    homes = {name: {place.path.name for place in places} for name, places in stored.items()}
-    return {
-        "files": [f"{file} ({problem})" for file, problem in unreadable.items()],
-        "in two files": [f"{name} ({', '.join(sorted(names))})" for name, names in homes.items() if len(names) > 1],
-        "not in the file that the index names": [
-            f"{name} ({file})"
-            for name, file in index.items()
-            if file not in unreadable and file not in homes.get(name, ())
+            unreadable.append(f"{path.name} ({error.problem})")
+    problems = {
+        "files": unreadable,
+        "in two files": [
+            f"{name} ({', '.join(place.path.name for place in places)})"
+            for name, places in stored.items()
+            if len(places) > 1
         ],
-        "not in the index": [name for name in stored if index and name not in index],
-        "missing": [name for name in wanted if name not in stored and name not in index],
-        "extra": [name for name in stored if name not in wanted],
+        "missing": [name for name in names if name not in stored],
+        "extra": [name for name in stored if name not in names],
         "of another shape": [
-            f"{name} is {place.shape}, not {wanted[name]}"
+            f"{name} is {place.shape}, not {shapes[name]}"
             for name, places in stored.items()
             for place in places
-            if place.shape != wanted.get(name, place.shape)
+            if place.shape != shapes.get(name, place.shape)
         ],
     }
+    problem = "; ".join(f"{what}: {listed(those)}" for what, those in problems.items() if those)
+    if problem:
+        raise InputError(folder, problem, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
+    return {names[released]: place for released, (place,) in stored.items()}

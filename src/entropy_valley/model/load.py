@@ -20,10 +20,6 @@ from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Conf
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
-_DAMAGED = (
-    "Weights that are damaged or that diverged in training do this: fetch them again, or train again with a lower "
-    "learning rate."
-)
 SHAPE = {  # what a new model's sizes are in its config
     "vocabulary": "vocab_size", "width": "hidden_size", "ffn": "intermediate_size", "layers": "num_hidden_layers",
     "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "context": "max_position_embeddings",
@@ -79,7 +75,7 @@ def load_backbone(
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
-    fit the family or one another, and for weights that give no numbers, or let no token see another.
+    fit the family or one another, and for weights that give no numbers.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -97,7 +93,7 @@ def load_backbone(
         adapters.merge_adapter(model, change)
     elif adapter is not None:
         attach_lora(model, change.pairs, change.scaling)
-    _require_attention(model.eval().requires_grad_(False), kind, f"{folder} with {adapter}" if adapter else folder)
+    _require_numbers(model.eval().requires_grad_(False), f"{folder} with {adapter}" if adapter else folder)
     shifted = kind.shifted if shifted is None else shifted
     context = model.config.max_position_embeddings
     return Backbone(
@@ -184,17 +180,11 @@ def new_model(family: str, seed: int, **shape: int) -> Decoder:
 
 
 @torch.inference_mode()
-def _require_attention(model: Any, family: Family, weights: object) -> None:
-    """Check whether a later token changes an earlier state: wrong attention would pass every shape check.
-
-    Raises InputError about the ``weights``, a folder, where it is otherwise than in the family, or not a number.
-    """
-    before, after = (hidden_states(model, pack([[0, 0, last]], model.device))[:2] for last in (0, 1))
-    if not (before.isfinite().all() and after.isfinite().all()):
-        raise InputError(weights, "the model computes numbers that are not finite", _DAMAGED)
-    if torch.equal(before, after) != family.causal:
-        does = "changes" if family.causal else "does not change"
-        raise InputError(weights, f"a later token {does} an earlier state", _DAMAGED)
+def _require_numbers(model: Decoder, weights: object) -> None:
+    """Raise InputError about the ``weights``, a folder, where the model computes what is not finite."""
+    if not hidden_states(model, pack([[0, 1]], model.device)).isfinite().all():
+        remedy = "They are damaged or diverged in training: fetch them again, or train with a lower learning rate."
+        raise InputError(weights, "the model computes numbers that are not finite", remedy)
 
 
 # --- Released checkpoints and adapters: downloaded, and checked before a GPU job loads them.
@@ -231,8 +221,7 @@ def fetch(
 def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, option: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
-    first = f"{hub.command(repository, source.commit)}, point {key} to that folder, and "
-    checkpoint.refuse_pickles([file.name for file in source.files], repository, Path(Path(repository).name), first)
+    checkpoint.refuse_pickles([file.name for file in source.files], repository)
     source = dataclasses.replace(
         source,
         licence=spec["licence"] or source.licence,
@@ -252,11 +241,9 @@ def fetch_adapter(
 
     Raises InputError for one without safetensors, for a large one without agreement, and as :func:`hub.fetch` does.
     """
-    within = Path(subfolder or "")
-    first = f"{hub.command(source.repository, source.commit)}, point {key} to that folder, and "
-    paths = [Path(file.name) for file in source.files]
+    within, paths = Path(subfolder or ""), [Path(file.name) for file in source.files]
     names = [path.name for path in paths if path.parent == within]
-    adapters.require_weights(names, Path(source.repository).name / within, first)
+    adapters.require_weights(names, str(Path(source.repository, within)))
     patterns = [str(within / name) for name in adapters.FILES]
     hub.require_agreement(source, patterns, agreed, option)
     hub.fetch(source, work, patterns, key)
