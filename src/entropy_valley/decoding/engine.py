@@ -40,7 +40,6 @@ here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import math
@@ -194,7 +193,7 @@ class Engine:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
         canvas, whatever is guessed beside it."""
         try:
-            with whole_sums() if self.fill else contextlib.nullcontext():
+            with whole_sums(self.fill is not None):
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
             kept = self.prompts.pool.used

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,7 +31,8 @@ BLOCK = {"cpu": (512, 4096), "cuda": (1024, 2**20)}
 
 @dataclass(frozen=True)
 class Head:
-    """``module`` gives logits (rows, vocabulary) from states (rows, width): a linear layer, or one with an adapter.
+    """``module`` gives logits (rows, vocabulary) from states (rows, width): a linear layer without bias, or one with
+    an adapter.
 
     With ``float32`` its logits are float32 where states and weights are bfloat16: sums of the same products, which are
     not rounded to bfloat16 in the end. ``rows``: how many each product has, whatever is read;
@@ -61,23 +61,20 @@ class Head:
             yield 0, (self._in_float32(states.float()) if wider else self.module(states)).float()
             return
         _, entries = BLOCK[states.device.type]
-        blocks = itertools.count(step=entries), self.module.weight.split(entries)
-        biases = itertools.repeat(None) if self.module.bias is None else self.module.bias.split(entries)
         product = float32_product if wider else linear
-        for first, weight, bias in zip(*blocks, biases, strict=False):
-            yield first, product(states, weight, bias).float()
+        for place, weight in enumerate(self.module.weight.split(entries)):
+            yield place * entries, product(states, weight).float()
 
     @functools.cached_property
     def _in_float32(self) -> Any:
         return copy.deepcopy(self.module).float()
 
 
-def float32_product(states: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def float32_product(states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """``states`` (rows, width) times ``weight`` (entries, width) of a half precision, in float32."""
     if states.device.type == "cuda":  # cuBLAS adds in float32 anyway, and here writes what it has
-        product = torch.mm(states, weight.t(), out_dtype=torch.float32)
-        return product if bias is None else product.add_(bias)
-    return linear(states.float(), weight.float(), None if bias is None else bias.float())
+        return torch.mm(states, weight.t(), out_dtype=torch.float32)
+    return linear(states.float(), weight.float())
 
 
 _GROUP = 64  # vocabulary entries among which torch looks for the largest at once

@@ -66,20 +66,15 @@ def slot_logits(
     backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False
 ) -> torch.Tensor:
     """Float64 logits (slots, vocabulary), the mask token's -inf unless that may be revealed."""
-    logits = _logits(backbone, [*prompt, *tokens], backbone.prefix(len(prompt))).double()
+    ids, prefix = torch.tensor([[*prompt, *tokens]], device=backbone.device), backbone.prefix(len(prompt))
+    count, dtype = ids.shape[1], backbone.model.dtype
+    mask = torch.zeros(1, 1, count, count, dtype=dtype, device=backbone.device)
+    mask[..., :prefix, prefix:] = torch.finfo(dtype).min  # the rows of the prefix attend to one another alone
+    logits = stock_logits(backbone, input_ids=ids, attention_mask=mask, use_cache=False).double()
     if not mask_token:
         logits[:, backbone.mask_id] = float("-inf")
     first = len(prompt) - int(backbone.shifted)
     return logits[first : first + len(tokens)]
-
-
-def _logits(backbone: Backbone, tokens: Sequence[int], prefix: int) -> torch.Tensor:
-    """As :func:`stock_logits`: every token attends to every other, but those of the prefix to one another alone."""
-    count, model = len(tokens), backbone.model
-    mask = torch.zeros(1, 1, count, count, dtype=model.dtype, device=backbone.device)
-    mask[..., :prefix, prefix:] = torch.finfo(model.dtype).min
-    ids = torch.tensor([tokens], device=backbone.device)
-    return stock_logits(backbone, input_ids=ids, attention_mask=mask, use_cache=False)
 
 
 _STOCK: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by our model: made once

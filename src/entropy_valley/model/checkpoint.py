@@ -236,14 +236,23 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
     Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
     ``config.json`` or from a release of the family with a vocabulary of the same size.
     """
-    vocabulary, tokens = tokenizer.get_vocab(), _special_tokens(family, tokenizer)
+    tokens = {"eos": family.eos_token, "pad": family.pad_token, "bos": family.bos_token}
+    # A mask token that the tokenizer itself declares has priority.
+    tokens["mask"] = family.mask_token and (tokenizer.mask_token or family.mask_token)
+    vocabulary = tokenizer.get_vocab()
     ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
+    config = _config(folder, family)
+    # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
+    expected = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    size = family.to_stock(config)["vocab_size"]
+    releases = [release for release in family.releases if release.config.get("vocab_size") == size]
+    expected |= {f"{release.repository} has": release.ids for release in releases}
     wanted = (*tokens.values(), *family.chat_tokens)
     problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
     problems += [
         f"{kind} id is {ids[kind]}, {origin} {brief(value)}"
-        for origin, expected in _expected_ids(folder, family).items()
-        for kind, value in expected.items()
+        for origin, values in expected.items()
+        for kind, value in values.items()
         if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
     ]
     if problems:
@@ -267,29 +276,6 @@ def _differences(fields: Mapping[str, Any], expected: Mapping[str, Any]) -> list
         for key, value in expected.items()
         if key in fields and fields[key] != value
     ]
-
-
-def _special_tokens(family: Family, tokenizer: Any) -> dict[str, str | None]:
-    """The special tokens; a mask token that the tokenizer itself declares has priority."""
-    return {
-        "mask": family.mask_token and (tokenizer.mask_token or family.mask_token),
-        "eos": family.eos_token,
-        "pad": family.pad_token,
-        "bos": family.bos_token,
-    }
-
-
-def _expected_ids(folder: Path, family: Family) -> dict[str, dict[str, int | None]]:
-    """The special ids by their origin: ``config.json``, and the releases with a vocabulary of its size."""
-    config = _config(folder, family)
-    # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
-    ids = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
-    size = family.to_stock(config)["vocab_size"]
-    return ids | {
-        f"{release.repository} has": release.ids
-        for release in family.releases
-        if release.config.get("vocab_size") == size
-    }
 
 
 # --- Released weights into a stock model: first all headers are checked, then each tensor is read once.

@@ -61,7 +61,7 @@ class Decoder(nn.Module):
         With ``rows``, the last layer gives only theirs. With ``reading`` also only their queries attend there; without
         it all do, and the layer then continues with ``rows``.
         """
-        run = functools.partial(checkpoint, use_reentrant=False) if self.recompute and self.training else _run
+        run = functools.partial(checkpoint, use_reentrant=False) if self.recompute and self.training else Layer.__call__
         states, angles = self.model.embed_tokens(ids), self.angles.at(positions, self.device, self.dtype)
         halves = Layer.before, Layer.after
         if compiled or self.compiles:
@@ -72,10 +72,6 @@ class Decoder(nn.Module):
         return self.model.norm(run(last, states, angles, segments, halves, rows, reading))
 
 
-def _run(layer: Layer, *given: Any) -> Tensor:
-    return layer(*given)
-
-
 class _Body(nn.Module):
     """All but the LM head."""
 
@@ -83,7 +79,7 @@ class _Body(nn.Module):
         super().__init__()
         self.embed_tokens = _Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_hidden_layers))
-        self.norm = Norm(config)
+        self.norm = Norm(config.hidden_size, config.rms_norm_eps)
         _draw(self)
 
 
@@ -113,7 +109,8 @@ class Layer(nn.Module):
         super().__init__()
         self.number, self.head_dim, self.causal = number, config.head_dim, config.causal
         self.self_attn, self.mlp = _Attention(config), _SwiGLU(config)
-        self.input_layernorm, self.post_attention_layernorm = Norm(config), Norm(config)
+        width, eps = config.hidden_size, config.rms_norm_eps
+        self.input_layernorm, self.post_attention_layernorm = Norm(width, eps), Norm(width, eps)
 
     def forward(
         self,
@@ -210,12 +207,8 @@ class _SwiGLU(nn.Module):
         return self.down_proj(silu(self.gate_proj(states)) * self.up_proj(states))
 
 
-class Norm(nn.Module):
-    """RMS norm in float32."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(config.hidden_size)), config.rms_norm_eps
+class Norm(nn.RMSNorm):
+    """In float32, rounded to the states' dtype before the weight; torch's own rounds once, behind it."""
 
     def forward(self, states: Tensor) -> Tensor:
         wide = states.to(torch.float32)
@@ -241,17 +234,13 @@ class Angles:
         # A sequence too long for the context is not refused here; its positions are below the number of rows.
         if kind not in self._tables or len(self._tables[kind][0]) < rows:
             count = max(self._config.max_position_embeddings, 1 << (rows - 1).bit_length())
-            self._tables[kind] = tuple(table.to(*kind) for table in self._computed(count))
+            width = self._config.head_dim
+            exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
+            angles = torch.arange(count, dtype=torch.float32)[:, None] * (1.0 / self._config.rope_theta**exponents)
+            angles = torch.cat((angles, angles), dim=-1)
+            self._tables[kind] = angles.cos().to(*kind), angles.sin().to(*kind)
         cos, sin = self._tables[kind]
         return cos[positions], sin[positions]
-
-    def _computed(self, count: int) -> tuple[Tensor, Tensor]:
-        """Of the first ``count`` positions."""
-        width = self._config.head_dim
-        exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
-        angles = torch.arange(count, dtype=torch.float32)[:, None] * (1.0 / self._config.rope_theta**exponents)
-        angles = torch.cat((angles, angles), dim=-1)
-        return angles.cos(), angles.sin()
 
 
 # --- Adapters beside the weights.
