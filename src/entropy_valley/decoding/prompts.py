@@ -78,13 +78,9 @@ NO_REUSE = Reuse()
 
 @dataclass(frozen=True)
 class CachePolicy:
-    """What a job asks for: the prompt is computed in every ``refresh``-th pass; None: in all. ValueError below 1."""
+    """What a job asks for: the prompt is computed in every ``refresh``-th pass, from 1 on; None: in all."""
 
     refresh: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.refresh is not None and self.refresh < 1:
-            raise ValueError(f"refresh is {self.refresh}: the prompt is computed in every k-th pass, k at least 1")
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> Self:
@@ -167,7 +163,7 @@ class CachedPrompts:
 
     def sources(self, canvas: Canvas) -> list[RowSource]:
         """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
-        return canvas.shared_sources if self.are_shared else canvas.sources
+        return canvas.sources(self.are_shared)
 
     def rows(self, prompt: Sequence[int]) -> int:
         """The rows of a prompt that are kept."""

@@ -46,8 +46,19 @@ VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every readi
 # --- Canvases: what the engine runs, what it says of them, and those that wait.
 
 
+class Result:
+    """An answer of the model, in the store as JSON of its fields."""
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**value)
+
+
 @dataclass(frozen=True)
-class ProbeResult:
+class ProbeResult(Result):
     """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
     token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
     source too.
@@ -67,9 +78,7 @@ class ProbeResult:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        columns = [tuple(value[key]) for key in VALUES]
-        sum(map(sum, columns))  # TypeError for what is not a number
-        return cls(*columns, tuple(value.get("sigs", ())))
+        return cls(**{name: tuple(column) for name, column in value.items()})
 
 
 @dataclass(frozen=True)
@@ -111,16 +120,11 @@ class Canvas:
         """The most tokens that one pass over it takes."""
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
-    @functools.cached_property
-    def sources(self) -> list[RowSource]:
-        """The sequences that compute the rows of its prompts; none if its own passes do."""
-        beside = self.reuse.beside
+    def sources(self, shared: bool) -> list[RowSource]:
+        """The sequences that compute the rows of its prompts; none if its own passes do. ``shared``: all canvases
+        behind a prompt share its rows, which see none of them."""
+        beside = 0 if shared else self.reuse.beside
         return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
-
-    @functools.cached_property
-    def shared_sources(self) -> list[RowSource]:
-        """The same where all canvases behind a prompt share its rows, which see none of them."""
-        return [(prompt, 0) for prompt in self.prompts]
 
 
 class Queue:
@@ -148,18 +152,15 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(self._sources(canvas))
+        self.sources.update(canvas.sources(self._shared))
         heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
-
-    def _sources(self, canvas: Canvas) -> list[RowSource]:
-        return canvas.shared_sources if self._shared else canvas.sources
 
     def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
         begun = bool(canvas.start or canvas.tokens)
         if self._shared:
             return not begun, -len(canvas.prompt), tuple(canvas.prompt)
         # A canvas whose prompt another sequence computes goes with that.
-        size = next((len(prompt) + slots for prompt, slots in canvas.sources), canvas.cost)
+        size = next((len(prompt) + slots for prompt, slots in canvas.sources(shared=False)), canvas.cost)
         return not begun, -size
 
     def first(self) -> Canvas:
@@ -169,7 +170,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in self._sources(canvas):
+        for source in canvas.sources(self._shared):
             self.sources[source] -= 1
             if not self.sources[source]:
                 del self.sources[source]
@@ -177,7 +178,7 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class Decoded:
+class Decoded(Result):
     """A decoded canvas.
 
     ``tokens``: all L ids; the mask id where the text was settled before the slot was reached. ``text``: how many
@@ -191,14 +192,6 @@ class Decoded:
     logprob: float | None
     passes: int
 
-    def to_json(self) -> dict[str, Any]:
-        return vars(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        sum(value["tokens"], value["text"] + value["passes"])  # TypeError for what is not a number
-        return cls(**value)
-
 
 # --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text. Those that fill a canvas
 # are in :mod:`.orders`.
@@ -209,10 +202,9 @@ Work = Generator[Sequence["Request"], list[Any], Any]
 
 
 class Request(Protocol):
-    """What is asked of the model about one canvas: to read it or to denoise it. ``result`` is the class of the answer,
-    which has ``to_json`` and ``from_json`` for the store."""
+    """What is asked of the model about one canvas: to read it or to denoise it. ``result``: the class of the answer."""
 
-    result: ClassVar[type]
+    result: ClassVar[type[Result]]
 
     def key(self, checkpoint: str, numerics: str) -> str:
         """The name of the result in the store."""
@@ -310,17 +302,10 @@ def gains(own: ProbeResult, distracted: ProbeResult) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(Result):
     """Mean log-probability of a finished text's tokens and its first EOS (nats, six decimals)."""
 
     logprob: float
-
-    def to_json(self) -> dict[str, Any]:
-        return vars(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**value)
 
 
 @dataclass(frozen=True)
