@@ -77,10 +77,9 @@ class Engine:
     """Runs canvases on a frozen backbone, at most ``budget`` tokens a pass (a longer canvas runs alone).
 
     Where a device has no memory for a pass, the budget becomes half of what the pass had asked for, and so do the rows
-    of prompts that may be kept. With ``fill`` each pass is padded to that many tokens, which is then the budget, so
-    that no result depends on its company on a GPU (see :mod:`.head`); then a pass without memory is an
-    InputError. With ``compile_layers`` the layers of padded passes are compiled (see :mod:`.decoder`). ``lookahead``:
-    how many of its next states may run beside a canvas.
+    of prompts that may be kept. With ``fill`` each pass is padded to that many tokens, which is then the budget (why is
+    in :mod:`.head`); then a pass without memory is an InputError. With ``compile_layers`` the layers of padded passes
+    are compiled. ``lookahead``: how many of its next states may run beside a canvas.
 
     ``reveals_masks``: the mask token is in all distributions. A slot that is revealed as a mask is still masked, and
     what is masked after the last step is filled in one step more.

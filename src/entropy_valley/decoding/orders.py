@@ -1,9 +1,5 @@
 """How the masks of a canvas are filled: the reveal orders, the schedule, and the requests that fill a canvas.
 
-What an order is, the orders of the paper, and the check of what a user's own answers; how many slots each step reveals;
-and :class:`Denoising`, what the config names: an order with its step budget, or a variable-length decoder. It makes the
-requests, :class:`FixedLength` or :class:`VariableLength`.
-
 A new order is a class and a line in ``ORDERS``, or a user's own ``module:Class``.
 """
 
@@ -56,6 +52,12 @@ class Slots:
     step: torch.Tensor
     values: SlotValues
     sig: torch.Tensor | None = None
+
+    def on_device(self, *columns: Sequence[float]) -> tuple[torch.Tensor, ...]:
+        """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
+        from entropy_valley.model.attention import upload  # here: what only names an order imports no torch
+
+        return upload([np.asarray(column) for column in columns], self.step.device)
 
 
 class Order(Protocol):
@@ -157,10 +159,7 @@ class Hybrid(SourceGuided):
         return step >= self._by_entropy(steps, 0)
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        from entropy_valley.model.attention import upload
-
-        bounds = np.array([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
-        (bounds,) = upload([bounds], slots.step.device)
+        (bounds,) = slots.on_device([self._by_entropy(len(one.counts), one.budget) for one in slots.canvases])
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy if slots.sig is None else slots.values.entropy.where(by_entropy, -slots.sig)
 
@@ -214,11 +213,8 @@ def moments(slots: Slots) -> torch.Tensor:
     1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
     under both.
     """
-    from entropy_valley.model.attention import upload
-
-    counts = np.array([len(canvas.counts) for canvas in slots.canvases])
-    budgets = np.array([canvas.budget for canvas in slots.canvases])
-    counts, budgets = upload([counts, budgets], slots.step.device)
+    pairs = [(len(canvas.counts), canvas.budget) for canvas in slots.canvases]
+    counts, budgets = slots.on_device(*zip(*pairs, strict=True))
     return (-(-budgets * (slots.step + 1) // counts) - 1).double() / (budgets - 1).clamp(min=1)
 
 
@@ -257,11 +253,9 @@ class Random(Section):
     seed: int = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        from entropy_valley.model.attention import upload
-
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
-        lengths, device = np.array([canvas.length for canvas in slots.canvases]), slots.position.device
-        (first,), (drawn,) = upload([np.cumsum(lengths) - lengths], device), upload([np.concatenate(drawn)], device)
+        first = itertools.accumulate(map(len, drawn[:-1]), initial=0)
+        (first,), (drawn,) = slots.on_device(list(first)), slots.on_device(np.concatenate(drawn))
         return drawn[first[slots.canvas] + slots.position]
 
 
@@ -382,9 +376,8 @@ class Denoising:
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
 
-        ``sourceless``: the prompt without the source, for an order that looks at it; ``start``: the known reading;
-        ``gain``: the SIG of the slots, for an order that :attr:`looks_at_distractor`, or their anchors; ``sentence``:
-        its name in errors; ``cache``: of prompts. A variable-length decoder computes all passes whole.
+        ``gain``: for an order that :attr:`looks_at_distractor` or at anchors; ``cache``: of prompts, which a
+        variable-length decoder does not use. The other arguments are those of :class:`.Canvas`.
         """
         if decoder := self.variable_length:
             most = min(decoder.cap, room)
@@ -499,11 +492,7 @@ class DecodedVariableLength(Decoded):
 @dataclass(frozen=True)
 class VariableLength:
     """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
-    settings.
-
-    ``start`` is the known reading of these masks: the first pass is then not run again. ``sentence`` is its name in
-    errors.
-    """
+    settings; ``start`` and ``sentence`` are those of :class:`.Canvas`."""
 
     result: ClassVar[type] = DecodedVariableLength
 
@@ -512,7 +501,7 @@ class VariableLength:
     length: int
     most: int
     name: str = ""
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     start: ProbeResult | None = None
     sentence: object = None
 

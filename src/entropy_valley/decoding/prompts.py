@@ -7,9 +7,7 @@ of a canvas that reveal anything. In those whose number is a multiple of ``refre
 computed, as in all passes of the exact engine; in others the slots attend to the keys and values that the prompt had
 in the last such pass.
 
-:class:`CachePolicy` is what a job asks for, and :class:`Reuse` what this means for one canvas. :class:`CachedPrompts`
-decides what is kept and lays out each pass; :class:`PassBudget` counts what the next pass takes; :class:`PassLayout` is
-the rows of a pass. The tensors are in :class:`.Pool`, and :class:`.CachedRows` hands them to the attention.
+The tensors are in :class:`.Pool`, and :class:`.CachedRows` hands them to the attention.
 
 What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed again is computed again.
 The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in every pass.

@@ -1,9 +1,8 @@
 """What goes into the engine, what comes out of it, and who waits for it.
 
-Three chapters. *Canvases*: a :class:`Canvas` is read or denoised; the result is a :class:`ProbeResult` or a
-:class:`Decoded`. *Requests*: what is asked of the model about one canvas, such as a :class:`Probe`; those that fill one
-are in :mod:`.orders`. *The runner*: a :class:`Runner` answers the requests of many sentences, from the store, else by
-the engine in the same passes.
+A :class:`Canvas` is read or denoised: the result is a :class:`ProbeResult` or a :class:`Decoded`. A :class:`Request`
+asks for it; those that fill a canvas are in :mod:`.orders`. A :class:`Runner` answers the requests of many sentences,
+from the store, else by the engine in the same passes.
 
 The work on one sentence is a generator. It yields the requests whose results it needs next, is sent these results, and
 returns what it makes of them::
@@ -193,8 +192,7 @@ class Decoded(Result):
     passes: int
 
 
-# --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text. Those that fill a canvas
-# are in :mod:`.orders`.
+# --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text.
 
 Canvases = Generator[Canvas, ProbeResult | Decoded, Any]
 
@@ -220,11 +218,7 @@ class Request(Protocol):
 
 @dataclass(frozen=True)
 class Probe:
-    """The request for the reading of ``length`` masks behind a prompt.
-
-    With ``sourceless``, the prompt of an empty source, the reading has the SIG of every slot: a second sequence.
-    ``reuse``: which passes compute the prompt.
-    """
+    """The request for the reading of ``length`` masks behind a prompt; with ``sourceless`` it has the SIG."""
 
     result: ClassVar[type] = ProbeResult
 
