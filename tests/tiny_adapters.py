@@ -6,6 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from entropy_valley.model.adapters import Adapter, write_adapter
+from entropy_valley.model.families import LORA_TARGETS
 
 # The target list of the paper's public training code. PEFT matches it from the end of a module's path: LLaDA has no
 # `o_proj`, and its head is one more `ff_out`.
@@ -46,7 +47,7 @@ def peft_save(folder, out, **config):
 def random_adapter(model, family, rank=3, alpha=6.0, **options):
     random, pairs = torch.Generator().manual_seed(5), {}
     for name, module in model.named_modules():
-        if name.rpartition(".")[2] in family.lora_targets:
+        if name.rpartition(".")[2] in LORA_TARGETS:
             outer, inner = module.weight.shape
             pairs[name] = torch.randn(rank, inner, generator=random), torch.randn(outer, rank, generator=random)
     return Adapter(pairs, alpha, **options)

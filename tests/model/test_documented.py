@@ -8,7 +8,7 @@ import pytest
 import yaml
 from test_released_shapes import released_model
 
-from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.families import FAMILIES, LORA_TARGETS
 
 
 def rows(heading):
@@ -42,10 +42,10 @@ def test_what_they_are(family, tmp_path):
     assert read == ("row i − 1" if family.shifted else "row i")
     model = released_model(release.repository, tmp_path)
     assert parameters == f"{sum(weight.numel() for weight in model.parameters()):,}"
-    assert trainable == f"{64 * sum(map(sum, adapted_shapes(model, family))):,}"
+    assert trainable == f"{64 * sum(map(sum, adapted_shapes(model))):,}"
 
 
-def adapted_shapes(model, family):
+def adapted_shapes(model):
     """(out, in) of every weight that LoRA adapts, with a row of A and of B for each rank."""
     named = {name: module for name, module in model.named_modules() if name.startswith("model.layers.")}
-    return [module.weight.shape for name, module in named.items() if name.rpartition(".")[2] in family.lora_targets]
+    return [module.weight.shape for name, module in named.items() if name.rpartition(".")[2] in LORA_TARGETS]

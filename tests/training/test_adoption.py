@@ -15,7 +15,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import Adapter, read_adapter, write_adapter
-from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.families import FAMILIES, LORA_TARGETS
 from entropy_valley.model.load import load_backbone
 from entropy_valley.training import adapter as adoption
 
@@ -27,7 +27,7 @@ OLD, COMMIT = "a" * 40, "c" * 40
 def given_adapter(family, checkpoint_folder, out, *, released=True, but=(), head=False, scale=0.3):
     """A trained adapter of the tiny checkpoint, without the modules that end in ``but``; perhaps with the head."""
     torch.manual_seed(0)
-    targets = (*(name for name in family.lora_targets if name not in but), *(["lm_head"] if head else []))
+    targets = (*(name for name in LORA_TARGETS if name not in but), *(["lm_head"] if head else []))
     model = load_backbone(checkpoint_folder, family.name).model
     pairs = {}
     for name, module in model.named_modules():

@@ -20,6 +20,7 @@ from entropy_valley.errors import InputError, brief
 from entropy_valley.settings import Foreign
 
 Size = Annotated[int, Field(gt=0, le=2**24)]
+# The adapted matrices of a block, under their stock names.
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 QKV_BIAS = {"LlamaForCausalLM": False, "Qwen2ForCausalLM": True}  # the stock classes that :mod:`.decoder` computes
 # What stock Llama assumes, under the stock names. A checkpoint with another value computes another function.
@@ -95,8 +96,8 @@ class Family:
     with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, of which ``turn_end`` ends a turn
     and so a text.
 
-    ``lora_targets`` are the adapted matrices of a block, under their stock names. ``lora_names`` are the bare names of
-    released modules by which the paper's authors adapt: every module of that name, in a block or not.
+    ``lora_names`` are the bare names of released modules by which the paper's authors adapt: every module of that name,
+    in a block or not.
     """
 
     name: str
@@ -113,7 +114,6 @@ class Family:
     defaults: dict[str, Any] = field(default_factory=dict)
     names: tuple[tuple[str, str], ...] = ()
     tokenizer_class: str | None = None
-    lora_targets: tuple[str, ...] = LORA_TARGETS
     lora_names: tuple[str, ...] = LORA_TARGETS
     causal: bool = False
     float32_rotary: bool = False

@@ -22,7 +22,7 @@ from entropy_valley.model.adapters import FACTS, LOSSES, Adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.decoder import drawn_lora, lora_of
-from entropy_valley.model.families import find_family
+from entropy_valley.model.families import LORA_TARGETS, find_family
 from entropy_valley.model.load import Backbone, empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
 from entropy_valley.training.log import history_csv
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def lora_modules(model: Any, family: Family, kind: str = "blocks") -> list[str]:
-    """Full paths of the modules to adapt: the family's LoRA targets in every block, none outside the blocks.
+    """Full paths of the modules to adapt: :data:`.LORA_TARGETS` in every block, none outside the blocks.
 
     Short names would be ambiguous: in LLaDA both the LM head and the FFN output are called ``ff_out``. With the kind
     "by_name" they are what counts, as in the authors' code: all modules with one of the family's bare names.
@@ -45,9 +45,9 @@ def lora_modules(model: Any, family: Family, kind: str = "blocks") -> list[str]:
     if kind == "by_name":
         bare = {name: family.released_name(name).rpartition(".")[2] for name, _ in model.named_modules()}
         return sorted(name for name in bare if bare[name] in family.lora_names)
-    path = re.compile(rf"model\.layers\.\d+\.(self_attn|mlp)\.({'|'.join(family.lora_targets)})")
+    path = re.compile(rf"model\.layers\.\d+\.(self_attn|mlp)\.({'|'.join(LORA_TARGETS)})")
     matching = [name for name, _ in model.named_modules() if path.fullmatch(name)]
-    wanted = model.config.num_hidden_layers * len(family.lora_targets)
+    wanted = model.config.num_hidden_layers * len(LORA_TARGETS)
     if len(matching) != wanted:
         raise RuntimeError(f"{len(matching)} modules to adapt, not {wanted}: {matching}")
     return sorted(matching)
