@@ -38,7 +38,7 @@ from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one
 CSV, XLSX, WEIGHTS, TOKENS = "en-zh.A.csv", "en-zh.A.xlsx", "model.safetensors", "tokenizer.json"
-INDEX, MATRICES, SETTINGS = "model.safetensors.index.json", "adapter_model.safetensors", "adapter_config.json"
+MATRICES, SETTINGS = "adapter_model.safetensors", "adapter_config.json"
 DEEP = "[" * 100_000
 ROWS = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 
@@ -212,7 +212,6 @@ EXAMPLES = {
         ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
-        (INDEX, text('{"weight_map": {"a": "../b.safetensors"}}'), "weight_map.a is '../b.s.*beside the index"),
         (TOKENS, text('{"version": "1.0"}'), "not a tokenizer that can be read"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "not a tokenizer .*parenthesis"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}), "is not a tokenizer .*retry-limit"),

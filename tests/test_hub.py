@@ -38,7 +38,6 @@ def released(tmp_path_factory):
     placed = {name: SHARDS[name == head] for name in tensors}
     for shard in SHARDS:
         save_file({name: tensor for name, tensor in tensors.items() if placed[name] == shard}, folder / shard)
-    files.write_json(folder / checkpoint.INDEX, {"weight_map": placed})
     (folder / "model.safetensors").unlink()
     (folder / checkpoint.MANIFEST).unlink()
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}

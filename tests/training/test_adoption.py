@@ -166,8 +166,6 @@ def test_the_script_on_a_sharded_checkpoint_without_deepspeed(checkpoints, tmp_p
         parts.setdefault(f"model-{number % 2}.safetensors", {})[name] = tensors[name]
     for part, chosen in parts.items():
         save_file(chosen, backbone / part)
-    index = {"weight_map": {name: part for part, chosen in parts.items() for name in chosen}}
-    files.write_json(backbone / checkpoint.INDEX, index)
     (backbone / "model.safetensors").unlink()
     checkpoint.write_manifest(backbone, FAMILIES["llada"])
     given = given_adapter(FAMILIES["llada"], backbone, tmp_path / "given")

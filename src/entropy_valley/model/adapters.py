@@ -219,7 +219,9 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     require_weights([path.name for path in folder.glob("*")], folder)
     settings = read_object(folder / SETTINGS, Settings)
     files.regular(folder / WEIGHTS, LARGEST)
-    adapter = from_peft(dict(checkpoint.read_shard(folder / WEIGHTS)), settings, family, model, place=folder)
+    with checkpoint.open_shard(folder / WEIGHTS) as shard:
+        weights = {name: shard.get_tensor(name) for name in shard.keys()}  # noqa: SIM118 - not a mapping
+    adapter = from_peft(weights, settings, family, model, place=folder)
     recorded = read_facts(folder).get("adapter_digest")
     if recorded and recorded != adapter.digest:
         raise InputError(

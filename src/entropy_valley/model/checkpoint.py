@@ -10,9 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-from pydantic import AfterValidator, Field
+from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
@@ -21,7 +19,6 @@ from entropy_valley.settings import Foreign, misfits, read_object
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
-INDEX = "model.safetensors.index.json"
 MANIFEST = "checkpoint.json"
 REAL = ("F64", "F32", "F16", "BF16")  # the types of numbers that weights may have
 # The files that decide how text becomes tokens, and what the model computes.
@@ -42,29 +39,9 @@ CONVERSION = (
 
 
 def shards(folder: Path) -> list[Path]:
-    """The safetensors files that a checkpoint should have, in name order; pickles are refused."""
-    index = read_index(folder)
-    if index:
-        return [folder / name for name in sorted(set(index.values()))]
+    """The safetensors files of a checkpoint, in name order; pickles are refused."""
     refuse_pickles([path.name for path in folder.glob("*")], folder)
     return sorted(folder.glob("*.safetensors"))
-
-
-def _beside(name: str) -> str:
-    if Path(name).name != name or not name.endswith(".safetensors"):  # elsewhere may be anywhere
-        raise ValueError("must be a safetensors file beside the index")
-    return name
-
-
-class Index(Foreign):
-    """``model.safetensors.index.json``."""
-
-    weight_map: dict[str, Annotated[str, AfterValidator(_beside)]] = Field(min_length=1)
-
-
-def read_index(folder: Path) -> dict[str, str]:
-    """The file of each tensor, from ``model.safetensors.index.json``; {} without one."""
-    return read_object(folder / INDEX, Index)["weight_map"] if (folder / INDEX).exists() else {}
 
 
 def refuse_pickles(names: Iterable[str], place: Path | str) -> None:
@@ -113,13 +90,6 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
         if others:
             raise InputError(path, f"not in floating point: {listed(others)}", "Give weights that are not quantised.")
         return {name: tuple(part.get_shape()) for name, part in parts.items()}
-
-
-def read_shard(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every (name, tensor) of a safetensors file, one at a time."""
-    with open_shard(path) as shard:
-        for name in shard.keys():  # noqa: SIM118 - not a mapping
-            yield name, shard.get_tensor(name)
 
 
 def checkpoint_digest(folder: Path) -> str:
@@ -313,7 +283,7 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
 def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     """Where each of the model's tensors is stored, by stock name, from the headers; no weight is read.
 
-    Raises one InputError that names every file that is missing or damaged, and every tensor that is missing, extra, in
+    Raises one InputError that names every file that is damaged, and every tensor that is missing, extra, in
     two files or of a wrong shape.
     """
     names = {family.released_name(name): name for name, _ in model.named_parameters()}
