@@ -111,16 +111,15 @@ class Engine:
 
         What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
         """
-        batch = waiting = empty = self._batch()
+        batch = waiting = self._batch()
         queue.share(self.prompts.are_shared)
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
-            if self.prompts.pool.size:
-                self.prompts.forget([batch, waiting])
+            self.prompts.forget([batch, waiting])
             batch = batch.cat(waiting)
             budget = PassBudget(self.prompts, self.budget, batch)
-            waiting, batch = batch.split(budget.beyond) if any(budget.beyond) else (empty, batch)
+            waiting, batch = batch.split(budget.beyond)
             if queue.heap and not waiting.canvases:
                 batch, settled = self._enter(batch, budget.take(queue), order)
                 yield from settled

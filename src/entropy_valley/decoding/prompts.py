@@ -170,6 +170,8 @@ class CachedPrompts:
     def forget(self, batches: Sequence[Batch]) -> None:
         """Free the rows that no canvas of the batches attends to; those that only canvases in the queue will attend to,
         as soon as half of the room is taken."""
+        if not self.pool.size:
+            return
         needed = {source for batch in batches for canvas in batch.canvases for source in self.sources(canvas)}
         later = self.waiting if 2 * self.pool.used <= self.most else ()
         self.cached = {source: places for source, places in self.cached.items() if source in needed or source in later}
@@ -179,9 +181,8 @@ class CachedPrompts:
     def empty(self, batches: Sequence[Batch] = ()) -> None:
         """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
         self.cached.clear()
-        if self.pool.size:
-            self.forget(batches)
-            self.pool.shrink()
+        self.forget(batches)
+        self.pool.shrink()
 
     def layout(self, whole: Batch) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs.
