@@ -21,7 +21,7 @@ SMALL = CONFIG | {"num_hidden_layers": 4}
 GPU = 24e9
 
 
-def product(states, weight, bias):
+def product(states, weight):
     """What a GPU holds of the head's product: its float32 result, and no float32 weights."""
     return states.new_empty(len(states), len(weight), dtype=torch.float32)
 
