@@ -40,6 +40,7 @@ here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -116,7 +117,8 @@ class Engine:
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
-            self.prompts.forget([batch, waiting])
+            if self.prompts.pool.size:
+                self.prompts.forget([batch, waiting])
             batch = batch.cat(waiting)
             budget = PassBudget(self.prompts, self.budget, batch)
             waiting, batch = batch.split(budget.beyond)
@@ -191,7 +193,7 @@ class Engine:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
         canvas, whatever is guessed beside it."""
         try:
-            with whole_sums(self.fill is not None):
+            with whole_sums() if self.fill else contextlib.nullcontext():
                 return self._read(batch, order)
         except torch.OutOfMemoryError:
             kept = self.prompts.pool.used

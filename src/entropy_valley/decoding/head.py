@@ -261,16 +261,13 @@ HEAD_ROWS = {"cpu": 64, "cuda": 256}  # rows of the LM head's products in a padd
 
 
 @contextlib.contextmanager
-def whole_sums(wanted: bool = True) -> Iterator[None]:
-    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs, if that is ``wanted``.
+def whole_sums() -> Iterator[None]:
+    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs.
 
     cuBLAS, torch's default, cannot be told so: torch 2.13 then ends each product with a RuntimeError that asks for
     cuBLASLt, so that is preferred meanwhile. One shape alone would not do: the blocks of a split may add their parts
     in the order in which they end.
     """
-    if not wanted:
-        yield
-        return
     cuda, name = torch.backends.cuda, "allow_bf16_reduced_precision_reduction"
     before = getattr(cuda.matmul, name), getattr(cuda.matmul, f"{name}_split_k")
     library = cuda.preferred_blas_library() if torch.version.cuda else None  # a build for CPUs has neither

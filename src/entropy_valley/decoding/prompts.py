@@ -161,7 +161,7 @@ class CachedPrompts:
 
     def sources(self, canvas: Canvas) -> list[RowSource]:
         """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
-        return canvas.sources(self.are_shared)
+        return canvas.shared_sources if self.are_shared else canvas.sources
 
     def rows(self, prompt: Sequence[int]) -> int:
         """The rows of a prompt that are kept."""
@@ -170,8 +170,6 @@ class CachedPrompts:
     def forget(self, batches: Sequence[Batch]) -> None:
         """Free the rows that no canvas of the batches attends to; those that only canvases in the queue will attend to,
         as soon as half of the room is taken."""
-        if not self.pool.size:
-            return
         needed = {source for batch in batches for canvas in batch.canvases for source in self.sources(canvas)}
         later = self.waiting if 2 * self.pool.used <= self.most else ()
         self.cached = {source: places for source, places in self.cached.items() if source in needed or source in later}
@@ -181,8 +179,9 @@ class CachedPrompts:
     def empty(self, batches: Sequence[Batch] = ()) -> None:
         """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
         self.cached.clear()
-        self.forget(batches)
-        self.pool.shrink()
+        if self.pool.size:
+            self.forget(batches)
+            self.pool.shrink()
 
     def layout(self, whole: Batch) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs.

@@ -119,11 +119,16 @@ class Canvas:
         """The most tokens that one pass over it takes."""
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
-    def sources(self, shared: bool) -> list[RowSource]:
-        """The sequences that compute the rows of its prompts; none if its own passes do. ``shared``: all canvases
-        behind a prompt share its rows, which see none of them."""
-        beside = 0 if shared else self.reuse.beside
+    @functools.cached_property
+    def sources(self) -> list[RowSource]:
+        """The sequences that compute the rows of its prompts; none if its own passes do."""
+        beside = self.reuse.beside
         return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
+
+    @functools.cached_property
+    def shared_sources(self) -> list[RowSource]:
+        """The same where all canvases behind a prompt share its rows, which see none of them."""
+        return [(prompt, 0) for prompt in self.prompts]
 
 
 class Queue:
@@ -151,7 +156,7 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(canvas.sources(self._shared))
+        self.sources.update(canvas.shared_sources if self._shared else canvas.sources)
         heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
 
     def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
@@ -159,7 +164,7 @@ class Queue:
         if self._shared:
             return not begun, -len(canvas.prompt), tuple(canvas.prompt)
         # A canvas whose prompt another sequence computes goes with that.
-        size = next((len(prompt) + slots for prompt, slots in canvas.sources(shared=False)), canvas.cost)
+        size = next((len(prompt) + slots for prompt, slots in canvas.sources), canvas.cost)
         return not begun, -size
 
     def first(self) -> Canvas:
@@ -169,7 +174,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in canvas.sources(self._shared):
+        for source in canvas.shared_sources if self._shared else canvas.sources:
             self.sources[source] -= 1
             if not self.sources[source]:
                 del self.sources[source]

@@ -6,6 +6,7 @@ backbone has none, and the mean of its final-norm states over the tokens of the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -77,7 +78,7 @@ def mean_states(
         taken = max(1, budget // len(prompts[waiting[0]]))
         places, waiting = waiting[:taken], waiting[taken:]
         packed = pack([prompts[place] for place in places], backbone.device)
-        with whole_sums(bool(fill)):
+        with whole_sums() if fill else contextlib.nullcontext():
             states = hidden_states(backbone.model, packed, fill=fill).float()
         if ledger:
             ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))

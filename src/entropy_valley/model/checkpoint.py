@@ -287,7 +287,7 @@ def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
     two files or of a wrong shape.
     """
     names = {family.released_name(name): name for name, _ in model.named_parameters()}
-    shapes = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    shapes = {name: tuple(model.get_parameter(stock).shape) for name, stock in names.items()}
     stored, unreadable = defaultdict(list), []
     for path in shards(folder):
         try:
