@@ -94,8 +94,8 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
         "errors are whole slots, around which their points are spread; the last 1 % are beyond the axis. "
         "Large points: means over training seeds with their standard deviations; the legend has the mean length error, "
         "which is 0 for Oracle. Last panel, ours: what sentences add to EV's lead in {metric}, by whose canvas is "
-        "nearer to the reference's, with 95 % intervals over sentences; crosses: the same of EV's ratios when they "
-        "are given to other sentences, where a study decodes them."
+        "nearer to the reference's (neither: both are equally far), with 95 % intervals over sentences; crosses: the "
+        "same of EV's ratios when they are given to other sentences, where a study decodes them."
     )
     width, height = 3.15, 2.6
 
@@ -325,7 +325,7 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index(["direction", "testset", "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
-    names = {"nearer": "EV nearer", "equal": "equally far", "farther": f"{method(baseline).short} nearer"}
+    names = {"nearer": "EV", "equal": "neither", "farther": method(baseline).short}  # the answers to the title
 
     def panel(axes: Axes) -> None:
         for number, canvas in enumerate(CANVASES):
@@ -343,7 +343,7 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
         axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
         axes.set_xlim(-0.6, len(places) - 0.4)
         axes.set_xlabel(f"crosses: {method(CONTROL).short}" * (CONTROL in set(parts["method"])))
-        axes.set_ylabel(f"adds to the lead over {method(baseline).short}")
+        axes.set_ylabel(f"part of EV's lead over\n{method(baseline).short} ({report.metric.label})")
         axes.set_title("Ours: nearer to the reference's length")
         _legend_below(axes)
 
@@ -352,4 +352,4 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
 
 def _legend_below(axes: Axes) -> None:
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 3}
-    axes.legend(handletextpad=0.2, columnspacing=1.2, **below)
+    axes.legend(handlelength=1, handletextpad=0.4, columnspacing=1, **below)
