@@ -132,14 +132,14 @@ def lead(test: Mapping[str, float], metric: Metric) -> str:
 
 def number(value: float, decimals: int) -> str:
     """``0.8517``."""
-    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:.{decimals}f}")
+    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:z.{decimals}f}")
 
 
 def percent(mean: float, std: float) -> str:
     """A share with its deviation: ``64.9 ± 7.4%``, or ``64.9%`` for a single run."""
     if math.isnan(mean):
         return NOT_AVAILABLE
-    return minus(f"{100 * mean:.1f}%" if math.isnan(std) else f"{100 * mean:.1f} ± {100 * std:.1f}%")
+    return minus(f"{100 * mean:z.1f}%" if math.isnan(std) else f"{100 * mean:z.1f} ± {100 * std:.1f}%")
 
 
 def closure(mean: float, std: float, counted: int, runs: int) -> str:
@@ -149,8 +149,9 @@ def closure(mean: float, std: float, counted: int, runs: int) -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """A difference, always with its sign: ``+0.0172``, ``−0.0010``."""
-    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:+.{decimals}f}")
+    """A difference with its sign: ``+0.0172``, ``−0.0010``; what is printed as zero has none: ``0.0000``."""
+    zero = float(f"{value:.{decimals}f}") == 0
+    return number(value, decimals) if zero or math.isnan(value) else minus(f"{value:+.{decimals}f}")
 
 
 def p_value(p: float, resamples: int, sides: int = 2) -> str:
