@@ -82,7 +82,7 @@ class Dissociation(_LengthsAndScores, TableReport):
         for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
             places = of_pair.groupby(["direction", "testset"], sort=False)
             groups = tuple(Group(self.place(*place), tuple(_rows(self, rows))) for place, rows in places)
-            sections.append(TableSection(groups, f"{method(name).short} − {method(baseline).short}"))
+            sections.append(TableSection(groups, formats.difference(str(name), str(baseline))))
         return Table(COLUMNS, tuple(sections), tuple(_notes(self, numbers)))
 
 
@@ -262,7 +262,8 @@ def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
         yield Note(f"Not nearer than {method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
     for metric in (MAE, MATCHED, FULL):
-        yield Note(f"{metric.label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
+        label = f"Mean {metric.label.lower()} in slots" if metric is MAE else metric.label
+        yield Note(f"{label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
 
 
 def _counted(report: Report, runs: pd.DataFrame) -> str:

@@ -236,7 +236,7 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
         Note("Ratio: entropy (nats), the mean over sentences and runs: at the sweep's ends and where it is lowest."),
         Note("Ratio: share of sentences (number, mean over runs); of ratios with one canvas, the smallest counts."),
         *([Note(reassigned)] if len(counts) else []),
-        Note("Differences: mean over sentences [95% bootstrap interval], two-sided p, run by run."),
+        Note("Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run."),
     )
 
 
