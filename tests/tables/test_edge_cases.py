@@ -288,6 +288,6 @@ class TestSettings:
         path = run.root / "en-zh/llada-tiny/seed1/latency/grammar/ev/med-T8.json"
         run.replace(path, files.read_json(path) | {"date": "2020-02-02"})
         notes = [
-            note for note in notes_of(run.text("tables/direct_length_baselines")) if note.startswith("Latency: median")
+            note for note in notes_of(run.text("tables/direct_length_baselines")) if note.startswith("Latency, with")
         ]
         assert len(notes) == 2 and any(note.endswith("2020-02-02.") for note in notes)

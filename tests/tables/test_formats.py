@@ -35,3 +35,8 @@ def test_signed():
     assert formats.signed(0.0172, 4) == "+0.0172"
     assert formats.signed(-1.5, 2) == "−1.50"
     assert formats.signed(math.nan, 2) == "n/a"
+
+
+def test_what_is_printed_as_zero_has_no_sign():
+    assert formats.signed(-0.00002, 4) == formats.signed(0.0, 4) == formats.number(-0.00002, 4) == "0.0000"
+    assert formats.percent(-0.0004, math.nan) == "0.0%"

@@ -161,7 +161,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     facts = files.read_json(out)
     assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)
     assert facts["float32_products"] == "float32"
-    assert re.fullmatch(r"cpu, \d+ threads", results.record_of(out).facts["device"])
+    assert re.fullmatch(r"cpu, (1 thread|\d+ threads)", results.record_of(out).facts["device"])
     # Of another number of processes it is as good; Snakemake has removed its outputs, and nothing is trained.
     written = out.read_bytes()
     out.unlink()

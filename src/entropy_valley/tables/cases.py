@@ -46,14 +46,14 @@ HEADINGS = {
     BEYOND: "Largest loss of EV with a reference beyond its grid",
 }
 CHOSEN = (
-    "Chosen by rule among the sentences of one run, none twice: the largest lead of EV over Ratio in {metric}; the "
-    "largest lead in the share of the source's placeholders that the output has (of its numbers, in a test set without "
-    "placeholders), among equal ones the largest in {metric}; and the largest loss of a sentence whose reference has a "
-    "shorter or a longer canvas than all candidates of EV."
+    "Chosen by rule among the sentences of one run, none twice. First: the largest lead of EV over Ratio in {metric}. "
+    "Second: the largest lead in the share of the source's placeholders that the output has (of its numbers, in a test "
+    "set without placeholders); among equal ones the largest in {metric}. Third: the largest loss of a sentence whose "
+    "reference has a shorter or a longer canvas than all candidates of EV."
 )
 WIDTH, LINE = 6.3, 0.15  # inches: the figure, and from line to line
-TEXT, SCORE, CURVE = 1.25, 4.15, 4.9  # inches from the left: texts begin, scores end, curves begin
-COLUMNS, LINES = 42, 3  # Latin letters in a line of a text, and its most lines
+TEXT, SCORE, CURVE = 1.25, 4.2, 4.9  # inches from the left: texts begin, scores end, curves begin
+COLUMNS, LINES = 38, 3  # Latin letters in a line of a text, and its most lines
 SIZE = 7.5  # points
 FEWEST = 8  # lines of a case, for its curve
 # Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
@@ -98,10 +98,6 @@ class _Cases(Report):
         """How the sentences were chosen."""
         return "Chosen by the config." if self.named else CHOSEN.replace("{metric}", self.metric.label)
 
-    @property
-    def text(self) -> str:
-        return f"{super().text} {self.choice}"
-
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
         return [self.metric]
@@ -113,9 +109,8 @@ class _Cases(Report):
         return cases(results, self.cells, self.metric, self.named)
 
     def heading(self, case: Any) -> str:
-        return (
-            f"{HEADINGS.get(case.case, 'EV − Ratio')}: {formats.signed(case.delta, self.metric.decimals)} ({case.id})"
-        )
+        lead = f"{formats.signed(case.delta, self.metric.decimals)} {self.metric.label}"
+        return f"{HEADINGS.get(case.case, 'EV − Ratio')}: {lead} ({case.id})"
 
 
 class Cases(_Cases, TableReport):
@@ -160,6 +155,10 @@ class CasesFigure(_Cases, FigureReport):
     )
     width = WIDTH
 
+    @property
+    def text(self) -> str:
+        return f"{super().text} {self.choice}"
+
     def panel_height(self, numbers: pd.DataFrame) -> float:
         heights = [_height(case) for case in numbers.itertuples()]
         return LINE * (sum(heights) + len(_below(numbers)) + 0.5)
@@ -193,7 +192,9 @@ class CasesFigure(_Cases, FigureReport):
                 name = {"Reference": "oracle"}.get(line.label, line.label.lower())
                 axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
             axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
-            if not isnan(line.score):
+            if line.label == "Source":
+                axes.text(SCORE, y, self.metric.label, ha="right", fontsize=SIZE)  # over the scores
+            elif not isnan(line.score):
                 text = formats.number(line.score, self.metric.decimals)
                 axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
             for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
@@ -368,7 +369,7 @@ def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
     inset.plot(case.ev_slots, entropies[slots.index(case.ev_slots)], METHOD_MARKERS["ev"], color=METHOD_COLOURS["ev"])
     inset.xaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))
     inset.tick_params(labelsize=SIZE)
-    inset.set_ylabel("entropy", fontsize=SIZE)
+    inset.set_ylabel("entropy\n(nats)", fontsize=SIZE)
     inset.margins(x=0.1, y=0.2)
     if last:
         inset.set_xlabel("slots", fontsize=SIZE)

@@ -26,8 +26,8 @@ BUDGETS = (32, 64, 128)  # the paper's
 PLACE = "sec:appendix_repro"
 KEY = ["part", "direction", "item"]
 SHARES = Note(
-    "Probes: all-mask passes of EV a sentence, over the T steps that follow. Cap: as many as EV has ratios; two ratios "
-    "of a short source give one length, and its canvas one probe."
+    "Probes: all-mask passes of EV per sentence, over the T steps that follow. At most: one for each of EV's ratios. "
+    "Two ratios of a short source can give the same length, which takes one probe."
 )
 HOURS = Note(
     "Hours of finished jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times the GPUs "
@@ -135,8 +135,8 @@ class Cost(TableReport):
 PARTS = {
     "probe_share": ("Probes, share of the steps", lambda value: formats.percent(value, float("nan"))),
     "probe_cap": ("Probes at most, share of the steps", lambda value: formats.percent(value, float("nan"))),
-    "latency": ("Seconds a sentence, one at a time", lambda value: formats.number(value, 4)),
-    "latency_batched": ("Seconds a sentence, batched", lambda value: formats.number(value, 4)),
+    "latency": ("Seconds per sentence, one at a time", lambda value: formats.number(value, 4)),
+    "latency_batched": ("Seconds per sentence, batched", lambda value: formats.number(value, 4)),
     "hours": ("Hours by stage", lambda value: formats.number(value, 2)),
     "gpu_hours": ("GPU-hours by stage", lambda value: formats.number(value, 2)),
 }

@@ -114,7 +114,7 @@ LITERAL = Note(
     "runs, sentence by sentence, then over sentences."
 )
 TESTS = Note(
-    "Δ: EV − the fixed ratio (pp: percentage points), 95 % interval of the paired bootstrap over sentences; * where "
+    "Δ: the difference (pp: percentage points), 95 % interval of the paired bootstrap over sentences; * where "
     "its lower end is above zero."
 )
 
@@ -232,7 +232,7 @@ class CoverageTable(OfEvAndRatio):
             what = "retention, Δ in pp" if block == RETENTION else f"{self.metric.label} by r"
             sections.append(TableSection(self.groups(rows), f"{self.place(*place)}: {what}"))
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        deltas = (Column("[95 % CI]", f"Δ over {method(name).short}") for name in rivals)
+        deltas = (Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals)
         tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *self._beside_the_papers(numbers))
         return Table((*_heads("Category", rivals), *deltas), tuple(sections), (*self.notes(results, numbers), *tested))
 
@@ -450,7 +450,7 @@ class FailureBuckets(OfEvAndRatio):
             heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
             sections.append(TableSection(tuple(groups), heading))
         titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")
-        over = (Column(title, f"against {method(name).short}") for name in rivals for title in titles)
+        over = (Column(title, f"Against {method(name).short}") for name in rivals for title in titles)
         runs = means["runs"].max()
         counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
         notes = (Note(self.setting(counted)), RULES)

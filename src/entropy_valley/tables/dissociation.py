@@ -82,7 +82,7 @@ class Dissociation(_LengthsAndScores, TableReport):
         for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
             places = of_pair.groupby(["direction", "testset"], sort=False)
             groups = tuple(Group(self.place(*place), tuple(_rows(self, rows))) for place, rows in places)
-            sections.append(TableSection(groups, f"{method(name).short} − {method(baseline).short}"))
+            sections.append(TableSection(groups, formats.difference(str(name), str(baseline))))
         return Table(COLUMNS, tuple(sections), tuple(_notes(self, numbers)))
 
 
@@ -94,8 +94,8 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
         "errors are whole slots, around which their points are spread; the last 1 % are beyond the axis. "
         "Large points: means over training seeds with their standard deviations; the legend has the mean length error, "
         "which is 0 for Oracle. Last panel, ours: what sentences add to EV's lead in {metric}, by whose canvas is "
-        "nearer to the reference's, with 95 % intervals over sentences; crosses: the same of EV's ratios when they "
-        "are given to other sentences, where a study decodes them."
+        "nearer to the reference's (neither: both are equally far), with 95 % intervals over sentences; crosses: the "
+        "same of EV's ratios when they are given to other sentences, where a study decodes them."
     )
     width, height = 3.15, 2.6
 
@@ -262,7 +262,8 @@ def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
         yield Note(f"Not nearer than {method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
     for metric in (MAE, MATCHED, FULL):
-        yield Note(f"{metric.label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
+        label = f"Mean {metric.label.lower()} in slots" if metric is MAE else metric.label
+        yield Note(f"{label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
 
 
 def _counted(report: Report, runs: pd.DataFrame) -> str:
@@ -325,7 +326,7 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index(["direction", "testset", "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
-    names = {"nearer": "EV nearer", "equal": "equally far", "farther": f"{method(baseline).short} nearer"}
+    names = {"nearer": "EV", "equal": "neither", "farther": method(baseline).short}  # the answers to the title
 
     def panel(axes: Axes) -> None:
         for number, canvas in enumerate(CANVASES):
@@ -343,7 +344,7 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
         axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
         axes.set_xlim(-0.6, len(places) - 0.4)
         axes.set_xlabel(f"crosses: {method(CONTROL).short}" * (CONTROL in set(parts["method"])))
-        axes.set_ylabel(f"adds to the lead over {method(baseline).short}")
+        axes.set_ylabel(f"part of EV's lead over\n{method(baseline).short} ({report.metric.label})")
         axes.set_title("Ours: nearer to the reference's length")
         _legend_below(axes)
 
@@ -352,4 +353,4 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
 
 def _legend_below(axes: Axes) -> None:
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 3}
-    axes.legend(handletextpad=0.2, columnspacing=1.2, **below)
+    axes.legend(handlelength=1, handletextpad=0.4, columnspacing=1, **below)

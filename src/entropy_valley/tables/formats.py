@@ -47,12 +47,12 @@ METHODS = {
     "smartcrop_style": MethodNames("SmartCrop-style", "SmartCrop-style"),
     "lr_style": MethodNames("LR-style", "LR-style"),
     "cal": MethodNames("CAL", "CAL"),
-    "ev_fit": MethodNames("Entropy, prior and repeats, fitted", "EV fit"),
-    "ev_fit_4": MethodNames("Entropy, prior and repeats, fitted, K = 4", "EV fit 4"),
-    "ev_fit_no_repeats": MethodNames("Entropy and prior, fitted", "EV fit, no repeats"),
-    "ev_fit_no_prior": MethodNames("Entropy and repeats, fitted", "EV fit, no prior"),
-    "ev_fit_no_entropy": MethodNames("Prior and repeats, fitted", "EV fit, no entropy"),
-    "ev_fit_entropy": MethodNames("Entropy alone, along the length line", "EV fit, entropy"),
+    "ev_fit": MethodNames("EV fit: entropy, prior, repeats", "EV fit"),
+    "ev_fit_4": MethodNames("EV fit, K = 4", "EV fit 4"),
+    "ev_fit_no_repeats": MethodNames("EV fit without repeats", "EV fit, no repeats"),
+    "ev_fit_no_prior": MethodNames("EV fit without prior", "EV fit, no prior"),
+    "ev_fit_no_entropy": MethodNames("EV fit without entropy", "EV fit, no entropy"),
+    "ev_fit_entropy": MethodNames("EV fit, entropy alone", "EV fit, entropy"),
     "ev_line": MethodNames("EV along the length line", "EV line"),
     "length_line": MethodNames("Length line alone", "Line"),
     "neighbours": MethodNames("Decode five neighbours", "Neighbours"),
@@ -85,6 +85,12 @@ def method(name: str) -> MethodNames:
     return METHODS.get(name) or (
         MethodNames(f"Beam search, beam {beam[1]}", "Beam") if beam else MethodNames(name, name)
     )
+
+
+def difference(first: str, second: str) -> str:
+    """``EV − Ratio``, ``EV − (Ratio + EOS)``: the difference of two methods, by their short names."""
+    names = (method(name).short for name in (first, second))
+    return " − ".join(f"({name})" if re.search(" [+−] ", name) else name for name in names)
 
 
 def closure_title(baseline: str) -> str:
@@ -132,14 +138,14 @@ def lead(test: Mapping[str, float], metric: Metric) -> str:
 
 def number(value: float, decimals: int) -> str:
     """``0.8517``."""
-    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:.{decimals}f}")
+    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:z.{decimals}f}")
 
 
 def percent(mean: float, std: float) -> str:
     """A share with its deviation: ``64.9 ± 7.4%``, or ``64.9%`` for a single run."""
     if math.isnan(mean):
         return NOT_AVAILABLE
-    return minus(f"{100 * mean:.1f}%" if math.isnan(std) else f"{100 * mean:.1f} ± {100 * std:.1f}%")
+    return minus(f"{100 * mean:z.1f}%" if math.isnan(std) else f"{100 * mean:z.1f} ± {100 * std:.1f}%")
 
 
 def closure(mean: float, std: float, counted: int, runs: int) -> str:
@@ -149,8 +155,9 @@ def closure(mean: float, std: float, counted: int, runs: int) -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """A difference, always with its sign: ``+0.0172``, ``−0.0010``."""
-    return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:+.{decimals}f}")
+    """A difference with its sign: ``+0.0172``, ``−0.0010``; what is printed as zero has none: ``0.0000``."""
+    zero = float(f"{value:.{decimals}f}") == 0
+    return number(value, decimals) if zero or math.isnan(value) else minus(f"{value:+.{decimals}f}")
 
 
 def p_value(p: float, resamples: int, sides: int = 2) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SPAN, SIZE = 0.8, 4.5  # of the unit between two places, the part that the points of one fill; points of a marker
 PLACE = ("backbone", "direction", "testset")
 SPANS = ("length_span", "source_guided_span")
-GUIDED, CONTROL = ("SIG orders", style.SERIES_COLOURS[1], "^"), ("others", style.SERIES_COLOURS[2], "X")
+GUIDED, CONTROL = ("SIG orders", style.SERIES_COLOURS[1], "^"), ("other orders", style.SERIES_COLOURS[2], "X")
 
 
 class Series(NamedTuple):
@@ -236,7 +236,7 @@ def _band(axes: Axes, position: float, low: float, high: float, label: str) -> N
 def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
     """A text over the highest point, its marker and its deviation."""
     top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
-    place = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7}
+    place = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7, "bbox": style.ON_WHITE}
     axes.annotate(text, (position, top), (0, SIZE / 2 + 2), linespacing=0.9, **place)
 
 
@@ -248,5 +248,5 @@ def _frame(axes: Axes, places: Sequence[str]) -> None:
     named: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         named.setdefault(label, handle)
-    below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2), "ncols": 2, "fontsize": 7}
+    below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.22), "ncols": 2, "fontsize": 7}
     axes.legend(named.values(), named.keys(), handlelength=1, handletextpad=0.4, columnspacing=1, **below)

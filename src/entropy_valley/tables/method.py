@@ -39,8 +39,8 @@ class MethodFigure(FigureReport):
     caption = (
         "Entropy-Valley, schematically. One pass over an all-mask canvas of each candidate length gives its mean "
         "entropy, without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, "
-        "the surest slots first. Lengths and steps are by the configured ratios and schedule; entropies and order are "
-        "drawn."
+        "the most certain slots first. Lengths and steps follow the configured ratios and schedule; entropies and the "
+        "order of slots are drawn, not measured."
     )
     scored = False
     width = style.COLUMN
@@ -98,14 +98,14 @@ class MethodFigure(FigureReport):
         _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
         next(rows)
         steps = self.experiment.tables.steps
-        _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, the surest slots first", weight="bold")
+        _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, most certain slots first", weight="bold")
         order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
         for step, count in snapshots(chosen, steps, self.schedule).items():
             shown, y = order[:count], next(rows)
             colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
             _slots(axes, y, f"step {step}", slot, colours)
             if count == chosen and step < steps:
-                _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none")
+                _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none left")
 
 
 def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:
@@ -143,4 +143,4 @@ def _curve(axes: Axes, heights: Sequence[float], candidates: pd.DataFrame) -> No
     for place, y, chosen in zip(places, heights, candidates["chosen"], strict=True):
         if chosen:
             axes.plot([place], [y], color=EV, marker="o", markersize=5.5)
-    _text(axes, low, heights[-1] - LINE, "entropy →")
+    _text(axes, low, heights[-1] - LINE, "mean entropy →")

@@ -97,14 +97,19 @@ def few_sentences(counts: Iterable[int]) -> tuple[Note, ...]:
 def timing(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
     lines = dict.fromkeys(
-        f"Latency: median of {len(one['single']['repeats'])} rounds, {one['sentences']} sentences"
+        f"Latency, with the engine's lookahead: median of {_counted(len(one['single']['repeats']), 'round')}, "
+        f"{_counted(one['sentences'], 'sentence')}"
         f"{', batches of ' + str(one['batch']) if one['batch'] < one['sentences'] else ''}; "
         f"{one['device']}, "
-        f"{one['threads']} thread{'s' if one['threads'] > 1 else ''}, torch {one['torch']}, {one['precision']}, "
+        f"{_counted(one['threads'], 'thread')}, torch {one['torch']}, {one['precision']}, "
         f"at most {one['token_budget']} tokens a pass; {one['date']}."
         for one in measured
     )
     return tuple(map(Note, lines))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def sentences(report: Report, results: Results) -> Note:

@@ -177,7 +177,7 @@ class Orders(OfStudy, TableReport):
         if any(map(self.is_guided, self.orders)):
             yield Note(f"Span: over the schedules by the source (those with SIG), and below with {main}.")
         yield Note(
-            "Calls and slots: forward passes a sentence as the paper counts them, and the canvas slots in these; a "
+            "Calls and slots: forward passes per sentence, as the paper counts them, and the canvas slots in these; a "
             "step that looks at the SIG is two. Passes: those really needed."
         )
 

@@ -55,7 +55,7 @@ class Significance(TableReport):
         decimals = self.metric.decimals
         places = zip(placed(numbers)["place"], numbers["seed"], strict=True)
         runs = [f"{self.place(*place)}, seed {seed}" for place, seed in places]
-        names = [_comparison(*pair) for pair in zip(numbers["first"], numbers["second"], strict=True)]
+        names = list(map(formats.difference, numbers["first"], numbers["second"]))
         tests = numbers.assign(backbone=numbers["backbone"].map(self.backbone), run=runs, comparison=names)
         rows = {(row.backbone, row.run, row.comparison): row for row in tests.itertuples()}
         texts = {
@@ -90,10 +90,6 @@ def holds(tests: pd.DataFrame) -> pd.Series:
     return (tests["ci_low"] > 0) & (tests["p_two_sided"] < LEVEL)
 
 
-def _comparison(first: str, second: str) -> str:
-    return f"{method(first).short} − {method(second).short}"
-
-
 def _notes(report: Significance) -> tuple[Note, ...]:
     """What is in the columns."""
     how = report.statistics
@@ -118,7 +114,7 @@ def _held(report: Significance, tests: pd.DataFrame) -> list[Note]:
             for backbone, of_one in rows.groupby("backbone", sort=False)
         ]
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-        lines.append(Note(f"{_comparison(first, second)}: {_counted(rows)}{several}."))
+        lines.append(Note(f"{formats.difference(str(first), str(second))}: {_counted(rows)}{several}."))
     return lines
 
 

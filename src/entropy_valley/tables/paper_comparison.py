@@ -490,4 +490,4 @@ def _printed(number: Published, value: float, sign: str, std: float = float("nan
     """In the paper's decimals and unit."""
     kind = f".{number.decimals}{'f' if number.exponent is None else 'e'}"
     spread = "" if pd.isna(std) else f" ± {std:{kind}}"
-    return formats.minus(f"{value:{sign}{kind}}") + spread + number.unit
+    return formats.minus(f"{value:{sign}z{kind}}") + spread + number.unit

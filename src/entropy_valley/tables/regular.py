@@ -28,7 +28,7 @@ from entropy_valley.tables.paired_tests import ZEROS
 from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Note, Table, TableCell
-from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
+from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, ON_WHITE, SERIES_COLOURS, Panel
 from entropy_valley.tables.systems import Systems
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class CrossBackboneFigure(AllBackbones, FigureReport):
             axes.margins(y=0.1)
             axes.axhline(0, color=INK, linewidth=0.7)
             axes.set_xticks(range(len(backbones)), list(map(self.backbone, backbones)))
+            axes.set_xlim(-0.5, len(backbones) - 0.5)  # also of a backbone without a bar
             axes.set_ylabel(f"{self.metric.label} gap closed by EV (%)")
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
 
@@ -161,7 +162,9 @@ def _bars(axes: Axes, bars: Mapping[float, Any], width: float, **look: str) -> N
     for position, mean, std in zip(bars, means, stds, strict=True):
         text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
         height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
-        axes.annotate(text, (position, height), (0, 2.5), textcoords="offset points", ha="center", fontsize=7)
+        axes.annotate(
+            text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize=7, bbox=ON_WHITE
+        )
 
 
 # --- A matrix of several reveal orders or step budgets: each length method under each of them.
@@ -281,7 +284,7 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         axes.set_title(report.place(*place))
         if first:
             axes.set_ylabel(metric.label)
-            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.22)}  # within a panel it would lie over a line
+            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.3)}  # within a panel it would lie over a line
             axes.legend(ncols=len(RISING), fontsize=7, handlelength=1.2, columnspacing=1, **below)
 
     return panel

@@ -103,7 +103,7 @@ def _safe(value: str) -> str:
 
 def to_markdown(table: Table) -> str:
     """A GitHub table, a heading in a row of its own, then the footnote."""
-    titles = [_markdown(f"{column.over} {column.title}".strip()) for column in table.columns]
+    titles = [_markdown(": ".join(filter(None, (column.over, column.title)))) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     rows = [row for section in table.sections for row in _markdown_section(section, len(table.columns))]
     notes = [_paragraph(note.text) + (f" {_code(note.signature)}" if note.signature else "") for note in table.notes]
@@ -175,8 +175,11 @@ TITLES = {  # of tables and figures whose names say little
     "ar_reference": "Autoregressive reference",
     "dream_instruct": "Dream-Instruct",
     "cases": "Three sentences",
-    "checks": "Checks of the choices",
-    "corpus": "Training pairs and test sets",
+    "selector_checks": "Checks of EV's choices",
+    "selector_comparison": "Length methods",
+    "ev_fit": "EV fit",
+    "ev_fit_pooled": "EV fit, all runs",
+    "corpus": "Training pairs",
     "dissociation": "Length errors and leads",
     "entropy_valley": "The entropy valley",
     "pareto": "Scores by step budget",

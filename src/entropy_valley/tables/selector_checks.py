@@ -24,7 +24,7 @@ from entropy_valley.tables.formats import method, ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
-from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, Panel, legend_above
+from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
         Note("Ratio: entropy (nats), the mean over sentences and runs: at the sweep's ends and where it is lowest."),
         Note("Ratio: share of sentences (number, mean over runs); of ratios with one canvas, the smallest counts."),
         *([Note(reassigned)] if len(counts) else []),
-        Note("Differences: mean over sentences [95% bootstrap interval], two-sided p, run by run."),
+        Note("Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run."),
     )
 
 
@@ -268,9 +268,8 @@ def _draw_grid(axes: Axes, ratios: list[float]) -> None:
 
 def _lowest(axes: Axes, point: pd.Series) -> None:
     text = formats.minus(f"{point['mean']:.2f} at {point['at']:.2f}")
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     left, right = axes.get_xlim()
     place = (point["at"] - left) / (right - left)
     side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
     below = {"textcoords": "offset points", "ha": side, "va": "top"}
-    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=box, **below)
+    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=ON_WHITE, **below)

@@ -20,6 +20,7 @@ METHOD_MARKERS = {"oracle": "D", "ev": "o", "ratio": "s"}
 SERIES_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442")  # what is not a method
 BACKBONE_COLOURS, BACKBONE_MARKERS = ("#D55E00", "#CC79A7", "#009E73"), ("^", "v", "P")  # beside methods
 INK, GRID, BAND = "#222222", "#D9D9D9", "#EBEBEB"
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # the box of a text, which hides the grid behind it
 
 RC = {
     "font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8,
@@ -31,7 +32,7 @@ RC = {
     "text.parse_math": False, "pdf.fonttype": 42, "savefig.dpi": 200,
 }  # fmt: skip
 
-LETTER = -0.2  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
+LETTER = -0.18  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
 
 LEGEND = 2.0  # inches that a name takes in a legend of all panels
 PAGE, COLUMN = 6.3, 3.03  # inches: the width of the text on a page (16 cm), and of one of two columns

@@ -182,13 +182,13 @@ NOTES = {
     DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
     "cost": "Cost: calls over Fixed Ratio's.",
     "forward_cap": "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
-    "calls": "Calls: forward passes a sentence as the paper counts them.",
-    "slots": "Slots: canvas slots in these calls, a sentence.",
-    "passes": "Passes: those really needed, a sentence.",
-    TOKENS: "Tokens: rows of prompt and canvas in these passes, a sentence.",
+    "calls": "Calls: forward passes per sentence, as the paper counts them.",
+    "slots": "Slots: canvas slots in these calls, per sentence.",
+    "passes": "Passes: those really needed, per sentence.",
+    TOKENS: "Tokens: rows of prompt and canvas in these passes, per sentence.",
     CHANGED: "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
     "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
-    "latency": "Latency: measured seconds a sentence, one at a time; the method alone, without the store.",
+    "latency": "Latency: measured seconds per sentence, one at a time; the method alone, without the store.",
     "latency_batched": "Batched: the same with many sentences together.",
 }
 
@@ -496,7 +496,7 @@ def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float)
         axes.margins(y=0.08)
         axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
         _add_names(axes, points, LINE / (height - FRAME))
-        axes.set_xlabel("Passes a sentence")
+        axes.set_xlabel("Passes per sentence")
         axes.set_ylabel(report.metric.label)
         axes.set_title(title)
 

@@ -55,7 +55,7 @@ ROWS = {
     "scheduler": "Scheduler",
     "warmup": "Warm-up, share of the steps",
     "epochs": "Epochs",
-    "max_steps": "Step budget",
+    "max_steps": "Optimizer steps, configured",
     "global_batch": "Global batch, sequences",
     "accumulation": "Gradient accumulation",
     "micro_tokens": "Micro-batch of a device, at most",
@@ -68,8 +68,8 @@ ROWS = {
     "lora_alpha": "LoRA alpha",
     "lora_dropout": "LoRA dropout",
     "selection": "Model selection",
-    "clip": "Largest gradient norm",
-    "steps": "Optimiser steps",
+    "clip": "Gradient clipping, norm",
+    "steps": "Optimizer steps, done",
     "pairs": "Training pairs",
     "trainable_parameters": "Trainable parameters",
     "loss_weight": "Loss: weight of a slot",
@@ -95,7 +95,7 @@ PAPER = {  # the rows of its table that are no numbers, and those whose unit is 
     "selection": "final checkpoint",
 }
 HYPERPARAMS = (
-    Note("Of the files beside the adapters; values of several runs in the order of the config. –: it has none."),
+    Note("From the files beside the adapters; several values are in the order of the runs. –: no such setting."),
     Note("Paper: its table of hyperparameters, of the LLaDA and the LLaMA-3 runs."),
 )
 PROMPTS = (Note(r"{src}: the source; \n: a line break. The translation begins where the prompt ends."),)
@@ -153,7 +153,9 @@ class HyperparamsTable(OfRuns):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values: dict[tuple[str, str], dict[str, None]] = {}
         for row in numbers.itertuples(index=False):
-            values.setdefault((row.key, row.backbone), {})[f"{row.value} {UNITS.get(row.key, '')}".strip()] = None
+            values.setdefault((row.key, row.backbone), {})[
+                f"{_printed(row.value)} {UNITS.get(row.key, '')}".strip()
+            ] = None
         order, backbones = list(ROWS), dict.fromkeys(run.backbone for run in self.runs)
         keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
         paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
@@ -195,6 +197,11 @@ class PromptsTable(OfRuns):
             groups.append(Group(formats.direction(str(direction)), tuple(lines)))
         titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
         return Table(tuple(Column(title, align="l") for title in titles), (TableSection(tuple(groups)),), PROMPTS)
+
+
+def _printed(value: Any) -> str:
+    """A setting; a large count with commas."""
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
 def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -325,8 +332,10 @@ class CorpusTable(Unscored):
             yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
         yield ORDER
         for name, corpus in corpora.items():
-            drawn = _count(values[name, "", "train"])
-            yield Note(f"Training pairs of {formats.direction(name)}, N = {drawn}:", corpus["digest"]["train"])
+            text = (
+                f"Digest of the training pairs of {formats.direction(name)}, N = {_count(values[name, '', 'train'])}:"
+            )
+            yield Note(text, corpus["digest"]["train"])
 
 
 def _reasons(results: Results, direction: str) -> dict[str, int]:

@@ -34,8 +34,8 @@ class EntropyValleyFigure(FigureReport):
 
     caption = (
         "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
-        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 "
-        "% of the mean over sentences."
+        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % "
+        "intervals of the mean over sentences."
     )
     width, scored = 2.1, False
 

@@ -179,7 +179,8 @@ def measured(device: str, plan: PassPlan) -> dict[str, Any]:
         name, expected = torch.cuda.get_device_name(), {"expected_memory_bytes": plan.expected}
         peaks = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
     else:
-        name, expected = f"cpu, {torch.get_num_threads()} threads", {}
+        threads = torch.get_num_threads()
+        name, expected = f"cpu, {threads} thread{'s' * (threads > 1)}", {}
         peaks = {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
     most = torch.tensor(list(peaks.values()), device=device)
     torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
