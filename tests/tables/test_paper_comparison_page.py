@@ -55,7 +55,7 @@ def test_each_number_has_a_row_under_its_label(made):
     text = made()
     assert "| **Main results (tab:main)** |" in text and text.index("(tab:main)") < text.index("(tab:coverage)")
     assert "COMET-22 is the paper's metric; the column Here has COMET in its place." in text
-    assert "| En→Zh, EV: COMET-22 | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | +0.0000 | equal |" in text
+    assert "| En→Zh, EV: COMET-22 | 0.8517 ± 0.0006 | 0.8517 ± 0.0010 | 0.0000 | equal |" in text
     assert "| En→Zh, Ratio: COMET-22 | 0.8345 ± 0.0017 | 0.8300 ± 0.0010 | −0.0045 | **outside** |" in text
     assert "| En→Zh, EV: COMET-22 closure | 64.9 ± 7.4% | 60.0 ± 5.0% | −4.9% | within |" in text
     assert "| En→Zh: COMET-22 | Oracle > EV > Ratio | EV > Ratio |  | same |" in text

@@ -137,7 +137,7 @@ class Cases(_Cases, TableReport):
         cell = self.cells[0]
         run = f"{self.backbone(cell.backbone)}, {self.place(cell.direction, cell.testset)}"
         return [
-            Note(f"{run}, training seed {cell.seed}; reveal order {cell.order}, T = {cell.steps}."),
+            Note(f"{run}, training seed {cell.seed}; reveal order {self.order(cell.order)}, T = {cell.steps}."),
             Note(self.choice),
             Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
             *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),

@@ -139,7 +139,7 @@ class OfEvAndRatio(TableReport):
     def setting(self, runs: str) -> str:
         """Whose numbers these are, and what is said of the runs."""
         cell = self.cells[0]
-        return f"{self.backbone(cell.backbone)}; reveal order {cell.order}, T = {cell.steps}; {runs}."
+        return f"{self.backbone(cell.backbone)}; reveal order {self.order(cell.order)}, T = {cell.steps}; {runs}."
 
 
 def tokens_of(results: Results, cell: matrix.Cell) -> dict[str, tuple[int, int]]:

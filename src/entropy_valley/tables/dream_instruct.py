@@ -156,7 +156,10 @@ class DreamInstruct(TableReport):
         place, sentences = self.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
         all_trained = self.trained("").keys() == self.variants.keys()
         return (
-            Note(f"{place}, {sentences}; reveal order {cell.order}, T = {cell.steps}; training seed {cell.seed}."),
+            Note(
+                f"{place}, {sentences}; reveal order {self.order(cell.order)}, T = {cell.steps}; "
+                f"training seed {cell.seed}."
+            ),
             *_loss_notes(numbers),
             Note(
                 "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "

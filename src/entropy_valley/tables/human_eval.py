@@ -142,7 +142,7 @@ class HumanEval(OfRatings, TableReport):
         columns = (
             Column("Direction", align="l"),
             Column("Systems"),
-            *(Column(f"Δ{scale.capitalize()}") for scale in SCALES),
+            *(Column(f"Δ {scale.capitalize()}") for scale in SCALES),
             Column("Preference"),
             Column("N", align="r"),
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def setting(report: Report, summary: Summary) -> Note:
     """Whose numbers these are: backbones, reveal order and step budget."""
     backbones = ", ".join(map(report.backbone, summary.values("backbone")))
-    return Note(f"{backbones}; reveal order {summary.order}, T = {summary.steps}.")
+    return Note(f"{backbones}; reveal order {report.order(summary.order)}, T = {summary.steps}.")
 
 
 ODD = {
@@ -63,7 +63,9 @@ def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = c
             if name == baseline:
                 place = f"{report.backbone(oracle.backbone)} {report.place(oracle.direction, oracle.testset)}"
                 counts.setdefault(place, []).append(doubtful)
-        listed = ", ".join(f"{place} ({sum(runs)} of {len(runs)} runs)" for place, runs in counts.items() if any(runs))
+        listed = ", ".join(
+            f"{place} ({sum(runs)} of {_counted(len(runs), 'run')})" for place, runs in counts.items() if any(runs)
+        )
         if listed:
             title, where = formats.closure_title(baseline), f"Oracle's lead in {report.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"

@@ -434,13 +434,14 @@ NAMED = {  # what the paper's numbers are of, where no other table prints it
 
 
 def _described(row: dict[str, Any]) -> str:
-    """``En→Zh, T=64, EV: COMET-22``."""
+    """``En→Zh, T = 64, EV: COMET-22``."""
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
+    setting = re.sub("[<>]?=|<", r" \g<0> ", row["setting"]).replace("<=", "≤").replace(">=", "≥")
     metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
     parts = [
         NAMED.get(row["backbone"], row["backbone"]) if row["backbone"] != "llada-8b" else "",
         formats.direction(row["direction"]) if row["direction"] else "",
-        " ".join(NAMED.get(word, word.replace("_", " ")) for word in row["setting"].split(" ")),
+        " ".join(NAMED.get(word, word.replace("_", " ")) for word in setting.split(" ")),
         _system(row["system"]),
     ]
     named = ", ".join(part for part in parts if part)
@@ -489,5 +490,6 @@ def _number(row: dict[str, Any]) -> list[TableCell]:
 def _printed(number: Published, value: float, sign: str, std: float = float("nan")) -> str:
     """In the paper's decimals and unit."""
     kind = f".{number.decimals}{'f' if number.exponent is None else 'e'}"
+    sign *= float(f"{value:{kind}}") != 0  # a zero has none
     spread = "" if pd.isna(std) else f" ± {std:{kind}}"
     return formats.minus(f"{value:{sign}z{kind}}") + spread + number.unit

@@ -102,7 +102,7 @@ class CrossBackbone(AllBackbones, Regular):
 
         return [
             *(Entry(Column(method(name).short), functools.partial(score, name=name)) for name in shown),
-            Entry(Column("Δ EV−Ratio"), lead),
+            Entry(Column("EV − Ratio"), lead),
             *(Entry(Column(closure_title(name)), functools.partial(closure, name=name)) for name in summary.baselines),
         ]
 
@@ -254,7 +254,7 @@ class Budgets(OfBudgets, Regular):
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         backbones = ", ".join(map(self.backbone, summary.values("backbone")))
-        setting = f"{self.metric.label} at each step budget T; {backbones}, reveal order {summary.order}."
+        setting = f"{self.metric.label} at each step budget T; {backbones}, reveal order {self.order(summary.order)}."
         return (Note(setting), *notes.spread(numbers), *BUDGETS, *notes.doubtful_gaps(self, results, ["ratio"]))
 
 
@@ -366,10 +366,10 @@ class Readings(OfStudy, Regular):
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         against = self.method(self.study.against).short
         lines = (
-            f"Reveal order {summary.order}, T = {summary.steps}. Closures and changes: of {against}.",
+            f"Reveal order {self.order(summary.order)}, T = {summary.steps}. Closures and changes: of {against}.",
             f"Changed: sentences with another {self.metric.label} than under the readings of the first row of the "
             "backbone, mean over runs.",
-            *(systems.NOTES[name] for name, _ in zip(systems.CLOSURES, summary.baselines, strict=False)),
+            *(systems.note(self, name) for name, _ in zip(systems.CLOSURES, summary.baselines, strict=False)),
         )
         return (*map(Note, lines), *notes.spread(numbers), *notes.doubtful_gaps(self, results))
 

@@ -53,7 +53,7 @@ class Checks(OfStudy, WithGrids, TableReport):
 
     caption = (
         "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
-        "over canvases whose ratios were dealt to other sentences."
+        "over canvases whose ratios were given to other sentences."
     )
 
     def inputs(self) -> list[str]:
@@ -232,9 +232,15 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
         f"{permutations} permutations, each decoded."
     )
     return (
-        Note(f"{report.backbone(cell.backbone)}; reveal order {cell.order}, T = {cell.steps}."),
-        Note("Ratio: entropy (nats), the mean over sentences and runs: at the sweep's ends and where it is lowest."),
-        Note("Ratio: share of sentences (number, mean over runs); of ratios with one canvas, the smallest counts."),
+        Note(f"{report.backbone(cell.backbone)}; reveal order {report.order(cell.order)}, T = {cell.steps}."),
+        Note(
+            "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
+            "the sweep and where it is lowest."
+        ),
+        Note(
+            "Ratios that EV takes: the ratio, then the share of sentences (their number, mean over runs). Of ratios "
+            "with the same canvas, the smallest counts."
+        ),
         *([Note(reassigned)] if len(counts) else []),
         Note("Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run."),
     )

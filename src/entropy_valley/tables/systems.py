@@ -174,7 +174,7 @@ def _tests(report: Systems, results: Results) -> pd.DataFrame:
 
 NOTES = {
     "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
-    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in COMET, run by run, n/a unless Oracle leads.",
+    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
     LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
     "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
@@ -191,6 +191,11 @@ NOTES = {
     "latency": "Latency: measured seconds per sentence, one at a time; the method alone, without the store.",
     "latency_batched": "Batched: the same with many sentences together.",
 }
+
+
+def note(report: OfStudy, column: str) -> str:
+    """How a column is read."""
+    return NOTES[column].replace("{metric}", report.metric.label)
 
 
 @dataclass(frozen=True)
@@ -411,12 +416,15 @@ def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str,
 
 
 def _label(system: SystemRow) -> str:
-    """The method; order and T where they are not the main ones and have no column, as for a method's own filling."""
+    """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
     report, key = system.report, system.key
     label = report.method_in(key["method"], key["direction"])
     _, order, steps = report.against
-    unsaid = {"order": (order, key["order"]), "steps": (f"T = {steps}", f"T = {key['steps']}")}
-    others = [own for name, (main, own) in unsaid.items() if name not in report.columns and own != main]
+    others = []
+    if "order" not in report.columns and key["order"] not in (order, key["method"]):
+        others.append(report.order(key["order"]))
+    if "steps" not in report.columns and key["steps"] != steps:
+        others.append(f"T = {key['steps']}")
     return ", ".join([label, *others])
 
 
@@ -429,10 +437,11 @@ def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -
 def _notes(report: Systems) -> tuple[Note, ...]:
     _, order, steps = report.against
     seeds = len({cell.seed for cell in report.cells})
-    first = f"Reveal order {order}, T = {steps}, unless a row says otherwise; {seeds} run{'s' if seeds > 1 else ''}"
+    runs = f"{seeds} run{'s' if seeds > 1 else ''}"
+    first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {runs}"
     lines = [
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
-        *(NOTES[name] for name in report.columns if name in NOTES),
+        *(note(report, name) for name in report.columns if name in NOTES),
     ]
     return tuple(Note(line) for line in lines)
 
