@@ -333,29 +333,23 @@ class Finished:
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
         """None is left to the engine."""
         yield from ()
+        import torch
+
+        from entropy_valley.model.attention import hidden_states, pack
+
         tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
-        scored = min(len(self.text) + 1, self.length)
-        logprobs = _token_logprobs(backbone, self.prompt, tokens, self.mask_token)[:scored]
+        first, scored = len(self.prompt) - int(backbone.shifted), min(len(self.text) + 1, self.length)
+        with torch.inference_mode():
+            packed = pack([[*self.prompt, *tokens]], backbone.device, [backbone.prefix(len(self.prompt))])
+            states = hidden_states(backbone.model, packed)[first : first + self.length]
+            head = _head(backbone.model.lm_head, backbone.float32_head)
+            chunks = [torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states)]
+            logits = torch.cat(chunks)[: self.length].double()
+            if not self.mask_token:
+                logits[:, backbone.mask_id] = -torch.inf
+            ids = torch.tensor(tokens, device=logits.device)
+            logprobs = logits.log_softmax(-1).gather(1, ids[:, None])[:scored, 0].tolist()
         return Score(round(math.fsum(logprobs) / scored, 6))
-
-
-def _token_logprobs(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool) -> list[float]:
-    """The log-probability of each token of a canvas, all of them being seen."""
-    import torch
-
-    from entropy_valley.model.attention import hidden_states, pack
-
-    with torch.inference_mode():
-        packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
-        first = len(prompt) - int(backbone.shifted)
-        states = hidden_states(backbone.model, packed)[first : first + len(tokens)]
-        head, count = _head(backbone.model.lm_head, backbone.float32_head), len(tokens)
-        chunks = (torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states))
-        logits = torch.cat(list(chunks))[:count].double()
-        if not mask_token:
-            logits[:, backbone.mask_id] = -torch.inf
-        ids = torch.tensor(tokens, device=logits.device)
-        return logits.log_softmax(-1).gather(1, ids[:, None])[:, 0].tolist()
 
 
 @functools.lru_cache(maxsize=1)
