@@ -21,10 +21,6 @@ from typing import Any
 from unittest import mock
 
 import torch
-from torch._functorch import config as functorch
-from torch._inductor import compile_fx, metrics
-from torch._inductor import config as inductor
-from torch._inductor.scheduler import ExternKernelSchedulerNode
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -109,6 +105,11 @@ def fused(family: str, tokens: int, trains: bool) -> float:
 
 def _layer_bytes(family: str, tokens: int, trains: bool) -> int:
     """Of both halves of a layer of the released widths; in training forward and backward."""
+    from torch._functorch import config as functorch  # here: the compiler takes seconds to load
+    from torch._inductor import compile_fx, metrics
+    from torch._inductor import config as inductor
+    from torch._inductor.scheduler import ExternKernelSchedulerNode
+
     shape = {"max_position_embeddings": 4096, **FAMILIES[family].releases[0].config}
     model = empty_model(FAMILIES[family], shape | {"num_hidden_layers": 1, "vocab_size": 8}, torch.bfloat16, "cpu")
     if trains:

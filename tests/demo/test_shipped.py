@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import itertools
 import json
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from entropy_valley import Translator, files, tables, tiny
 from entropy_valley.config import base_files, load_files, params
 from entropy_valley.data import build
-from entropy_valley.demo import pretraining, shipped
+from entropy_valley.demo import grammar, pretraining, shipped
 from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
@@ -39,6 +42,14 @@ def test_its_files_are_those_that_were_made_together():
         assert files.read_json(shipped.adapter(direction) / "adapter.json")["backbone_digest"] == ORIGIN["digest"]
 
 
+@pytest.fixture
+def drawn_once(monkeypatch):
+    """The grammar's sentences are drawn once for all directions and splits."""
+    drawn = functools.cache(lambda seed, draw=grammar.stream: itertools.tee(draw(seed), 1)[0])
+    monkeypatch.setattr(grammar, "stream", lambda seed: copy.copy(drawn(seed)))
+
+
+@pytest.mark.usefixtures("drawn_once")
 def test_the_first_losses_of_its_pretraining_come_out_again(experiment, tmp_path):
     """On any CPU, within 1e-4 of themselves: float32 sums in another order are some 1e-6 apart after five steps, and
     products of bfloat16 factors 2e-3."""

@@ -133,6 +133,12 @@ stop() {
   for daemon in slurmd slurmctld slurmdbd mariadbd munged; do
     end "$folder/run/$daemon.pid"
   done
+  # linuxproc loses what outlives the shell of its job, as Snakemake at times does; a cgroup would not.
+  local environments
+  environments=$(grep -lszx "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ | xargs -r grep -lsz '^SLURM_JOB_ID=') || true
+  for environment in $environments; do
+    kill -KILL "$(basename "$(dirname "$environment")")" 2> /dev/null || true
+  done
 }
 
 end() { # the process that a pid file names, and wait until it is gone
