@@ -61,6 +61,8 @@ def header_path(path: str | Path) -> Path:
 def moved(value: Any, root: str, here: str) -> Any:
     """Params with the paths below ``root`` below ``here`` instead: the results of a workflow that runs as a module with
     a prefix are elsewhere than its config says."""
+    if root == here:
+        return value
     if isinstance(value, Mapping):
         return {moved(key, root, here): moved(one, root, here) for key, one in value.items()}
     if isinstance(value, list):

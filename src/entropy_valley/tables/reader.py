@@ -178,7 +178,8 @@ class Results:
 
     def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str | Path] | None = None) -> None:
         self.experiment, self.root = experiment, str(root)
-        self.declared = None if declared is None else [*filter(_is_no_record, sorted(map(str, declared)))]
+        # In order, and quick to look up.
+        self.declared = None if declared is None else dict.fromkeys(filter(_is_no_record, sorted(map(str, declared))))
         self.ancestry = ancestry(self.declared or (), self.root)
         self._read: dict[Hashable, Any] = {}
 
