@@ -53,7 +53,8 @@ def by_a_script(workspace, wait=""):
     submit = workspace.folder / "submit.sh"
     submit.write_text(SUBMIT.replace("{WAIT}", wait))
     submit.chmod(0o755)
-    return ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", "./submit.sh", "--jobs", "2"]
+    options = "--executor cluster-generic --cluster-generic-submit-cmd ./submit.sh --seconds-between-status-checks 1"
+    return [*options.split(), "--jobs", "2"]
 
 
 @pytest.mark.slow
@@ -65,6 +66,8 @@ def test_a_config_that_is_edited_while_jobs_wait_changes_nothing(tmp_path):
     before = config.read_text()
     assert ratios in before
     target = f"results/{RUNS[0]}/matrix/translations.jsonl"
+    workspace.finish(target)
+    (tmp_path / target).unlink()
     process = workspace.start(*by_a_script(workspace, "while [ ! -e edited ]; do sleep 0.1; done;"), target)
     while not (tmp_path / "submitted").exists():
         assert process.poll() is None, process.stdout.read()
