@@ -34,11 +34,13 @@ from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
 from entropy_valley.checking import peers
+from entropy_valley.checking.checks import Line
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.orders import Denoising, reveal_counts
+from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.decoding.requests import Canvas, Ledger
 from entropy_valley.lengths import make_method
+from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.translation.job import Pipeline
 
@@ -77,9 +79,11 @@ def run(workload: Workload, length_method: str, method: str, steps: int, **setti
 
 
 def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: str = EXACT, **settings: Any) -> Run:
-    """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio."""
-    name, ratios = ("ev", ratios) if len(ratios) > 1 else ("ratio", ratios[0])
-    length_method, ledger = make_method(name, {"ratios": ratios}), Ledger()
+    """Decode the workload with this package's engine: several ratios by Entropy-Valley, one as Fixed Ratio with a slot
+    for the EOS, as the rivals have it."""
+    of_ratio = {"ratios": ratios[0], "reserve_eos_slot": True}
+    length_method = make_method("ev", {"ratios": ratios}) if len(ratios) > 1 else make_method("ratio", of_ratio)
+    ledger = Ledger()
     denoising = Denoising.named("med", steps, "llada")
     backbone = dataclasses.replace(workload.backbone, attention=PREFIX if method == PREFIXED else BOTH_WAYS)
     pipeline = Pipeline.of(Engine(backbone, ledger, **settings), workload.inputs, CachePolicy(ENGINES[method]))
@@ -177,14 +181,13 @@ def _print_peak(options: argparse.Namespace) -> None:
     print(peak_memory(lambda: run(longest, *options.peak, PEAK_STEPS, **_settings(options)), options.device))
 
 
-def beside_peers(shape: str, options: argparse.Namespace) -> Iterator[peers.Line]:
+def beside_peers(shape: str, options: argparse.Namespace) -> Iterator[Line]:
     """Public decoders beside the engine on canvases of Fixed Ratio, those that have one slot a step."""
     workload = make(SHAPES[shape], options.device, options.sentences, options.lengths)
-    lengths = [max(1, round(RATIOS["Ratio"][0] * one.source_tokens)) for one in workload.sentences]
-    canvases = [
-        Canvas(prompt, length, [n for n in reveal_counts(length, STEPS) if n])
-        for prompt, length in zip(workload.prompts, lengths, strict=True)
-    ]
+    counts = Denoising.named("med", STEPS, "llada").counts
+    lengths = [candidate_length(*RATIOS["Ratio"], one.source_tokens) for one in workload.sentences]
+    given = zip(workload.prompts, lengths, strict=True)
+    canvases = [Canvas(prompt, length, counts(length)) for prompt, length in given]
     return peers.compare(workload.backbone, canvases, peers.folders(options.peer))
 
 

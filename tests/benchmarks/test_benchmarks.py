@@ -52,6 +52,11 @@ def test_the_rivals_are_algorithm_1(tiny, batch, skip):
     assert longest > 9 or not skip or ledger.passes < 7 * 12
 
 
+def test_the_rivals_of_a_ratio_fill_the_same_canvases(tiny):
+    theirs = decoding.run(tiny, "Ratio", decoding.SKIPPING, 9).filled
+    assert list(map(len, decoding.run(tiny, "Ratio", decoding.EXACT, 9).filled)) == list(map(len, theirs))
+
+
 def test_what_is_needed_is_counted_pass_by_pass():
     """One pass of 5 rows, 2 of them masked, by hand: products of width 4, FFN 6, vocabulary 10, two layers."""
     shape = Shape(vocabulary=10, width=4, layers=2, ffn=6, sentences=1)
