@@ -109,9 +109,12 @@ def refused(plugin: object, method: str, about: str, problem: str, remedy: str) 
 
 def _method(plugin: object, name: str) -> str:
     """File, class and method, for an error."""
-    module = type(plugin).__module__
-    file = getattr(sys.modules.get(module), "__file__", None) or module
-    return f"{Path(file).name}, {type(plugin).__qualname__}.{name}"
+    return f"{_file(type(plugin).__module__)}, {type(plugin).__qualname__}.{name}"
+
+
+def _file(module: str) -> str:
+    """The name of a module's file; its own where it has none, as one of C or a folder."""
+    return Path(getattr(sys.modules.get(module), "__file__", None) or module).name
 
 
 def _code(name: str) -> str:
@@ -140,7 +143,7 @@ def _imported(kind: str, name: str) -> Any:
         problem = f"{_line(error)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
     if not hasattr(imported, attribute):
-        raise InputError(place, f"{imported.__file__} has no {attribute!r}", "Name a class that the module has.")
+        raise InputError(place, f"{_file(module)} has no {attribute!r}", "Name a class that the module has.")
     return getattr(imported, attribute)
 
 

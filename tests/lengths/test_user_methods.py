@@ -85,6 +85,11 @@ def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
     assert problem in str(caught.value)
 
 
+def test_a_module_without_a_file_is_named_by_itself():
+    with pytest.raises(InputError, match=r"'sys:Mine': sys has no 'Mine'\. Name a class"):
+        make_method("mine", {"method": "sys:Mine"})
+
+
 def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_class, capsys):
     length_method = users_class(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
     with pytest.raises(SystemExit) as status, errors.in_one_line():
