@@ -96,6 +96,11 @@ def shown(text: str) -> str:
     return _UNSEEN.sub(lambda match: f"U+{ord(match[0]):04X}", re.sub(r"\r\n|\s", " ", text))
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 job``, ``3 jobs``."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def guarded(text: str) -> str:
     """A text for a CSV file: an apostrophe is put before one that a spreadsheet would read as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text

@@ -33,8 +33,9 @@ from entropy_valley.runs.audit import (
 )
 from entropy_valley.runs.jobs import Job, Jobs, listed
 from entropy_valley.runs.matrix_page import write_matrix
-from entropy_valley.runs.plan import Plan, counted, where
+from entropy_valley.runs.plan import Plan, where
 from entropy_valley.tables.notes import made_by
+from entropy_valley.texts import counted
 
 WIDTH = 120  # columns of a log, which has no terminal
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason

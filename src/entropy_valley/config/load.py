@@ -24,6 +24,7 @@ from entropy_valley.config.schema import Experiment
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief, question, unknown
 from entropy_valley.settings import IN_CONFIG
+from entropy_valley.texts import counted
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
@@ -197,7 +198,7 @@ def load_merged(
             value = next((one for one in values if one is not MISSING), MISSING)
             lines.append(f"{_file(written, files)}{'.'.join(map(str, written))}{_shown(value)}: {message}")
         lines = list(dict.fromkeys(lines))
-        listing = f"{len(lines)} problem{'s' if len(lines) > 1 else ''}:" + "".join(f"\n  {line}" for line in lines)
+        listing = f"{counted(len(lines), 'problem')}:" + "".join(f"\n  {line}" for line in lines)
         backbones = any(path[-1] in ("backbones", "family") for path, _ in problems)  # that this config does not have
         raise InputError("config", listing, f"\n{ELSEWHERE * backbones}`entropy-valley schema` prints every key.")
     return experiment

@@ -26,6 +26,7 @@ from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import MEMORY, gpus
+from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
 
 # What else is published of H20, in operations a second: a training takes 6 GPU-hours (README of the authors' code), and
@@ -456,8 +457,3 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def counted(count: int, noun: str) -> str:
-    """``3 jobs``."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"

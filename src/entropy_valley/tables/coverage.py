@@ -32,6 +32,7 @@ from entropy_valley.tables.formats import method
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.texts import counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
 UNSPACED = ("ja", "zh")  # languages that write words without blanks between them
@@ -275,7 +276,7 @@ class CoverageTable(OfEvAndRatio):
         runs = int(numbers["runs"].max())
         reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
         bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
-        setting = self.setting(f"{runs} run{'s' * (runs > 1)}")
+        setting = self.setting(counted(runs, "run"))
         return (Note(setting), LITERAL, *self._unspaced(results), bold)
 
     def _unspaced(self, results: Results) -> Iterator[Note]:

@@ -14,6 +14,7 @@ from entropy_valley.stats import closure
 from entropy_valley.tables import formats
 from entropy_valley.tables.reader import Fact, Results, checkpoints, signatures
 from entropy_valley.tables.render import Note
+from entropy_valley.texts import counted
 
 if TYPE_CHECKING:
     from entropy_valley.tables.base import Report, TableReport
@@ -64,7 +65,7 @@ def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = c
                 place = f"{report.backbone(oracle.backbone)} {report.place(oracle.direction, oracle.testset)}"
                 counts.setdefault(place, []).append(doubtful)
         listed = ", ".join(
-            f"{place} ({sum(runs)} of {_counted(len(runs), 'run')})" for place, runs in counts.items() if any(runs)
+            f"{place} ({sum(runs)} of {counted(len(runs), 'run')})" for place, runs in counts.items() if any(runs)
         )
         if listed:
             title, where = formats.closure_title(baseline), f"Oracle's lead in {report.metric.label}"
@@ -99,19 +100,15 @@ def few_sentences(counts: Iterable[int]) -> tuple[Note, ...]:
 def timing(measured: Sequence[Mapping[str, Any]]) -> tuple[Note, ...]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
     lines = dict.fromkeys(
-        f"Latency, with the engine's lookahead: median of {_counted(len(one['single']['repeats']), 'round')}, "
-        f"{_counted(one['sentences'], 'sentence')}"
+        f"Latency, with the engine's lookahead: median of {counted(len(one['single']['repeats']), 'round')}, "
+        f"{counted(one['sentences'], 'sentence')}"
         f"{', batches of ' + str(one['batch']) if one['batch'] < one['sentences'] else ''}; "
         f"{one['device']}, "
-        f"{_counted(one['threads'], 'thread')}, torch {one['torch']}, {one['precision']}, "
+        f"{counted(one['threads'], 'thread')}, torch {one['torch']}, {one['precision']}, "
         f"at most {one['token_budget']} tokens a pass; {one['date']}."
         for one in measured
     )
     return tuple(map(Note, lines))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def sentences(report: Report, results: Results) -> Note:

@@ -27,6 +27,7 @@ from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
+from entropy_valley.texts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -437,8 +438,7 @@ def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -
 def _notes(report: Systems) -> tuple[Note, ...]:
     _, order, steps = report.against
     seeds = len({cell.seed for cell in report.cells})
-    runs = f"{seeds} run{'s' if seeds > 1 else ''}"
-    first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {runs}"
+    first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
     lines = [
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
         *(note(report, name) for name in report.columns if name in NOTES),

@@ -22,6 +22,7 @@ from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
+from entropy_valley.texts import counted
 from entropy_valley.training.adapter import lora_modules
 from entropy_valley.training.deepspeed import BUCKET
 from entropy_valley.training.settings import AUTO
@@ -179,8 +180,7 @@ def measured(device: str, plan: PassPlan) -> dict[str, Any]:
         name, expected = torch.cuda.get_device_name(), {"expected_memory_bytes": plan.expected}
         peaks = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
     else:
-        threads = torch.get_num_threads()
-        name, expected = f"cpu, {threads} thread{'s' * (threads > 1)}", {}
+        name, expected = f"cpu, {counted(torch.get_num_threads(), 'thread')}", {}
         peaks = {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
     most = torch.tensor(list(peaks.values()), device=device)
     torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
