@@ -94,7 +94,7 @@ def check(site, monkeypatch, capsys):
 
 
 def line(text: str, name: str) -> str:
-    return next(one for one in text.splitlines() if one.partition(" ")[2].lstrip().startswith(name))
+    return next(one for one in text.splitlines() if one.split(maxsplit=1)[1].startswith(name))
 
 
 def test_every_different_request_is_a_line_and_is_put_to_sbatch(site, check):

@@ -165,8 +165,8 @@ def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequenc
     ratios = sorted((spent / first, spent / last))
     ends = [other.index(backbone.eos_id) if backbone.eos_id in other else len(other) for other in others]
     same = sum(done[place].tokens[: done[place].text] == others[place][:end] for place, end in enumerate(ends))
-    run, counted = engine.ledger, "{} passes of {:,} tokens"
+    own, counted = engine.ledger, "{} passes of {:,} tokens"
     text = f"{spent / count:.4f} s a canvas, × {ratios[0]:.2f} to {ratios[1]:.2f}; "
     text += counted.format(model.passes, model.tokens)
-    expected = f"{(first + last) / 2 / count:.4f} s by ours; {counted.format(run.passes, run.tokens)}"
+    expected = f"{(first + last) / 2 / count:.4f} s by ours; {counted.format(own.passes, own.tokens)}"
     return Line("", MEASURED, f"{text}; {same} of {count} texts the same", expected=expected)

@@ -156,8 +156,11 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(canvas.shared_sources if self._shared else canvas.sources)
+        self.sources.update(self._sources(canvas))
         heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
+
+    def _sources(self, canvas: Canvas) -> list[RowSource]:
+        return canvas.shared_sources if self._shared else canvas.sources
 
     def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
         begun = bool(canvas.start or canvas.tokens)
@@ -174,7 +177,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in canvas.shared_sources if self._shared else canvas.sources:
+        for source in self._sources(canvas):
             self.sources[source] -= 1
             if not self.sources[source]:
                 del self.sources[source]

@@ -153,9 +153,8 @@ class HyperparamsTable(OfRuns):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values: dict[tuple[str, str], dict[str, None]] = {}
         for row in numbers.itertuples(index=False):
-            values.setdefault((row.key, row.backbone), {})[
-                f"{_printed(row.value)} {UNITS.get(row.key, '')}".strip()
-            ] = None
+            text = f"{_printed(row.value)} {UNITS.get(row.key, '')}".strip()
+            values.setdefault((row.key, row.backbone), {})[text] = None
         order, backbones = list(ROWS), dict.fromkeys(run.backbone for run in self.runs)
         keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
         paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
@@ -332,9 +331,8 @@ class CorpusTable(Unscored):
             yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
         yield ORDER
         for name, corpus in corpora.items():
-            text = (
-                f"Digest of the training pairs of {formats.direction(name)}, N = {_count(values[name, '', 'train'])}:"
-            )
+            drawn = _count(values[name, "", "train"])
+            text = f"Digest of the training pairs of {formats.direction(name)}, N = {drawn}:"
             yield Note(text, corpus["digest"]["train"])
 
 
