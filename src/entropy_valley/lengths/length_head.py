@@ -119,13 +119,13 @@ def fit(
     layer = torch.nn.Linear(states.shape[1], longest - SHORTEST + 1, device=states.device)
     for parameter in layer.parameters():
         torch.nn.init.zeros_(parameter)
-    optimiser = torch.optim.Adam(layer.parameters(), learning_rate)
+    optimizer = torch.optim.Adam(layer.parameters(), learning_rate)
     draw = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
         for places in torch.randperm(len(lengths), generator=draw).to(states.device).split(batch):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             cross_entropy(layer((states[places] - mean) / std), classes[places]).backward()
-            optimiser.step()
+            optimizer.step()
     weight = (layer.weight / std).detach()
     if not weight.isfinite().all():
         raise InputError("length head", "its training diverged", "Lower `length_head_training.learning_rate`.")

@@ -42,12 +42,12 @@ FIELDS = ["backbone", "direction", "seed", "key", "value"]
 RAN = ("processes", "micro_tokens", "float32_products", "steps", "pairs", "trainable_parameters")
 # What our training has no setting for, as `training.deepspeed` builds it.
 FIXED = {
-    "optimizer": "AdamW",
+    "optimiser": "AdamW",
     "scheduler": "linear warm-up, half cosine",
     "accumulation": "until the batch is done",
 }
 ROWS = {
-    "optimizer": "Optimizer",
+    "optimiser": "Optimiser",
     "betas_1": "AdamW beta 1",
     "betas_2": "AdamW beta 2",
     "weight_decay": "Weight decay",
@@ -55,7 +55,7 @@ ROWS = {
     "scheduler": "Scheduler",
     "warmup": "Warm-up, share of the steps",
     "epochs": "Epochs",
-    "max_steps": "Optimizer steps, configured",
+    "max_steps": "Optimiser steps, configured",
     "global_batch": "Global batch, sequences",
     "accumulation": "Gradient accumulation",
     "micro_tokens": "Micro-batch of a device, at most",
@@ -69,7 +69,7 @@ ROWS = {
     "lora_dropout": "LoRA dropout",
     "selection": "Model selection",
     "clip": "Gradient clipping, norm",
-    "steps": "Optimizer steps, done",
+    "steps": "Optimiser steps, done",
     "pairs": "Training pairs",
     "trainable_parameters": "Trainable parameters",
     "loss_weight": "Loss: weight of a slot",
@@ -86,7 +86,7 @@ DEFAULTS = {
 }
 UNITS = {"micro_tokens": "tokens"}
 PAPER = {  # the rows of its table that are no numbers, and those whose unit is another than ours
-    "optimizer": "AdamW",
+    "optimiser": "AdamW",
     "scheduler": "cosine decay",
     "accumulation": "4 steps",
     "micro_tokens": "4 sequences",
