@@ -493,8 +493,7 @@ class Experiment(Section):
     )
     check: Runtime[bool] = Field(
         True,
-        description="refuse a run for which disk, memory or GPUs do not suffice; with cuda: check the GPUs "
-        "(`entropy-valley check`) before the jobs on them",
+        description="with cuda: check each kind of GPU (`entropy-valley check`) before the first job on it",
     )
     max_runtime: Runtime[int] = Field(
         240, ge=60, description="the longest time limit, in minutes, that a job on a GPU requests of a cluster"
