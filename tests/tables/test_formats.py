@@ -27,6 +27,11 @@ def test_a_p_of_zero_is_less_than_one_resample_a_side(p, text):
     assert formats.p_value(0.0, 10_000, sides=1) == "< 0.0001"
 
 
+@pytest.mark.parametrize(("p", "text"), [(2e-5, "2.0e−05"), (9e-5, "9.0e−05"), (1e-4, "0.0001"), (0.0, "< 2e−05")])
+def test_many_resamples_give_a_p_that_four_decimals_would_print_as_zero(p, text):
+    assert formats.p_value(p, 100_000) == text
+
+
 def test_interval():
     assert formats.interval(0.1, -0.21, 0.4, 2) == "+0.10 [−0.21, +0.40]"
 

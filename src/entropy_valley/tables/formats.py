@@ -161,9 +161,11 @@ def signed(value: float, decimals: int) -> str:
 
 
 def p_value(p: float, resamples: int, sides: int = 2) -> str:
-    """A bootstrap p-value: ``0.0910``; one that no resample speaks for is below the smallest that can be counted, a
-    resample on each of the ``sides``: ``< 0.0002``, never 0."""
-    return f"{p:.4f}" if p else f"< {sides / resamples:g}"
+    """A bootstrap p-value: ``0.0910``, or ``2.0e−05`` where four decimals might print 0; one that no resample speaks
+    for is below the smallest that can be counted, a resample on each of the ``sides``: ``< 0.0002``, never 0."""
+    if not p:
+        return minus(f"< {sides / resamples:g}")
+    return minus(f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}")
 
 
 def p_statement(p: float, resamples: int) -> str:

@@ -110,7 +110,9 @@ def _orders_of_hero(table: Table, sweep: Table) -> Iterator[Expected]:
 def _with_printed(test: Mapping[str, Any]) -> dict[str, Any]:
     printed = {}
     for key, sides in (("p_one_sided", 1), ("p_two_sided", 2)):
-        printed[f"{key}_printed"] = f"{test[key]:.4f}" if test[key] else f"< {sides / test['resamples']:g}"
+        p = test[key]
+        text = f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}" if p else f"< {sides / test['resamples']:g}"
+        printed[f"{key}_printed"] = text.replace("-", "−")
     return {**test, **printed}
 
 
