@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import finished
+import numpy as np
 import pytest
 
 from entropy_valley import tables
-from entropy_valley.verification import verify
+from entropy_valley.verification import Report, verify
+from entropy_valley.verification.cells import paired
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +40,13 @@ def test_every_number_follows_from_the_rows(run, made):
     shown = ("tables/", "figures/")
     assert [one for one in report.differences if one.part.startswith(shown)] == []
     assert sum(count for part, count in report.same.items() if part.startswith(shown)) > 5000
+
+
+def test_a_p_value_is_compared_by_its_digits_however_small_it_is():
+    how = {"resamples": 100, "seed": 0, "generator": "pcg64", "cohen": "sample", "wilcoxon_zeros": "pratt"}
+    p = paired(np.linspace(0.1, 0.3, 200), np.zeros(200), how)["wilcoxon_p"]
+    assert p < 1e-30
+    report = Report()
+    for stored in (f"{p:.10g}", "4.1e-18"):
+        report.compare("tables/main.csv", "tables/main.csv", "row 2, wilcoxon_p", stored, p)
+    assert report.same.total() == 1 and [one.stored for one in report.differences] == ["4.1e-18"]

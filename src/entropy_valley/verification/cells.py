@@ -16,7 +16,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, brief
 from entropy_valley.results import SCORES, System
 from entropy_valley.verification import sets
-from entropy_valley.verification.folder import REMEDY, Folder, NotAtHandError, Unchecked
+from entropy_valley.verification.folder import REMEDY, Folder, NotAtHandError, PValue, Unchecked
 
 Expected = Mapping[str, Any]
 """A row of a table, computed again: its columns."""
@@ -93,7 +93,7 @@ def _paired(leads: bytes, resamples: int, seed: int, generator: str, cohen: str,
         effect = float(lead.mean()) / float(np.std(lead, ddof=int(cohen == "sample")))
     wilcoxon = scipy.stats.wilcoxon(lead, zero_method=zeros).pvalue if lead.any() else 1.0
     test = {"delta": float(snapped(lead.mean())), "ci_low": float(low), "ci_high": float(high), "p_one_sided": below}
-    return {**test, "p_two_sided": min(1.0, 2 * min(below, above)), "wilcoxon_p": float(wilcoxon), "cohens_d": effect}
+    return {**test, "p_two_sided": min(1.0, 2 * min(below, above)), "wilcoxon_p": PValue(wilcoxon), "cohens_d": effect}
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> dict[str, float]:

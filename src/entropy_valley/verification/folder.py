@@ -33,6 +33,10 @@ class Unchecked(NamedTuple):
     reason: str
 
 
+class PValue(float):
+    """A p-value of the signed-rank test, whose digits count however small it is."""
+
+
 class NotAtHandError(Exception):
     """A number cannot be computed again; the message says why."""
 
@@ -71,14 +75,16 @@ class Report:
 
 
 def alike(stored: Any, recomputed: Any) -> bool:
-    """Whether a stored value, perhaps as a CSV file has it, is the recomputed one in nine significant digits."""
+    """Whether a stored value, perhaps as a CSV file has it, is the recomputed one in nine significant digits. Below
+    1e-15 any other number than a :class:`PValue` is 0."""
     if isinstance(recomputed, bool):
         return stored is recomputed or stored == str(recomputed)
     if recomputed is None or (isinstance(recomputed, float) and math.isnan(recomputed)):
         return stored is None or stored == ""
     if isinstance(recomputed, int | float):
+        noise = 0.0 if isinstance(recomputed, PValue) else 1e-15
         try:
-            return not isinstance(stored, bool) and math.isclose(float(stored), recomputed, rel_tol=1e-9, abs_tol=1e-15)
+            return not isinstance(stored, bool) and math.isclose(float(stored), recomputed, rel_tol=1e-9, abs_tol=noise)
         except (TypeError, ValueError, OverflowError):
             return False
     if isinstance(recomputed, str) and isinstance(stored, str):
