@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from entropy_valley import files
@@ -85,6 +86,25 @@ def test_a_label_of_a_method_repeats_what_prints_it_alone(length_method, tmp_pat
     main, without = (reports.configured(one)["tables/main"] for one in (named, plain))
     assert (main.method_in("mine", "en-zh"), without.method_in("mine", "en-zh")) == ("My EV", "mine")
     assert reports.spec(named) != reports.spec(plain)
+
+
+def test_a_method_that_sees_the_reference_is_never_the_best_whatever_its_name_is(tmp_path, monkeypatch):
+    (tmp_path / "seeing.py").write_text(LABELLED + "\n\nclass Seeing(Mine):\n    sees_reference = True\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    methods = {
+        "nearly": {"method": "oracle", "offset": 1},
+        "mine": {"method": "seeing:Seeing", "same_ratios_as": "ev"},
+        "mixed": {"method": "reassigned", "of": "oracle", "seed": 1},
+    }
+    names = ["oracle", "ratio", "ev", *methods]
+    over = {"matrix": {"methods": names}, "length_methods": methods, "tables": {"studies": []}}
+    main = reports.configured(experiment(**over))["tables/main"]
+    place = {"backbone": "llada-8b", "direction": "en-zh", "testset": "wmt22", "order": "med", "steps": 32}
+    rows = [{**place, "metric": main.metric.name, "method": name, "mean": 0.9 - 0.1 * (name == "ev")} for name in names]
+    rows[1]["mean"] = 0.7
+    summary = main.summary(pd.DataFrame(rows))
+    assert [name for name in names if summary.is_best(main.metric, {"method": name})] == ["ev"]
 
 
 def test_a_figure_may_have_another_name_than_the_table_of_its_study():

@@ -15,21 +15,20 @@ from entropy_valley.scoring.metrics import Metric
 
 @dataclass(frozen=True)
 class MethodNames:
-    """A method's printed names; one that sees the reference is never bold."""
+    """A method's printed names."""
 
     label: str
     short: str
-    sees_reference: bool = False
 
 
 METHODS = {
-    "oracle": MethodNames("Oracle length", "Oracle", sees_reference=True),
-    "oracle_-2": MethodNames("Reference's length − 2", "Oracle − 2", sees_reference=True),
-    "oracle_-1": MethodNames("Reference's length − 1", "Oracle − 1", sees_reference=True),
-    "oracle_1": MethodNames("Reference's length + 1", "Oracle + 1", sees_reference=True),
-    "oracle_2": MethodNames("Reference's length + 2", "Oracle + 2", sees_reference=True),
-    "oracle_on_grid": MethodNames("EV's candidate nearest to the reference", "Oracle on grid", sees_reference=True),
-    "oracle_on_line": MethodNames("The line's candidate nearest to it", "Oracle on line", sees_reference=True),
+    "oracle": MethodNames("Oracle length", "Oracle"),
+    "oracle_-2": MethodNames("Reference's length − 2", "Oracle − 2"),
+    "oracle_-1": MethodNames("Reference's length − 1", "Oracle − 1"),
+    "oracle_1": MethodNames("Reference's length + 1", "Oracle + 1"),
+    "oracle_2": MethodNames("Reference's length + 2", "Oracle + 2"),
+    "oracle_on_grid": MethodNames("EV's candidate nearest to the reference", "Oracle on grid"),
+    "oracle_on_line": MethodNames("The line's candidate nearest to it", "Oracle on line"),
     "ratio": MethodNames("Fixed ratio", "Ratio"),
     "ratio_eos": MethodNames("Fixed ratio + EOS slot", "Ratio + EOS"),
     "fixed": MethodNames("No choice, 64 slots", "64 slots"),

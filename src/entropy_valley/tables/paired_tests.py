@@ -195,7 +195,7 @@ class ArReference(TableReport):
             ]
             for (backbone, name), summary in summaries.items()
         }
-        deployable = [of_places for (_, name), of_places in rows.items() if not method(name).sees_reference]
+        deployable = [of_places for (_, name), of_places in rows.items() if name not in self.informed]
         highest = [best(self.metric)(row.mean for row in column) for column in zip(*deployable, strict=True)]
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
@@ -203,7 +203,7 @@ class ArReference(TableReport):
                 cells = [TableCell(self._size(backbone)), TableCell(self._setting(backbone))]
                 for row, of_best in zip(rows[system], highest, strict=True):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
-                    cells.append(TableCell(text, bold=row.mean == of_best and not method(row.method).sees_reference))
+                    cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
                 groups.append(Group(method(name).label, (TableRow(tuple(cells), shaded=name == "ev"),)))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"

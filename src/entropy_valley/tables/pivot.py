@@ -7,7 +7,7 @@ test set. The regular tables are in :mod:`regular`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import closure_title, method, ordered
+from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -82,16 +82,16 @@ KEYS = ("backbone", "place", "order", "steps", "metric", "method")
 class Summary:
     """The summary of :func:`stats.closure.summarise`, looked up number by number.
 
-    A place in it is given by the keys in which its rows differ, and may have others.
+    A place in it is given by the keys in which its rows differ, and may have others. ``informed`` are the methods that
+    see the reference.
     """
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = placed(frame)
+    def __init__(self, frame: pd.DataFrame, informed: Collection[str] = ()) -> None:
+        self.frame, self._informed = placed(frame), informed
         self._only = {key: values[0] for key in KEYS if len(values := self.values(key)) == 1}
         self._rows = {tuple(getattr(row, key) for key in KEYS): row for row in self.frame.itertuples(index=False)}
         self.methods = ordered(self.frame["method"])
         self.baselines = [name for name in BASELINES if name in self.methods]
-        informed = {name for name in self.methods if method(name).sees_reference}
         self._deployable: dict[tuple[Any, ...], list[float]] = {}
         for (*place, name), row in self._rows.items():
             if name not in informed:
@@ -133,7 +133,7 @@ class Summary:
         """Whether a method has the best mean of those that see no reference."""
         (*place, name), row = self._at(metric, at)
         means = self._deployable.get(tuple(place), [])
-        return not method(name).sees_reference and row.mean == best(metric)(means)
+        return name not in self._informed and row.mean == best(metric)(means)
 
     def score(self, metric: Metric, at: At, shaded: bool = False) -> TableCell:
         """Mean ± std, bold for the best."""
@@ -173,7 +173,7 @@ class Regular(TableReport):
     }
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
-        return Summary(numbers)
+        return Summary(numbers, self.informed)
 
     def entries(self, summary: Summary) -> list[Entry]:
         """The columns behind those of the keys; unless said otherwise, scores and gap closures in each metric."""

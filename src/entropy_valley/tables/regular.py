@@ -217,7 +217,7 @@ class OfBudgets(OfStudy):
         return with_costs(super().numbers(results), results, self.cells)
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
-        return Summary(numbers.sort_values("steps", kind="stable"))
+        return Summary(numbers.sort_values("steps", kind="stable"), self.informed)
 
 
 class Budgets(OfBudgets, Regular):
@@ -512,7 +512,7 @@ class Transfer(Systems):
         metric, places = self.metric, ("backbone", "direction", "testset", "pool", "seed")
         rows = {tuple(row[key] for key in (*places, "method")): row for row in runs.to_dict("records")}
         methods = ordered(runs["method"])
-        deployable = [name for name in methods if not method(name).sees_reference]
+        deployable = [name for name in methods if name not in self.informed]
 
         def row(at, name):
             return rows[(*(at[key] for key in places), name)]

@@ -407,7 +407,7 @@ class Systems(OfStudy, TableReport):
 def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
     """A row, with the best of the rivals that could be deployed bold in each metric."""
     ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
-    deployable = [rival for rival in rivals if not method(rival.key["method"]).sees_reference]
+    deployable = [rival for rival in rivals if rival.key["method"] not in system.report.informed]
     cells = []
     for name, (_, text) in columns.items():
         values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
