@@ -18,6 +18,7 @@ from entropy_valley.config.load import load_merged, merge, read_yaml
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
+from entropy_valley.tables import notes
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -105,6 +106,22 @@ def test_a_method_that_sees_the_reference_is_never_the_best_whatever_its_name_is
     rows[1]["mean"] = 0.7
     summary = main.summary(pd.DataFrame(rows))
     assert [name for name in names if summary.is_best(main.metric, {"method": name})] == ["ev"]
+
+
+def test_a_table_says_which_methods_were_fitted_to_its_sentences():
+    study = {"methods": ["ratio", "ev_fit", "ev_fit_4"], "directions": ["en-zh"]}
+    said = []
+    for testset in ("dev", "wmt22"):
+        over = {"studies": {"mine": study | {"testset": testset}}, "tables": {"studies": ["mine"]}}
+        table = reports.configured(experiment(length_methods={"ev_fit_4": {"pairs": 50}}, **over))["tables/mine"]
+        said.append([note.text for note in notes.fitted(table)])
+    assert said == [
+        [
+            "EV fit was fitted to the first 100 of these sentences.",
+            "EV fit 4 was fitted to the first 50 of these sentences.",
+        ],
+        [],
+    ]
 
 
 def test_a_figure_may_have_another_name_than_the_table_of_its_study():

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from entropy_valley.config.matrix import DEV
+from entropy_valley.config.methods import learns
 from entropy_valley.decoding.prompts import PART, footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
@@ -138,6 +140,7 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
     lines = (
         *pretrainings(report, results),
         *overlaps(report, results),
+        *fitted(report),
         *(Note(text) for text in approximate if text),
         *made_by(results.ancestry),
     )
@@ -177,6 +180,16 @@ def overlaps(report: TableReport, results: Results) -> tuple[Note, ...]:
         *([Note(f"Test sentences that occur in training: {'; '.join(trained)}.")] if trained else []),
         *([Note(f"Odd sentences: {'; '.join(odd)}.")] if odd else []),
     )
+
+
+def fitted(report: TableReport) -> Iterator[Note]:
+    """Which length methods have learned from the development pairs that they are tested on."""
+    experiment = report.experiment
+    for name in dict.fromkeys(cell.method for cell in report.cells if cell.testset == DEV):
+        if learns(experiment, name):
+            pairs = getattr(getattr(experiment.length_methods, name), "pairs", None)
+            which = f"the first {pairs} of these sentences" if pairs else "these sentences"
+            yield Note(f"{report.method(name).short} was fitted to {which}.")
 
 
 def _in_training(counts: Mapping[str, Any]) -> str:
