@@ -196,6 +196,16 @@ class TestSentences:
         assert numbers.query("metric == 'spearman_rho'")["value"].isna().all()
         assert "MED: n/a (LLaDA-tiny" in run.text("tables/negative_order")
 
+    def test_a_small_p_of_a_correlation_is_not_printed_as_zero(self, run):
+        main, other = sorted(where(run, "tables/negative_order", method="oracle"), key=lambda cell: cell.order != "med")
+        values = {row["id"]: row["concentration"] for row in run.results.diagnostics(main, "sig")}
+        ranked = sorted(values, key=values.__getitem__)
+        ranked[:2] = ranked[1::-1]
+        run.score(main, 0.5)
+        run.score(other, *(0.5 + 0.01 * ranked.index(row["id"]) for row in run.read(other, SCORES)))
+        (line,) = [line for line in notes_of(run.text("tables/negative_order")) if line.startswith("Spearman")]
+        assert "two-sided p = " in line and "p = 0.0000" not in line
+
     @pytest.mark.parametrize("name", ["negative_order", "coverage", "cases", "dream_instruct", "dissociation"])
     def test_outputs_of_other_sentences_are_refused(self, run, name):
         cell = run.cells(f"tables/{name}")[-1]

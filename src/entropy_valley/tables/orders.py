@@ -321,5 +321,5 @@ def _spearman(frame: pd.DataFrame) -> dict[str, float]:
 def _correlation(difference: str, heading: str, numbers: Numbers) -> Note:
     values = formats.signed(numbers["spearman_rho"], 4)
     if values != formats.NOT_AVAILABLE:
-        values += f", two-sided p = {numbers['spearman_p']:.4f}, N = {numbers['sentences']:.0f}"
+        values += f", two-sided p = {formats.small_p(numbers['spearman_p'])}, N = {numbers['sentences']:.0f}"
     return Note(f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading}).")
