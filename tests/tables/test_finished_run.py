@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import finished
 import numpy as np
 import pytest
 
 from entropy_valley import tables
-from entropy_valley.verification import Report, verify
+from entropy_valley.verification import Report, sets, verify
 from entropy_valley.verification.cells import paired
 
 
@@ -50,3 +52,13 @@ def test_a_p_value_is_compared_by_its_digits_however_small_it_is():
     for stored in (f"{p:.10g}", "4.1e-18"):
         report.compare("tables/main.csv", "tables/main.csv", "row 2, wilcoxon_p", stored, p)
     assert report.same.total() == 1 and [one.stored for one in report.differences] == ["4.1e-18"]
+
+
+def test_bleu_whose_tokenizer_is_not_installed_is_not_checkable(monkeypatch):
+    def missing(**_):
+        raise RuntimeError("\nJapanese tokenization requires extra dependencies.\n")
+
+    monkeypatch.setattr("sacrebleu.metrics.BLEU", missing)
+    params = {"comet": {}, "bleu": {}, "target_language": "ja"}
+    scored = sets.Scored(SimpleNamespace(records={"set/scores.json": {"params": params}}), "set")
+    assert scored.bleu.reason == "BLEU into 'ja': Japanese tokenization requires extra dependencies."

@@ -226,7 +226,11 @@ class Scored:
         name = self.params["bleu"].get("tokenize")
         if name not in TOKENIZERS:
             return Unchecked(f"BLEU with the tokenizer {name}, which sacreBLEU downloads")
-        return BLEU(tokenize=name, trg_lang=self.params["target_language"])
+        language = self.params["target_language"]
+        try:
+            return BLEU(tokenize=name, trg_lang=language)
+        except (RuntimeError, ImportError) as error:
+            return Unchecked(f"BLEU into {language!r}: {' '.join(str(error).split())}")
 
     @functools.cached_property
     def chrf(self) -> Any:
