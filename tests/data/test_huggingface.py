@@ -143,6 +143,13 @@ def test_what_a_local_copy_has_not_is_named(local):
         list(sources.make({**local, "split": "test"}).pairs("zh-en", "test", 1))
 
 
+@pytest.mark.parametrize("row", [{"zh": "句子", "en": None}, {"zh": None, "en": "word"}, None])
+def test_a_missing_text_is_blank_and_the_pair_is_dropped(local, tmp_path, row):
+    pq.write_table(pa.table({"translation": [{"zh": "一", "en": "one"}, row]}), tmp_path / "zh-en/dev-0.parquet")
+    drawn = build.testset({"direction": "en-zh", "seed": 1, "source": {**local, "split": "dev"}, "limit": None})
+    assert [(one["source"], one["target"]) for one in drawn] == [("one", "一")]
+
+
 def test_no_more_than_a_row_group_is_held(local, tmp_path):
     for number in range(3, 15):
         (tmp_path / f"zh-en/train-000{number:02}-of-00015.parquet").write_bytes(RELEASED[SHARDS[0]])

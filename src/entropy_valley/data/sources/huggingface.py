@@ -120,7 +120,10 @@ class HuggingFace(Source):
         return f"With a network run {command}, copy the folder, and set the source's `folder` to it."
 
     def _text(self, row: Any, path: list[str]) -> str:
+        """The text of a row; empty where the data set has a null."""
         for name in path:
+            if row is None:
+                return ""
             if not isinstance(row, dict) or name not in row:
                 raise InputError(
                     f"data set {self.dataset} ({self.subset})",
@@ -128,4 +131,4 @@ class HuggingFace(Source):
                     "Name the column of each language in the source's columns.",
                 )
             row = row[name]
-        return str(row)
+        return "" if row is None else str(row)
