@@ -711,7 +711,9 @@ def corpus(table: Table, stored: Sequence[Expected]) -> Iterator[Expected]:
     for direction in table.params["directions"]:
         folder, pairs = table.folder.root / "corpus" / direction, {}
         for part in ("train", "dev"):
-            pairs[part] = files.read_jsonl(files.regular(folder / f"{part}.jsonl", MOST_BYTES), ("source", "target"))
+            if not (path := folder / f"{part}.jsonl").exists():
+                raise NotAtHandError("training pairs that are not among the results")
+            pairs[part] = files.read_jsonl(files.regular(path, MOST_BYTES), ("source", "target"))
         for row in stored:
             if row["direction"] == direction and not row["backbone"]:
                 yield {**row, "value": len(pairs[row["metric"]]) if row["metric"] in pairs else dropped}
