@@ -63,7 +63,8 @@ class PairedTest:
 
     ``ci_low`` and ``ci_high`` are the percentile bootstrap's 95 % limits of the mean difference ``delta``.
     ``p_one_sided`` is the share of resamples with a mean difference <= 0, ``p_two_sided`` twice the smaller of the
-    shares on either side of zero, at most 1. Either may be exactly 0: it then means less than 1/``resamples``.
+    shares on either side of zero, at most 1. Either may be exactly 0: it then means less than 1/``resamples``, and
+    two-sided less than twice that.
     """
 
     delta: float
