@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from entropy_valley import tables
 from entropy_valley.config import base_files, load_files
+from entropy_valley.config.expand import overlay
+from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.errors import InputError
 from entropy_valley.stats.job_costs import finished_seconds, gpus, stage_hours
+from entropy_valley.stats.our_numbers import TableRows, ours
+from entropy_valley.stats.paper_numbers import find
 
 
 def benchmark(path, seconds):
@@ -60,3 +66,24 @@ def test_it_is_made_when_all_timed_jobs_have_run():
     assert {one.scores("results") for one in sets_of(experiment).all} < read
     assert "results/en-zh/llada-8b/seed1/latency/wmt22/ev/med-T32.json" in read
     assert "results/en-zh/llada-8b/seed1/diagnostics.json" in read
+
+
+def test_each_test_set_of_a_direction_has_rows_of_its_own(tmp_path):
+    over = {"directions": {"en-zh": {"tests": ["wmt22", "wmt22-500"]}}, "tables": {"studies": []}}
+    report = tables.configured(load_merged(overlay(merge(base_files()), over)))["tables/cost"]
+    totals = dict.fromkeys(("slots", "passes", "within_steps"), 0)
+    decoded = {
+        name: {"sentences": 1, "calls": 32 + probes, **totals} for name, probes in (("wmt22", 4), ("wmt22-500", 5))
+    }
+    results = SimpleNamespace(
+        root=tmp_path, decoding=lambda cell: decoded[cell.testset], scores=lambda cell: {"sentences": 1}
+    )
+    numbers = report.numbers(results)
+    labels = [group.label for section in report.table(results, numbers).sections for group in section.groups]
+    assert [label for label in labels if "En→Zh" in label and "T = 32" in label] == [
+        "En→Zh (wmt22), T = 32",
+        "En→Zh (wmt22-500), T = 32",
+    ] * 2
+    rows = TableRows(numbers.fillna("").astype(str), {}, "comet22", 32, [1, 2, 3])
+    of_paper = find("sec:appendix_repro", "probe_share", setting="T=32", system="ev")
+    assert ours(of_paper, dict.fromkeys(("main", "full_significance", "hyperparams", "cost"), rows)).value == 5 / 32

@@ -24,7 +24,7 @@ from entropy_valley.tables.systems import TIMED
 
 BUDGETS = (32, 64, 128)  # the paper's
 PLACE = "sec:appendix_repro"
-KEY = ["part", "direction", "item"]
+KEY = ["part", "direction", "testset", "item"]
 SHARES = Note(
     "Probes: all-mask passes of EV per sentence, over the T steps that follow. At most: one for each of EV's ratios. "
     "Two ratios of a short source can give the same length, which takes one probe."
@@ -67,11 +67,12 @@ class Cost(TableReport):
 
     @functools.cached_property
     def shown(self) -> list[matrix.Cell]:
-        """Those of them that are EV's or Ratio's of the main backbone; of a direction and method the last one."""
+        """Those of them that are EV's or Ratio's of the main backbone; of a test set and method the last one."""
         tables = self.experiment.tables
         main = (tables.backbone, tables.order, tables.steps)
         cells = [cell for cell in self.timed if (cell.backbone, cell.order, cell.steps) == main]
-        return list({(cell.direction, cell.method): cell for cell in cells if cell.method in ("ratio", "ev")}.values())
+        shown = (cell for cell in cells if cell.method in ("ratio", "ev"))
+        return list({(cell.direction, cell.testset, cell.method): cell for cell in shown}.values())
 
     def inputs(self) -> list[str]:
         """Also what the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
@@ -98,18 +99,23 @@ class Cost(TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         sections = []
         for part, rows in numbers.groupby("part", sort=False):
-            groups = (Group(_described(row), (TableRow(_cells(row)),)) for row in rows.to_dict("records"))
+            groups = (Group(self._described(row), (TableRow(_cells(row)),)) for row in rows.to_dict("records"))
             sections.append(TableSection(tuple(groups), PARTS[str(part)][0]))
         columns = (Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r"))
         timing = notes.timing([results.latency(cell) for cell in self.shown])
         return Table(columns, tuple(sections), (SHARES, *timing, HOURS, notes.sentences(self, results)))
+
+    def _described(self, row: Mapping[str, Any]) -> str:
+        item = method(row["item"]).short if row["part"] in TIMED else row["item"]
+        place = row["direction"] and self.place(row["direction"], row["testset"])
+        return ", ".join(part for part in (place, item) if part)
 
     def _shares(self, results: Results) -> Iterator[dict[str, Any]]:
         means = costs(results, self.cells)
         for budget in BUDGETS:
             paper = _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
             for row in means.itertuples(index=False):
-                share = {"direction": row.direction, "item": f"T = {budget}"}
+                share = {"direction": row.direction, "testset": row.testset, "item": f"T = {budget}"}
                 yield {"part": "probe_share", **share, "here": (row.calls - row.steps) / budget}
                 yield {"part": "probe_cap", **share, "here": self.candidates[row.direction] / budget, "paper": paper}
 
@@ -119,7 +125,7 @@ class Cost(TableReport):
                 named = {"direction": cell.direction, "system": cell.method}
                 printed = find(PLACE, "latency_batch16", **named) if part != "latency" else None
                 seconds = results.latency(cell)[kind]["seconds_per_sentence"]
-                place = {"part": part, "direction": cell.direction, "item": cell.method}
+                place = {"part": part, "direction": cell.direction, "testset": cell.testset, "item": cell.method}
                 yield {**place, "here": seconds, "paper": _printed(printed)}
 
     def _hours(self, results: Results) -> Iterator[dict[str, Any]]:
@@ -127,8 +133,8 @@ class Cost(TableReport):
         stages = stage_hours(Path(results.root, "benchmarks"), held)
         for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
             for row in stages[stages[part] > 0].itertuples(index=False):
-                yield {"part": part, "direction": "", "item": row.stage, "here": getattr(row, part)}
-            whole = {"part": part, "direction": "", "item": "all"}
+                yield {"part": part, "direction": "", "testset": "", "item": row.stage, "here": getattr(row, part)}
+            whole = {"part": part, "direction": "", "testset": "", "item": "all"}
             yield {**whole, "here": stages[part].sum(), "paper": _printed(paper)}
 
 
@@ -145,11 +151,6 @@ PARTS = {
 
 def _printed(number: Published | None) -> str | None:
     return number.text if number else None
-
-
-def _described(row: Mapping[str, Any]) -> str:
-    item = method(row["item"]).short if row["part"] in TIMED else row["item"]
-    return ", ".join(part for part in (row["direction"] and formats.direction(row["direction"]), item) if part)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[TableCell, TableCell]:

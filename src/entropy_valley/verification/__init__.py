@@ -56,7 +56,7 @@ KINDS: Sequence[tuple[str, Callable[..., Iterator[Expected]], str]] = (  # colum
     ("category metric value", tables.categories, "backbone direction testset steps seed category metric"),
     ("axis at low high", tables.curves, "backbone direction testset axis at"),
     ("natural_shift value", tables.dream_instruct, "backbone method metric"),
-    ("part item here paper", tables.cost, "part direction item"),
+    ("part item here paper", tables.cost, "part direction testset item"),
     ("method order metric value steps", tables.orders, "backbone direction testset steps seed method order metric"),
     ("direction backbone metric value", tables.corpus, "direction backbone metric"),
 )

@@ -697,7 +697,7 @@ def cost(table: Table, stored: Sequence[Expected]) -> Iterator[Expected]:
     for setting, cells in grouped(table.cells, *SETTING):
         calls, direction = mean([table.costs(cell)["calls"] for cell in cells]), setting["direction"]
         for budget in (32, 64, 128):
-            about = {"direction": direction, "item": f"T = {budget}", "paper": papers}
+            about = {"direction": direction, "testset": setting["testset"], "item": f"T = {budget}", "paper": papers}
             yield {**about, "part": "probe_share", "here": (calls - setting["steps"]) / budget}
             yield {**about, "part": "probe_cap", "here": table.params["candidates"][direction] / budget}
     for row in stored:
