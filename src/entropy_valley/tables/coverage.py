@@ -292,11 +292,11 @@ class CoverageTable(OfEvAndRatio):
         """For each direction whose sentences the paper counts, where its numbers and ours differ."""
         lines = []
         for direction, counts in self.papers_counts.items():
-            rows = numbers[(numbers["direction"] == direction) & (numbers["method"] == EV)].itertuples(index=False)
-            counted = ((row, counts[row.item]) for row in rows if row.item in counts)
+            here = (numbers["direction"] == direction) & (numbers["testset"] == WMT22) & (numbers["method"] == EV)
+            counted = ((row, counts[row.item]) for row in numbers[here].itertuples(index=False) if row.item in counts)
             other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in counted if row.sentences != n]
             text = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
-            lines.append(Note(f"N of {formats.direction(direction)}: {text}."))
+            lines.append(Note(f"N of {self.place(direction, WMT22)}: {text}."))
         return lines
 
     @property
