@@ -139,8 +139,13 @@ class TestDifferences:
         found = statistics.of_all(statistics.frame(rows(scores)), HOW)
         expected = stats.spearmanr(range(40), [min(5, 1 + number // 8) for number in range(40)])
         assert found["adequacy_rho"] == pytest.approx(expected.statistic)
-        constant = pd.DataFrame({"difference": [1.0, 2.0], "adequacy": [0.0, 0.0], "fluency": [0.0, 1.0]})
-        assert math.isnan(statistics.correlations(constant)["adequacy_rho"])
+
+    @pytest.mark.parametrize("adequacy", [[0.0, 0.0, 0.0], [0.0, 1.0]], ids=["constant", "two sentences"])
+    def test_without_variation_or_a_third_sentence_there_is_no_correlation(self, adequacy):
+        metric = range(len(adequacy))
+        means = pd.DataFrame({"difference": metric, "adequacy": adequacy, "fluency": metric})
+        found = statistics.correlations(means)
+        assert math.isnan(found["adequacy_rho"]) and math.isnan(found["adequacy_rho_p"])
 
     def test_needed_sentences_find_the_effect(self):
         """By simulation: with that many sentences, a Wilcoxon test of normal differences has about 80 % power."""

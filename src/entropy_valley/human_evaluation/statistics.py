@@ -74,12 +74,13 @@ def sign_p(first: float, second: float) -> float:
 
 
 def correlations(means: pd.DataFrame) -> dict[str, float]:
-    """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant."""
+    """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant,
+    and for fewer than three sentences: ρ of two is 1 or −1."""
     import scipy.stats
 
     values = {}
     for scale in SCALES:
-        varied = means["difference"].nunique() > 1 and means[scale].nunique() > 1
+        varied = len(means) > 2 and means["difference"].nunique() > 1 and means[scale].nunique() > 1
         test = scipy.stats.spearmanr(means["difference"], means[scale]) if varied else None
         values[f"{scale}_rho"] = float(test.statistic) if test else math.nan
         values[f"{scale}_rho_p"] = float(test.pvalue) if test else math.nan
