@@ -21,6 +21,12 @@ def test_the_papers_numbers_find_their_place(run):
         assert ours(number, rows), number
 
 
+@pytest.mark.parametrize("name", ["human_eval", "human_eval_details"])
+def test_the_sentences_are_those_of_a_pack_not_of_the_test_set(run, name):
+    lines = run.text(f"tables/{name}").splitlines()
+    assert "N = 8 sentences." in lines and "N = 16 sentences." not in lines
+
+
 @pytest.mark.parametrize("simulated", [True, False])
 def test_simulated_annotators_never_stand_beside_the_papers(simulated, tmp_path):
     settings = {"simulated": simulated, "forms": str(tmp_path)}

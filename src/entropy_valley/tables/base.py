@@ -207,6 +207,10 @@ class TableReport(Report):
     def inputs(self) -> list[str]:
         return [*super().inputs(), *(overlap_file(self.experiment.results, cell) for cell in self.overlapping)]
 
+    def sentences(self, results: Results) -> notes.Note:
+        """Of how many sentences its numbers are; unless said otherwise, of all of its test sets."""
+        return notes.sentences(self, results)
+
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         """Columns, rows and how to read them; the lines about what the numbers were made by come from :meth:`made`."""
         raise NotImplementedError

@@ -114,10 +114,19 @@ class OfRatings(Report):
             for statistic, value in values.items()
         ]
 
+    @property
+    def packed(self) -> int:
+        """The sentences of a pack."""
+        return sum(self.people.sentences.model_dump().values())
+
+    def sentences(self, results: Results) -> Note:
+        """Those of a pack, which are some of a test set's."""
+        return Note(f"N = {self.packed} sentences.")
+
     def rated(self, values: Mapping[Any, dict[str, float]]) -> list[Note]:
         """How many sentences each annotator rated, where not all; and whether they are people."""
         notes = [SIMULATED] if self.people.simulated else []
-        annotators, sentences = self.people.annotators, sum(self.people.sentences.model_dump().values())
+        annotators, sentences = self.people.annotators, self.packed
         for direction in self.directions:
             counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
             if set(counts.values()) != {sentences}:

@@ -145,7 +145,7 @@ def provenance(report: TableReport, results: Results) -> tuple[Note, ...]:
         *made_by(results.ancestry),
     )
     seal = [Note("seal:", results.ancestry.seal)] if results.ancestry.contents else []
-    return (sentences(report, results), *lines, *signed, *seal)
+    return (report.sentences(results), *lines, *signed, *seal)
 
 
 def pretrainings(report: Report, results: Results) -> Iterator[Note]:
