@@ -110,6 +110,11 @@ def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, p
     assert f"Not nearer than Ratio's: {said}" in notes_of(run.text("tables/dissociation"))
 
 
+def test_tests_of_few_sentences_say_that_they_are_too_sure(run):
+    lines = notes_of(run.text("tables/full_significance"))
+    assert any(line.startswith("95 % intervals over fewer than 50 sentences are too narrow") for line in lines)
+
+
 def test_bold_is_the_best_that_can_be_deployed(run):
     score(run, MAIN, {"ratio": 0.99}, direction="en-zh")
     assert [row[2].startswith("**") for row in run.rows(MAIN)[:4]] == [False, True, False, False]

@@ -71,7 +71,8 @@ class Significance(TableReport):
         entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]
         columns = (Column("Run", align="l"), Column("Comparison", align="l"), *(entry.column for entry in entries))
         sections = pivot(tests, (("backbone",), "run", ("comparison",)), entries, lambda key, at: TableCell(at[key]))
-        return Table(columns, sections, (*_notes(self), *_held(self, numbers)))
+        few = notes.few_sentences(numbers["sentences"])
+        return Table(columns, sections, (*_notes(self), *few, *_held(self, numbers)))
 
 
 def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
