@@ -387,7 +387,7 @@ class Denoising:
         budget = self.steps if self.looks_at_distractor and getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
         reuse = self.reuse(length, cache)
-        start = None if reuse.is_renewed else start
+        start = None if reuse.refresh else start
         canvas = Canvas(
             prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, reuse=reuse
         )
@@ -475,7 +475,7 @@ class FixedLength:
         return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        if self.canvas.reuse.is_renewed:
+        if self.canvas.reuse.refresh:
             return (yield self.canvas)
         start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
         return (yield dataclasses.replace(self.canvas, start=start))

@@ -132,7 +132,7 @@ class Canvas:
 
 
 class Queue:
-    """Named canvases that wait for a place in a pass; more may be put while the engine runs.
+    """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
 
     First come those that are on their way (a known first step, or revealed in part), then the longest: what needs most
     passes is not left for the end, where passes would be nearly empty. Canvases whose prompt's rows have one source
@@ -423,7 +423,7 @@ class _Piece:
     missing: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Computation:
     """A request that the model must answer, and who waits for it: pieces of work, and the place in their results."""
 

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -273,7 +273,7 @@ class Pool:
         taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
         return taken
 
-    def keep(self, places: Sequence[np.ndarray]) -> None:
+    def keep(self, places: Iterable[np.ndarray]) -> None:
         """Let all other places be taken again."""
         self._free = np.setdiff1d(np.arange(self.size), np.concatenate([self._free[:0], *places]))
 
