@@ -159,12 +159,9 @@ class TestTheScript:
     def test_pickles_are_refused_before_anything_is_fetched(self, released, fetch, tmp_path):
         pickled = {"config.json": released["config.json"], "pytorch_model-00001-of-00001.bin": bytes(5000)}
         with serve({NEW: pickled}) as server:
-            with pytest.raises(
-                InputError, match=r"pickled weights only \(pytorch_model\*\.bin\).*torch\.load"
-            ) as caught:
+            with pytest.raises(InputError, match=r"pickled weights only.*name the folder"):
                 fetch(server)
             assert not server.served
-        assert "download it, name that folder instead of the repository, and convert it" in str(caught.value)
         assert not (tmp_path / "mine").exists() and not (tmp_path / ".mine.part").exists()
 
 

@@ -13,7 +13,6 @@ import torch
 from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.decoder import Decoder, attach_lora
 from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Config, Family, find_family
@@ -75,7 +74,7 @@ def load_backbone(
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
-    fit the family or one another, and for weights that give no numbers.
+    fit the family or one another.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -93,9 +92,8 @@ def load_backbone(
         adapters.merge_adapter(model, change)
     elif adapter is not None:
         attach_lora(model, change.pairs, change.scaling)
-    _require_numbers(model.eval().requires_grad_(False), f"{folder} with {adapter}" if adapter else folder)
+    model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
     shifted = kind.shifted if shifted is None else shifted
-    context = model.config.max_position_embeddings
     return Backbone(
         kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, context, float32_head, attention
     )
@@ -179,14 +177,6 @@ def new_model(family: str, seed: int, **shape: int) -> Decoder:
     return empty_model(find_family(family), arguments, torch.float32, "cpu")
 
 
-@torch.inference_mode()
-def _require_numbers(model: Decoder, weights: object) -> None:
-    """Raise InputError about the ``weights``, a folder, where the model computes what is not finite."""
-    if not hidden_states(model, pack([[0, 1]], model.device)).isfinite().all():
-        remedy = "They are damaged or diverged in training: fetch them again, or train with a lower learning rate."
-        raise InputError(weights, "the model computes numbers that are not finite", remedy)
-
-
 # --- Released checkpoints and adapters: downloaded, and checked before a GPU job loads them.
 
 
@@ -212,7 +202,7 @@ def fetch(
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
     family = find_family(spec["family"])
-    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
+    arguments = checkpoint.config_arguments(folder, family)
     checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
     checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
     return checkpoint.manifest(folder)
@@ -221,7 +211,6 @@ def fetch(
 def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, option: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
-    checkpoint.refuse_pickles([file.name for file in source.files], repository)
     source = dataclasses.replace(
         source,
         licence=spec["licence"] or source.licence,
@@ -229,6 +218,7 @@ def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, optio
         # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
         files=tuple(file for file in source.files if "/" not in file.name),
     )
+    checkpoint.require_safetensors([file.name for file in source.files], repository)
     hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed, option)
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
     checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
@@ -243,7 +233,7 @@ def fetch_adapter(
     """
     within, paths = Path(subfolder or ""), [Path(file.name) for file in source.files]
     names = [path.name for path in paths if path.parent == within]
-    adapters.require_weights(names, str(Path(source.repository, within)))
+    checkpoint.require_safetensors(names, str(Path(source.repository, within)))
     patterns = [str(within / name) for name in adapters.FILES]
     hub.require_agreement(source, patterns, agreed, option)
     hub.fetch(source, work, patterns, key)
