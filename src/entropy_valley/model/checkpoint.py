@@ -98,13 +98,6 @@ def read_origin(folder: Path) -> dict[str, Any]:
     return read_object(folder / MANIFEST, Origin) if (folder / MANIFEST).exists() else {}
 
 
-def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` has this ``identity``."""
-    origin = read_origin(folder)
-    same = all(origin.get(key) == value for key, value in identity.items())
-    return same and any(folder.glob("*.safetensors"))
-
-
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
     """Write a stock model in the family's released layout: names, config, tokenizer and ``checkpoint.json``."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,11 +19,6 @@ from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Conf
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
-SHAPE = {  # what a new model's sizes are in its config
-    "vocabulary": "vocab_size", "width": "hidden_size", "ffn": "intermediate_size", "layers": "num_hidden_layers",
-    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "context": "max_position_embeddings",
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Backbone:
@@ -168,13 +163,6 @@ def _in_dtype_of_v(attention: str) -> str:
 
     AttentionInterface.register(f"{attention}_in_dtype_of_v", cast)
     return f"{attention}_in_dtype_of_v"
-
-
-def new_model(family: str, seed: int, **shape: int) -> Decoder:
-    """A float32 model of the family with random weights, for pre-training and tests; ``shape``: :data:`SHAPE`."""
-    arguments = {SHAPE[name]: size for name, size in shape.items()} | {"rope_theta": 10_000.0, "rms_norm_eps": 1e-5}
-    torch.manual_seed(seed)
-    return empty_model(find_family(family), arguments, torch.float32, "cpu")
 
 
 # --- Released checkpoints and adapters: downloaded, and checked before a GPU job loads them.

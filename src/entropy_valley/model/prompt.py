@@ -1,18 +1,14 @@
-"""The prompt before the canvas, how long translations are for their sources in tokens, and the tokenizers."""
+"""The prompt before the canvas, what attends to it, and the tokenizers."""
 
 from __future__ import annotations
 
 import functools
 import json
-import math
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import numpy as np
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -111,30 +107,6 @@ def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt
         )
 
 
-# --- How long translations are for their sources, in the tokens of a backbone.
-
-PERCENTILES = (10, 30, 50, 70, 90)  # five ratios for the grid of EV: the ends, the middle and two between
-
-
-def length_ratios(pairs: Iterable[Mapping[str, str]], tokenizer: Any) -> dict[str, float]:
-    """The :func:`moments` of |y|/|x| over pairs ``{source, target}``, in tokens without special ones.
-
-    Raises InputError where no source has a token.
-    """
-    tokens = Prompt(PLACE, tokenizer).tokens
-    counts = ((len(tokens(pair["source"])), len(tokens(pair["target"]))) for pair in pairs)
-    return moments([target / source for source, target in counts if source])
-
-
-def moments(ratios: Sequence[float]) -> dict[str, float]:
-    """Median, mean and number of ratios, and their :data:`PERCENTILES`: ``p10`` and so on."""
-    if not ratios:
-        raise InputError("length ratios", "no training pair has a source", "Give a corpus of sentence pairs.")
-    ratio = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
-    values = np.percentile(ratios, PERCENTILES).tolist()
-    return ratio | {f"p{percent}": value for percent, value in zip(PERCENTILES, values, strict=True)}
-
-
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.
 
 BOTH_WAYS, PREFIX = "bidirectional", "prefix"
@@ -150,7 +122,7 @@ def attention_of(spec: Mapping[str, Any]) -> str:
     return spec.get("attention", BOTH_WAYS)
 
 
-# --- Tokenizers: the released one of a checkpoint, or a byte-level BPE trained for a backbone of the demo.
+# --- Tokenizers.
 
 WHOLE = "tokenizer.json"
 # Files beside it that declare more tokens; transformers adds these to the tokenizer.
@@ -270,29 +242,3 @@ def _is_complete(rust: Any, declarations: Iterable[Mapping[str, Any]]) -> bool:
 def turn_end_id(tokenizer: Any, family: Family) -> int | None:
     """The id of the token that ends a turn of the family's chats; None for a family without chats."""
     return None if family.turn_end is None else tokenizer.get_vocab().get(family.turn_end)
-
-
-def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
-    """A byte-level BPE of at most ``vocabulary`` entries; the family's special tokens come first."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    named = (family.pad_token, family.eos_token, family.bos_token, family.mask_token, *family.chat_tokens)
-    special = list(dict.fromkeys(token for token in named if token))
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        eos_token=family.eos_token,
-        pad_token=family.pad_token,
-        bos_token=family.bos_token,
-        mask_token=family.mask_token,
-        additional_special_tokens=list(family.chat_tokens),
-        clean_up_tokenization_spaces=False,
-    )
