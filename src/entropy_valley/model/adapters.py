@@ -106,8 +106,8 @@ def from_peft(
     """An adapter from PEFT's tensors and its ``adapter_config.json``.
 
     Raises one InputError that lists all settings and tensors with which PEFT computes something other than W + scaling
-    · B A with one scaling, and matrices without their pair, of a wrong shape or rank or, with a ``model``, of modules
-    that it does not have.
+    · B A with one scaling, and matrices without their pair, of a wrong rank or, with a ``model``, that fit no linear
+    layer of it.
     """
     sides, written, extra = _by_module(weights, family)
     pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
@@ -115,7 +115,7 @@ def from_peft(
         "settings of another function": _other_functions(settings),
         "tensors beside plain LoRA matrices": extra,
         "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
-        **_misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
+        "that fit no linear layer": _misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
     }
     problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
     if problem or not pairs:
@@ -182,23 +182,20 @@ def _other_functions(settings: Mapping[str, Any]) -> list[str]:
 
 def _misfits(
     pairs: Mapping[str, tuple[Tensor, Tensor]], written: Mapping[str, str], rank: int, model: Module | None
-) -> dict[str, list[str]]:
-    """Modules that the model does not have, and pairs that do not fit its weights or the ``rank`` of the settings."""
+) -> list[str]:
+    """Pairs that are not of the ``rank`` of the settings, or whose product is not of the shape of the weight."""
     from torch.nn import Linear
 
     modules = () if model is None else model.named_modules()
-    weights = {name: module.weight for name, module in modules if isinstance(module, Linear)}
-    unknown, misshapen = [], []
+    weights = {name: tuple(module.weight.shape) for name, module in modules if isinstance(module, Linear)}
+    misfits = []
     for module, (down, up) in pairs.items():
-        weight = weights.get(module)
-        if model is not None and weight is None:
-            unknown.append(written[module])
-            continue
-        outer, inner = (len(up), down.shape[1]) if weight is None else weight.shape
-        if (down.shape, up.shape) != ((rank, inner), (outer, rank)):
-            target = "" if weight is None else f" on a weight {tuple(weight.shape)}"
-            misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{target}")
-    return {"no such linear layer": unknown, "of another shape": misshapen}
+        product = len(up), down.shape[1]
+        weight = product if model is None else weights.get(module)
+        if len(down) != rank or up.shape[1] != rank or product != weight:
+            shapes = f"A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}"
+            misfits.append(f"{written[module]} has {shapes} on a weight {weight or 'that is not there'}")
+    return misfits
 
 
 # --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
@@ -257,7 +254,6 @@ class Spec(Foreign):
     bos: bool = False
     shifted: bool = False
     attention: Attention = BOTH_WAYS
-    training: dict[str, Any] = Field({})
 
 
 class Facts(Foreign):
@@ -271,8 +267,6 @@ class Facts(Foreign):
     source: dict[str, Any] = Field({})
     pairs: int = 0
     seed: int = 0
-    trainable_parameters: int = 0
-    versions: dict[str, str] = Field({})
 
 
 def read_facts(folder: Path) -> dict[str, Any]:

@@ -96,14 +96,11 @@ def load_backbone(
 
 def _require_memory(model: Any, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
-    needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    on_cpu = device == "cpu"
-    memory = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    needed = sum(weight.nbytes for weight in model.parameters())
+    memory = machine.memory() if device == "cpu" else torch.cuda.mem_get_info(device)[0]
     if needed > memory:
-        place = (
-            f"this machine has {machine.amount(memory)}" if on_cpu else f"{machine.amount(memory)} are free on the GPU"
-        )
-        problem = f"its weights need {machine.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
+        precision = str(model.dtype).removeprefix("torch.")
+        problem = f"its weights need {machine.amount(needed)} in {precision}, the memory has {machine.amount(memory)}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
 
 

@@ -17,8 +17,6 @@ from entropy_valley.model.families import Family
 from entropy_valley.settings import read_object
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
-#
-# What a source or target spells is text: only the template gives special tokens, such as mask and EOS.
 
 PLACE = "{src}"
 
@@ -40,8 +38,16 @@ class Prompt:
             )
 
     def encode(self, source: str) -> list[int]:
-        """Token ids of prompt(x), with the BOS in front if there is one."""
-        tokens = self._around(source) or self._parsed(self.template.replace(PLACE, source))
+        """Token ids of prompt(x), with the BOS in front if there is one.
+
+        Only the template gives special tokens. It is cut at those that are nearest to the source: what is between them
+        is text, whatever the source spells.
+        """
+        before, behind = self.template.split(PLACE)
+        begin = max((match.end() for match in self._special.finditer(before)), default=0)
+        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
+        text = self.tokens(before[begin:] + source + behind[:end])
+        tokens = [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
         return tokens if self.bos is None else [self.bos, *tokens]
 
     def tokens(self, text: str) -> list[int]:
@@ -77,21 +83,8 @@ class Prompt:
         return re.compile("|".join(map(re.escape, names)) or "(?!)")
 
     def _parsed(self, text: str) -> list[int]:
-        """Token ids of a text with its special tokens."""
-        return self._tokenized(text)["input_ids"]
-
-    def _around(self, source: str) -> list[int] | None:
-        """The prompt of a source that spells special tokens; None for any other.
-
-        The template is cut at its own special tokens that are nearest to the source: what is between them is text.
-        """
-        if not self._special.search(source):
-            return None
-        before, behind = self.template.split(PLACE)
-        begin = max((match.end() for match in self._special.finditer(before)), default=0)
-        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
-        text = self.tokens(before[begin:] + source + behind[:end])
-        return [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
+        """Token ids of a part of the template, with its special tokens."""
+        return self._tokenized(text)["input_ids"] if text else []
 
 
 def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:
