@@ -112,7 +112,7 @@ def torch_build(wanted: str = "") -> str:
 
 
 def gpus(device: str = "cpu") -> str:
-    """The NVIDIA driver runs this build of torch, which computes on each GPU; with ``device`` "cuda" there must be one."""
+    """The NVIDIA driver runs this build of torch, which computes on each GPU; for ``device`` "cuda" one is there."""
     import torch
 
     try:

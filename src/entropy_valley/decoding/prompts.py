@@ -48,11 +48,13 @@ class Reuse:
     """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
 
     With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
-    canvas of that many slots behind the same prompt.
+    canvas of that many slots behind the same prompt. ``is_source``: canvases ``beside`` this one may come when it is
+    done.
     """
 
     refresh: int | None = None
     beside: int | None = None
+    is_source: bool = False
 
     @property
     def key(self) -> list[Any]:
@@ -97,7 +99,7 @@ class CachePolicy:
             return NO_REUSE
         number = len(lengths) - 1
         first = number // self.refresh * self.refresh
-        return NO_REUSE if first == number else Reuse(beside=lengths[first])
+        return Reuse(is_source=True) if first == number else Reuse(beside=lengths[first])
 
     def of_canvas(self, passes: int) -> Reuse:
         """For a canvas of so many passes; one pass is exact."""
@@ -190,7 +192,7 @@ class CachedPrompts:
 
         sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in sources if source)
-        if not (needed or self.waiting or any(canvas.reuse.refresh for canvas in whole.canvases)):
+        if not (needed or self.waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return PassLayout.of(whole)
         giving: dict[RowSource, int] = {}  # which sequence computes the rows of a source
         for place, (name, canvas, step) in enumerate(zip(whole.names, whole.canvases, whole.steps, strict=True)):
@@ -203,7 +205,8 @@ class CachedPrompts:
                     giving[source] = place
             elif sources[place] is None and whole.masks[place] == canvas.length:
                 source = prompt, canvas.length
-                if source not in self.cached and (source in needed or source in self.waiting):
+                wanted = source in needed or source in self.waiting or canvas.reuse.is_source
+                if wanted and source not in self.cached:
                     giving[source] = place
         alone = [source for source in needed if source not in self.cached and source not in giving]
         giving |= {source: place for place, source in enumerate(alone, len(whole))}
@@ -266,8 +269,9 @@ class PassBudget:
     def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
         """Count a canvas in: its ``step``-th pass."""
         self.rows, self.kept = self.after(canvas, step, name)
-        self._kept.update(self._prompts.sources(canvas))
-        if not step and canvas.tokens is None and canvas.reuse == NO_REUSE:
+        sources = self._prompts.sources(canvas)
+        self._kept.update(sources)
+        if not (step or sources or canvas.tokens or canvas.reuse.refresh):
             self._whole.add((tuple(canvas.prompt), canvas.length))
 
     def after(self, canvas: Canvas, step: int = 0, name: Any = None) -> tuple[int, int]:
