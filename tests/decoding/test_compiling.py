@@ -25,8 +25,9 @@ def test_two_graphs_serve_all_layers_and_passes(attention, llada):
     backbone = dataclasses.replace(llada, attention=attention)
     draw, canvases = random.Random(5), []
     for length in (1, 2, 5, 9, 9, 20, 33, 120):
-        prompt = [draw.randrange(60) for _ in range(draw.randint(4, 20))]
-        canvases.append(Canvas(prompt, length, reuse=Reuse(2 if length == 9 else None)))
+        canvases.append(
+            Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, reuse=Reuse(is_source=length == 9))
+        )
     eager = dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases))))
     torch._dynamo.utils.counters.clear()
     compiled = dict(Engine(backbone, fill=96, compile_layers=True).run(Queue(enumerate(canvases))))
