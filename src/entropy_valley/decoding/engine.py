@@ -150,16 +150,12 @@ class Engine:
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
     ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
-        if not named:
-            return batch, []
-        begun = [entry for entry in named if _starts(entry[1], order)]
-        others, settled = self._batch([entry for entry in named if not _starts(entry[1], order)]), []
-        if begun:
-            started = self._batch(begun)
-            started, _ = started.advance(_first_steps(started, self._device), order)
-            started, settled = started.release(self.backbone.eos_id)
-            batch = batch.cat(started)
-        return batch.cat(others), settled
+        starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
+        settled = []
+        if starting.canvases:
+            starting, _ = starting.advance(_first_steps(starting, self._device), order)
+            starting, settled = starting.release(self.backbone.eos_id)
+        return batch.cat(starting).cat(others), settled
 
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
         return Batch.of(named, self.backbone.mask_id)
@@ -354,11 +350,8 @@ class Batch:
     def wants_sourceless(self, order: Order | None) -> list[bool]:
         """The canvases whose SIG is wanted now, by the order; of those only to be read, all that have a prompt without
         the source."""
-        guided = hasattr(order, "needs_sourceless")
         return [
-            guided and needs_sourceless(order, step, len(canvas.counts))
-            if canvas.counts
-            else canvas.sourceless is not None
+            needs_sourceless(order, step, len(canvas.counts)) if canvas.counts else canvas.sourceless is not None
             for canvas, step in zip(self.canvases, self.steps, strict=True)
         ]
 

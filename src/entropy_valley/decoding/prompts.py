@@ -177,10 +177,9 @@ class CachedPrompts:
         self.pool.keep(self.cached.values())
 
     def empty(self, batches: Sequence[Batch] = ()) -> None:
-        """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
+        """Free all but what the canvases of the batches cannot compute again."""
         self.cached = {source: places for source, places in self.cached.items() if isinstance(source[1], tuple)}
         self.forget(batches)
-        self.pool.shrink()
 
     def layout(self, whole: Batch) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs.
@@ -210,8 +209,9 @@ class CachedPrompts:
                     giving[source] = place
         alone = [source for source in needed if source not in self.cached and source not in giving]
         giving |= {source: place for place, source in enumerate(alone, len(whole))}
-        saved = [self._saved(source, place) for source, place in giving.items()]
-        cached = self.cached | {one.source: one.places for one in saved}
+        new = [source for source in giving if source not in self.cached]
+        cached = self.cached | {source: self.pool.take(self.rows(source[0])) for source in new}
+        saved = {source: (place, cached[source]) for source, place in giving.items()}
         attended = [cached[source] if source else _NONE for source in sources]
         behind = [
             list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[whole.mask_id] * slots]
@@ -219,15 +219,11 @@ class CachedPrompts:
         ]
         # Dummy rows where a CPU's BLAS would take another path.
         few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
-        return PassLayout.with_cached(whole, attended, [*behind, *[[0] * few] * (few > 0)], saved)
-
-    def _saved(self, source: RowSource, sequence: int) -> Insert:
-        places = self.cached.get(source)
-        return Insert(sequence, self.pool.take(self.rows(source[0])) if places is None else places, source)
+        return PassLayout.of(whole, attended, [*behind, *[[0] * few] * (few > 0)], saved)
 
     def keep(self, layout: PassLayout) -> None:
         """Know what a pass has saved: it is done."""
-        self.cached |= {one.source: one.places for one in layout.saved}
+        self.cached |= {source: places for source, (_, places) in layout.saved.items()}
 
 
 def own(name: Any, prompt: PromptIds) -> RowSource:
@@ -292,21 +288,13 @@ class PassBudget:
 
 
 @dataclass(frozen=True)
-class Insert:
-    """The first rows of a sequence, whose keys and values go to ``places``: those of that source."""
-
-    sequence: int
-    places: Places
-    source: RowSource
-
-
-@dataclass(frozen=True)
 class PassLayout:
     """The sequences of a pass: those of the canvases, then those that are run for what is kept of them.
 
     ``ids`` and ``position`` are those of its rows, ``lengths`` and ``counts`` the rows and the masked slots of each
     sequence. ``at`` names the row of the pass for each row of the canvases; -1: it is not run. The rows of a sequence
-    attend to the places ``cached`` before one another; without any ``cached``, none does.
+    attend to the places ``cached`` before one another; without any ``cached``, none does. ``saved``: of a source the
+    sequence whose first rows it is, and the places of their keys and values.
     """
 
     ids: np.ndarray
@@ -314,21 +302,20 @@ class PassLayout:
     lengths: tuple[int, ...]
     counts: tuple[int, ...]
     at: np.ndarray
-    cached: Sequence[Places] = ()
-    saved: Sequence[Insert] = ()
+    cached: Sequence[Places]
+    saved: Mapping[RowSource, tuple[int, Places]]
 
     @classmethod
-    def of(cls, whole: Batch) -> Self:
-        """All rows of the canvases, and nothing kept."""
-        sizes = tuple(canvas.size for canvas in whole.canvases)
-        return cls(whole.ids, whole.position, sizes, tuple(whole.masks), np.arange(len(whole.ids)))
-
-    @classmethod
-    def with_cached(
-        cls, whole: Batch, cached: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Insert]
+    def of(
+        cls,
+        whole: Batch,
+        cached: Sequence[Places] = (),
+        behind: Sequence[Sequence[int]] = (),
+        saved: Mapping[RowSource, tuple[int, Places]] | None = None,
     ) -> Self:
-        """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences of these tokens."""
-        skipped = np.array([len(places) for places in cached])
+        """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences ``behind`` of these
+        tokens."""
+        skipped = np.array([len(places) for places in cached] or [0] * len(whole))
         run = whole.position >= skipped[whole.canvas]
         lengths = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
         tokens = np.fromiter(itertools.chain.from_iterable(behind), np.int64)
@@ -339,7 +326,7 @@ class PassLayout:
             (*whole.masks, *[0] * len(behind)),
             np.where(run, np.cumsum(run) - 1, -1),
             [*cached, *[_NONE] * len(behind)],
-            saved,
+            saved or {},
         )
 
     def packed(
@@ -351,8 +338,8 @@ class PassLayout:
         kept = ()
         if self.cached:
             starts = np.cumsum((0, *self.lengths))
-            rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
-            into = [one.places for one in self.saved]
+            rows = [starts[sequence] + np.arange(len(places)) for sequence, places in self.saved.values()]
+            into = [places for _, places in self.saved.values()]
             keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
             kept = (*(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys)
         ids, position, *tensors = upload([self.ids, self.position, *kept, *columns], device)
