@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from entropy_valley.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import load_backbone, new_model
-from entropy_valley.model.prompt import train_tokenizer
+from entropy_valley.model.load import load_backbone
 
 _WORDS = (("Anna", "the cat", "a small dog"), ("sees", "buys", "paints"), ("12 houses", "it", "the old red car"))
 ROWS = [

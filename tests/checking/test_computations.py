@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 
@@ -16,6 +17,7 @@ from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import Size, Subject
 from entropy_valley.config import load_files
 from entropy_valley.decoding.engine import Engine
+from entropy_valley.demo.settings import stock_config
 from entropy_valley.errors import InputError
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
@@ -47,18 +49,23 @@ def changed(monkeypatch, change):
     monkeypatch.setattr(Engine, "run", wrong)
 
 
-def test_the_engine_in_float32(monkeypatch):
-    tiny = computations.tiny_backbones("cpu")
-    assert computations.same_texts(tiny, "cpu").startswith("96 of 96")
+@pytest.fixture(params=["llada", "dream"])  # not shifted, with rotation in float32; shifted, with biases
+def tiny(request):
+    shape = dict(vocabulary=320, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
+    described = {"family": request.param, "folder": "none", "arguments": stock_config(**shape)}
+    return functools.partial(computations.two_layers, described, Subject())
+
+
+def test_the_engine_in_float32(tiny, monkeypatch):
+    assert computations.same_texts(tiny, "cpu").startswith("48 of 48")
     changed(
         monkeypatch, lambda _, done: dataclasses.replace(done, tokens=[*done.tokens, -1], text=len(done.tokens) + 1)
     )
-    with pytest.raises(CheckError, match=r"^0 of 96 .*something else in float32"):
+    with pytest.raises(CheckError, match=r"^0 of 48 .*something else in float32"):
         computations.same_texts(tiny, "cpu")
 
 
-def test_the_engine_in_bfloat16(monkeypatch):
-    tiny = computations.tiny_backbones("cpu")
+def test_the_engine_in_bfloat16(tiny, monkeypatch):
     assert "nats from float32" in computations.same_entropies(tiny, "cpu")
     changed(
         monkeypatch, lambda _, read: dataclasses.replace(read, entropies=tuple(one * 1.1 for one in read.entropies))

@@ -169,7 +169,7 @@ def test_the_whole_hour_without_an_installation(tmp_path, monkeypatch):
     rows = [row[2:-2].split(" | ") for row in (tmp_path / "check.md").read_text().splitlines()[4:]]
     verdicts = {row[0]: row[-1] for row in rows}
     promised = ["float32 beside the reference", "bfloat16 beside the reference", "company, compiled", "COMET"]
-    promised += ["check: engine, float32", "check: pass tiny", "training, killed and resumed"]
+    promised += ["check: float32 tiny", "check: pass tiny", "training, killed and resumed"]
     assert {verdicts[name] for name in promised} == {OK}
     assert {*verdicts.values()} <= {OK, MEASURED, SKIPPED}
     assert (tmp_path / "check.md").read_text().rstrip() in done.stdout

@@ -6,10 +6,11 @@ import pytest
 import transformers
 
 from entropy_valley import files
+from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import load_tokenizer, train_tokenizer, turn_end_id
+from entropy_valley.model.prompt import load_tokenizer, turn_end_id
 from entropy_valley.translation.job import Inputs, read_identity
 
 TEMPLATE = "English: {src}\nGerman: "

@@ -7,8 +7,9 @@ from run_rule import run_here
 
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.statistics import length_ratios, moments
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import length_ratios, load_tokenizer, moments
+from entropy_valley.model.prompt import load_tokenizer
 
 PAIRS = [
     {"id": "1", "source": "Tap Reset now.", "target": "Tap"},

@@ -6,9 +6,9 @@ import dataclasses
 import sys
 
 from entropy_valley import files
-from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.orders import Denoising, Draft
 from entropy_valley.decoding.prompts import CachePolicy, Reuse, footnote
-from entropy_valley.decoding.requests import Draft, Probe, ProbeResult
+from entropy_valley.decoding.requests import Probe, ProbeResult
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation.job import Inputs, Pipeline
 

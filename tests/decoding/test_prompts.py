@@ -200,7 +200,7 @@ def test_padded_passes_give_the_same(backbone, prefix, cases, refresh):
     assert padded.keys() == plain.keys()
 
 
-STEPS = st.lists(st.tuples(st.sampled_from(("take", "keep", "shrink")), st.integers(0, 9)), max_size=25)
+STEPS = st.lists(st.tuples(st.sampled_from(("take", "keep")), st.integers(0, 9)), max_size=25)
 
 
 @settings(max_examples=30)
@@ -214,15 +214,12 @@ def test_what_is_kept_is_found_again(steps):
             for tensor in pool.layer(0, values):
                 tensor[torch.from_numpy(places)] = values
             held.append((places, values))
-        elif action == "keep":
+        else:
             held = held[number % 3 :]
             pool.keep([places for places, _ in held])
-        else:
-            pool.shrink()
         taken = np.concatenate([np.empty(0, int), *(places for places, _ in held)])
         assert len(set(taken)) == len(taken) == pool.used
         for places, values in held:
             assert all((tensor[torch.from_numpy(places)] == values).all() for tensor in pool.layer(0, values))
     pool.keep([])
-    pool.shrink()
     assert pool.size == 0

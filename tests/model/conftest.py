@@ -5,10 +5,9 @@ import shutil
 import pytest
 import torch
 
+from entropy_valley.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import new_model
-from entropy_valley.model.prompt import train_tokenizer
 
 TEXTS = ["Tap Reset now.", "点击现在。", "Löschen Sie die Nachricht."] * 3
 

@@ -124,20 +124,18 @@ def test_everything_at_once(refused):
     edit_tensors(folder, spoil)
     look(
         r"given: settings of another function: use_dora is True; without its pair: .*blocks\.1\.ff_out; "
-        r"no such linear layer: .*wte.*; of another shape: .*blocks\.0\.ff_out has A \(3, 31\), B \(32, 3\), "
-        r"rank 3 on a weight \(32, 48\)"
+        r"that fit no linear layer: .*wte has A .*on a weight that is not there, "
+        r".*blocks\.0\.ff_out has A \(3, 31\), B \(32, 3\), rank 3 on a weight \(32, 48\)"
     )
 
 
-def test_a_pickle_with_the_way_to_convert_it(refused):
+def test_a_pickle(refused):
     folder, look = refused
     weights = load_file(folder / "adapter_model.safetensors")
     (folder / "adapter_model.safetensors").unlink()
-    look(r"no adapter_model\.safetensors\. Give a folder")
+    look("no safetensors files. Give a whole checkpoint or adapter")
     torch.save(weights, folder / "adapter_model.bin")
-    with pytest.raises(InputError, match=r"pickled weights only \(adapter_model\.bin\)") as error:
-        read_adapter(folder, FAMILIES["llada"])
-    assert f"{folder} 'adapter_model.bin'`" in error.value.remedy
+    look("pickled weights only")
 
 
 def test_an_adapter_of_another_attention_also_where_it_was_exported(refused, tiny):

@@ -10,9 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from entropy_valley.demo.pretraining import new_model
 from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import new_model, stock_model
+from entropy_valley.model.load import stock_model
 
 SHAPE = dict(vocabulary=40, width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)

@@ -9,11 +9,12 @@ import shutil
 
 import pytest
 
+from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import special_ids
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.prompt import load_tokenizer, train_tokenizer
+from entropy_valley.model.prompt import load_tokenizer
 
 KINDS = ("mask", "eos", "pad", "bos")
 

@@ -11,12 +11,12 @@ from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from entropy_valley import files
+from entropy_valley.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import config_arguments, write_checkpoint
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import load_backbone, new_model
-from entropy_valley.model.prompt import train_tokenizer
+from entropy_valley.model.load import load_backbone
 
 NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]
 CODE = """

@@ -97,7 +97,7 @@ def test_a_reference_beyond_the_context_is_refused_before_training(finetune, mon
     ("limit", "message"),
     [
         ("free", r"work: checkpoints of this training need 0.0 MB, 0.0 MB are free"),
-        ("memory", r"llada: its weights need 0.1 MB in float32, this machine has 0.0 MB"),
+        ("memory", r"llada: its weights need 0.1 MB in float32, the memory has 0.0 MB"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_training(finetune, monkeypatch, limit, message):

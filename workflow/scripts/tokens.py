@@ -10,9 +10,10 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results
+    from entropy_valley.lengths.statistics import length_ratios
     from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
-    from entropy_valley.model.prompt import PLACE, Prompt, length_ratios, load_tokenizer
+    from entropy_valley.model.prompt import PLACE, Prompt, load_tokenizer
     from entropy_valley.progress import progress
 
     out, folders = job.output[0], {name: Path(folder) for name, folder in job.execution.items()}

@@ -24,8 +24,7 @@ def everything(subject: Subject, missing: str = checks.FAILED) -> Iterator[check
     """All that the jobs of a config need of this machine. Without the device, the rest is not tried. ``missing``: the
     state of a check whose package is not installed."""
     device = subject.device
-    needed = [("torch", checks.torch_build), ("driver", partial(checks.driver, device))]
-    for line in checks.run([*needed, ("device", partial(checks.device_of, device))]):
+    for line in checks.run([("torch", checks.torch_build), ("GPUs", partial(checks.gpus, device))]):
         yield line
         if line.state == checks.FAILED:
             return
@@ -39,13 +38,13 @@ def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.
     device = subject.device
     # First: on some clusters a GPU takes one process, and from the next check on that is this one.
     yield "training", partial(computations.training, subject, folder)
-    yield "bfloat16", partial(computations.bfloat16, device)
-    tiny = computations.tiny_backbones(device)
-    yield "engine, float32", partial(computations.same_texts, tiny, device)
-    yield "engine, bfloat16", partial(computations.same_entropies, tiny, device)
     yield "COMET", partial(computations.comet, folder / "comet", device)
     yield "speed", partial(computations.speed, subject)
     for name, backbone in subject.backbones.items():
         yield f"memory {name}", partial(computations.fits, backbone, subject)
+        load = partial(computations.two_layers, backbone, subject)
+        yield f"float32 {name}", partial(computations.same_texts, load, device)
+        if subject.precision == "bfloat16":
+            yield f"bfloat16 {name}", partial(computations.same_entropies, load, device)
         yield f"company {name}", partial(computations.company, backbone, subject)
         yield f"pass {name}", partial(computations.decoding, backbone, subject)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import sys
 import time
@@ -11,7 +10,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import TextIO
 
@@ -100,32 +98,7 @@ def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:
 
 def installation(wanted: str = "") -> Iterator[Line]:
     """What is installed, perhaps without a GPU. ``wanted``: a build of torch such as "cu126"."""
-    parts = [("library", partial(packages, "")), ("workflow", partial(packages, "workflow"))]
-    return run([*parts, ("torch", partial(torch_build, wanted)), ("driver", driver)])
-
-
-def packages(extra: str) -> str:
-    """The packages of the library ("") or of an ``extra`` part are installed, in versions that it takes."""
-    from packaging.requirements import Requirement  # jobs need none of it
-
-    needed = [Requirement(line) for line in metadata.requires("entropy-valley") or []]
-    needed = [one for one in needed if ("extra" in str(one.marker)) == bool(extra)]
-    needed = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": extra})]
-    found = {one.name: _version(one.name) for one in needed}
-    if extra and found.get("snakemake") is None:
-        raise SkippedError(f"not installed: pip install 'entropy-valley[{extra}]', or `make install` in a clone")
-    wrong = [one for one in needed if found[one.name] is None or not one.specifier.contains(found[one.name], True)]
-    if wrong:
-        listing = ", ".join(f"{one.name} {found[one.name] or 'missing'}, not {one.specifier}" for one in wrong)
-        raise CheckError(f"{listing}: install these, or run `make install` in a clone")
-    return f"{len(needed)} packages"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    return run([("torch", partial(torch_build, wanted)), ("GPUs", gpus)])
 
 
 def torch_build(wanted: str = "") -> str:
@@ -138,8 +111,8 @@ def torch_build(wanted: str = "") -> str:
     return f"torch {torch.__version__}, {build} build"
 
 
-def driver(device: str = "cpu") -> str:
-    """The NVIDIA driver runs this build of torch; with ``device`` "cuda" there must be one."""
+def gpus(device: str = "cpu") -> str:
+    """The NVIDIA driver runs this build of torch, which computes on each GPU; for ``device`` "cuda" one is there."""
     import torch
 
     try:
@@ -152,18 +125,8 @@ def driver(device: str = "cpu") -> str:
         if "too old" in reason:
             raise CheckError(f"{reason}. docs/running.md has builds for older drivers") from None
         raise SkippedError(reason) from None
-    return f"{torch.cuda.device_count()} GPUs"
-
-
-def device_of(device: str) -> str:
-    """The device is there, and torch computes on it."""
-    import torch
-
-    if device == "cpu":
-        memory = machine.amount(machine.memory())
-        return f"{os.cpu_count()} cores, {memory} of memory, {torch.get_num_threads()} threads"
-    gpus = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
-    for gpu in gpus:
-        (torch.ones(2, device=gpu) + 1).cpu()  # raises where this build has no kernels for the GPU
-    properties = map(torch.cuda.get_device_properties, gpus)
+    devices = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
+    for one in devices:
+        (torch.ones(2, device=one) + 1).cpu()  # raises where this build has no kernels for the GPU
+    properties = map(torch.cuda.get_device_properties, devices)
     return "; ".join(f"{one.name}, {machine.amount(one.total_memory)}, {one.major}.{one.minor}" for one in properties)

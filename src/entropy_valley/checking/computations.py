@@ -4,14 +4,12 @@ the end the models and sentences that they compute on. Both sizes of the check u
 from __future__ import annotations
 
 import dataclasses
-import functools
 import gc
 import itertools
-import os
 import random
 import signal
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +39,6 @@ from entropy_valley.translation.job import TOKENS
 if TYPE_CHECKING:
     from entropy_valley.training.sft import Finetuning
 
-FAMILIES = ("llada", "dream")  # not shifted, with rotation in float32; shifted, with biases
 CANVASES, ALONE = 60, 6
 STEPS = 8  # in which canvases are revealed
 TIMEOUT = 420  # seconds; processes that cannot reach each other wait for hours
@@ -78,19 +75,6 @@ def training(subject: Subject, folder: Path) -> str:
     return f"{subject.processes} processes, {precision}, losses {', '.join(losses(job))}"
 
 
-def bfloat16(device: str) -> str:
-    """A product of matrices in bfloat16 is as far from float64 as bfloat16 makes it."""
-    if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise CheckError("this GPU has no bfloat16: it is older than Ampere. Set `precision: float32`")
-    torch.manual_seed(0)
-    one, other = torch.randn(2, 256, 256, device=device).bfloat16()
-    exact = one.double() @ other.double()
-    off = ((one @ other).double() - exact).norm() / exact.norm()
-    if not off < 2**-7:
-        raise CheckError(f"a product in bfloat16 is off by {off:.2g} of its norm; {2**-8:.2g} is usual")
-    return f"relative error of a product {off:.2g}"
-
-
 # The engine against decoding/reference.py, and with itself.
 
 
@@ -113,36 +97,35 @@ def run_all(engine: Engine, canvases: Sequence[Canvas]) -> list[Any]:
     return [done[place] for place in range(len(canvases))]
 
 
-def same_texts(loads: Iterable[Load], device: str) -> str:
+def same_texts(load: Load, device: str) -> str:
     """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides: under
     both attentions, in passes that are padded and in others."""
-    same, cases, canvases = 0, 0, drawn(12)
-    for load in loads:
-        loaded = load("float32")
-        for attention in (BOTH_WAYS, PREFIX):
-            backbone = dataclasses.replace(loaded, attention=attention)
-            plain = [reference.decode(backbone, one.prompt, one.length, STEPS)[1] for one in canvases]
-            for fill in (TOKENS[device], None):
-                ours = [done.tokens[: done.text] for done in run_all(Engine(backbone, fill=fill), canvases)]
-                same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(canvases)
+    loaded, same, cases, canvases = load("float32"), 0, 0, drawn(12)
+    for attention in (BOTH_WAYS, PREFIX):
+        backbone = dataclasses.replace(loaded, attention=attention)
+        plain = [reference.decode(backbone, one.prompt, one.length, STEPS)[1] for one in canvases]
+        for fill in (TOKENS[device], None):
+            ours = [done.tokens[: done.text] for done in run_all(Engine(backbone, fill=fill), canvases)]
+            same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(canvases)
     text = f"{same} of {cases} canvases decoded as by the plain algorithm"
     if same < 0.9 * cases:
         raise CheckError(f"{text}: this device computes something else in float32")
     return text
 
 
-def same_entropies(loads: Iterable[Load], device: str) -> str:
+def same_entropies(load: Load, device: str) -> str:
     """In bfloat16 the engine's entropies are as near to float32 as those of the plain algorithm in bfloat16."""
-    canvases, off = drawn(12, steps=0), {"engine": [], "plain": []}
-    for load in loads:
-        exact = _plain_entropies(load("float32"), canvases)
-        free_memory(device)  # a GPU may have no room for both models
-        rounded = load("bfloat16")
-        read = {"plain": _plain_entropies(rounded, canvases)}
-        read["engine"] = [h for one in run_all(Engine(rounded, fill=TOKENS[device]), canvases) for h in one.entropies]
-        for name, entropies in read.items():
-            off[name] += [abs(one - other) for one, other in zip(entropies, exact, strict=True)]
-    engine, plain = (statistics.fmean(off[name]) for name in ("engine", "plain"))
+    if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise CheckError("this GPU has no bfloat16: it is older than Ampere. Set `precision: float32`")
+    canvases = drawn(12, steps=0)
+    exact = _plain_entropies(load("float32"), canvases)
+    free_memory(device)  # a GPU may have no room for both models
+    rounded = load("bfloat16")
+    ours = [h for one in run_all(Engine(rounded, fill=TOKENS[device]), canvases) for h in one.entropies]
+    engine, plain = (
+        statistics.fmean(abs(one - other) for one, other in zip(entropies, exact, strict=True))
+        for entropies in (ours, _plain_entropies(rounded, canvases))
+    )
     text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
     if not engine <= 2 * plain + 1e-3:
         raise CheckError(f"{text}: the engine computes something else in bfloat16")
@@ -258,11 +241,8 @@ def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None, long
 
 def company(backbone: dict[str, Any], subject: Subject) -> str:
     """A canvas has the same bits alone and beside others, read and filled, under both attentions, in passes as the jobs
-    run them.
-
-    Two layers with the backbone's widths and random weights show it: all its layers have the same shapes.
-    """
-    model = random_backbone(backbone, subject, num_hidden_layers=2)
+    run them."""
+    model = two_layers(backbone, subject)
     padded, plain = (
         min(
             alike(Engine(dataclasses.replace(model, attention=attention), fill=fill, compile_layers=compiled), steps)
@@ -350,20 +330,13 @@ def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) ->
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
 
 
-# What is tiny: backbones with random weights, the demo's sentences, and the params of a training on them.
+def two_layers(backbone: dict[str, Any], subject: Subject, precision: str | None = None) -> Backbone:
+    """A random model of the backbone's widths: all its layers have the same shapes, so two stand for all."""
+    subject = dataclasses.replace(subject, precision=precision or subject.precision)
+    return random_backbone(backbone, subject, num_hidden_layers=2)
 
-TINY = {"vocab_size": 320, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-TINY |= {"num_attention_heads": 4, "num_key_value_heads": 2, "rope_theta": 1e4, "rms_norm_eps": 1e-5}
 
-
-def tiny_backbones(device: str) -> list[Load]:
-    """One of each of :data:`FAMILIES`."""
-
-    def load(family: str, precision: str) -> Backbone:
-        described = {"family": family, "folder": os.devnull, "arguments": TINY}
-        return random_backbone(described, Subject(device=device, precision=precision))
-
-    return [functools.partial(load, family) for family in FAMILIES]
+# What is tiny: the demo's sentences, and the params of a training on them.
 
 
 def sentences(count: int) -> list[dict[str, str]]:

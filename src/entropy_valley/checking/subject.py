@@ -10,6 +10,7 @@ from typing import Any
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import all_cells
 from entropy_valley.config.paths import backbone_folder, checkpoint_of
+from entropy_valley.demo.settings import SHAPE, stock_config
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.translation.job import padded_tokens
@@ -121,10 +122,7 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     release = section.hub and find_family(section.family).release(section.hub.repository)
     shape = release.config if release else None
     if settings := section.pretraining:
-        shape = dict(hidden_size=settings.width, intermediate_size=settings.ffn, num_hidden_layers=settings.layers)
-        shape |= dict(num_attention_heads=settings.heads, num_key_value_heads=settings.kv_heads)
-        shape |= dict(max_position_embeddings=settings.context, vocab_size=settings.vocabulary)
-        shape |= dict(rope_theta=10000.0, rms_norm_eps=1e-5)
+        shape = stock_config(**settings.model_dump(include=SHAPE.keys()))
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 

@@ -156,7 +156,7 @@ def company(hour: Hour) -> Iterator[Line]:
 def precision(hour: Hour) -> Iterator[Line]:
     """The engine beside the plain algorithm: texts in float32, and in bfloat16 how far entropies are from float32."""
     for name, compare in (("float32", computations.same_texts), ("bfloat16", computations.same_entropies)):
-        yield Line(f"{name} beside the reference", OK, compare([hour.backbone], hour.device))
+        yield Line(f"{name} beside the reference", OK, compare(hour.backbone, hour.device))
 
 
 def training(hour: Hour) -> Iterator[Line]:

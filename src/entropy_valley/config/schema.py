@@ -28,7 +28,7 @@ from entropy_valley import plugins
 from entropy_valley.config.expand import SHORT_FORMS
 from entropy_valley.data.settings import CorpusSection, DirectionCorpus
 from entropy_valley.decoding.orders import KNOWN, make_denoiser
-from entropy_valley.decoding.settings import Autoregressive, Decoding, Latency, OwnDecoding, SystemSection
+from entropy_valley.decoding.settings import Decoding, OwnDecoding
 from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import AnySource
 from entropy_valley.demo.settings import Estimator, Pretraining
@@ -64,6 +64,7 @@ from entropy_valley.settings import (
 )
 from entropy_valley.stats.significance import Analysis
 from entropy_valley.training.settings import AdapterTraining, DirectionTraining, EosPadding, Training
+from entropy_valley.translation.settings import Autoregressive, Latency, SystemSection
 
 Pool = Annotated[str, Field(pattern=r"^[a-z0-9]+$")]  # part of a run's folder: seed1-50k
 LENGTH = {"epochs", "max_steps"}  # of a training: one of them is null

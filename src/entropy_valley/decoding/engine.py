@@ -150,16 +150,12 @@ class Engine:
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
     ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
-        if not named:
-            return batch, []
-        begun = [entry for entry in named if _starts(entry[1], order)]
-        others, settled = self._batch([entry for entry in named if not _starts(entry[1], order)]), []
-        if begun:
-            started = self._batch(begun)
-            started, _ = started.advance(_first_steps(started, self._device), order)
-            started, settled = started.release(self.backbone.eos_id)
-            batch = batch.cat(started)
-        return batch.cat(others), settled
+        starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
+        settled = []
+        if starting.canvases:
+            starting, _ = starting.advance(_first_steps(starting, self._device), order)
+            starting, settled = starting.release(self.backbone.eos_id)
+        return batch.cat(starting).cat(others), settled
 
     def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
         return Batch.of(named, self.backbone.mask_id)
@@ -224,7 +220,7 @@ class Engine:
         compiles = self._compiles and tokens <= self.fill  # a longer pass has another shape
         states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill, compiles)
         if layout.saved:
-            layout.keep()
+            self.prompts.keep(layout)
         head, special = self.head, (self._never, backbone.eos_id)
         if any(wanted):
             seen = sourced_values(head, states[:own], states[own:], *compared, *special)
@@ -263,7 +259,7 @@ def _first_steps(batch: Batch, device: torch.device) -> Pass:
 # --- The canvases of a pass. All of this lies in the host's memory: which canvases leave after a pass is decided there
 # anyway. A pass takes what it needs to the device in one copy, and brings its values back in another.
 
-_PER_CANVAS = ("names", "canvases", "steps", "masks", "kept")
+_PER_CANVAS = ("names", "canvases", "steps", "masks")
 _PER_ROW = ("ids", "position", "slot", "logprob", "guess", "score")
 
 
@@ -288,10 +284,9 @@ class Pass(NamedTuple):
 class Batch:
     """Canvases packed without padding.
 
-    Per canvas: ``names``, ``canvases``, revealing ``steps`` done, ``masks`` left, and where the rows of its prompts are
-    ``kept`` for it alone (see :mod:`.prompts`). Per row: token id, index of its ``canvas``, place in its sequence, slot
-    (< 0: prompt), log-probability in the pass that revealed it (float64); of a masked one the most probable token,
-    its ``guess``, and the order's ``score`` at the last reading.
+    Per canvas: ``names``, ``canvases``, revealing ``steps`` done, and ``masks`` left. Per row: token id, index of its
+    ``canvas``, place in its sequence, slot (< 0: prompt), log-probability in the pass that revealed it (float64); of a
+    masked one the most probable token, its ``guess``, and the order's ``score`` at the last reading.
     """
 
     mask_id: int
@@ -299,7 +294,6 @@ class Batch:
     canvases: list[Canvas]
     steps: list[int]
     masks: list[int]
-    kept: list[dict[Any, np.ndarray]]
     ids: np.ndarray
     canvas: np.ndarray
     position: np.ndarray
@@ -321,7 +315,7 @@ class Batch:
         position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[canvas]
         masks = [list(tokens).count(mask_id) for tokens in filled]
         rows = (ids, canvas, position, position - prompts[canvas], *np.zeros((3, len(ids))))
-        return cls(mask_id, names, canvases, [0] * len(names), masks, [{} for _ in names], *rows)
+        return cls(mask_id, names, canvases, [0] * len(names), masks, *rows)
 
     def __len__(self) -> int:
         return len(self.canvases)
@@ -356,11 +350,8 @@ class Batch:
     def wants_sourceless(self, order: Order | None) -> list[bool]:
         """The canvases whose SIG is wanted now, by the order; of those only to be read, all that have a prompt without
         the source."""
-        guided = hasattr(order, "needs_sourceless")
         return [
-            guided and needs_sourceless(order, step, len(canvas.counts))
-            if canvas.counts
-            else canvas.sourceless is not None
+            needs_sourceless(order, step, len(canvas.counts)) if canvas.counts else canvas.sourceless is not None
             for canvas, step in zip(self.canvases, self.steps, strict=True)
         ]
 
@@ -369,7 +360,7 @@ class Batch:
         canvases = [dataclasses.replace(canvas, prompt=canvas.sourceless) for canvas in self.canvases]
         without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
-        return dataclasses.replace(without, steps=self.steps, masks=self.masks, kept=self.kept)
+        return dataclasses.replace(without, steps=self.steps, masks=self.masks)
 
     def advance(self, seen: Pass, order: Order | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
         """One step of each canvas; those that were only to be read are not in the new batch, but in the list."""

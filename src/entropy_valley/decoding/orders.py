@@ -20,7 +20,7 @@ from pydantic import Field
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
-from entropy_valley.decoding.requests import Canvas, Decoded, Probe
+from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Probe, ProbeResult
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import DECODING, SOURCE_GUIDED
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from entropy_valley.decoding.head import SlotValues
     from entropy_valley.decoding.prompts import Reuse
-    from entropy_valley.decoding.requests import Canvases, Gain, ProbeResult, Request
+    from entropy_valley.decoding.requests import Canvases, Gain, Request
     from entropy_valley.decoding.variable_length import Slots, VariableLengthDecoder
     from entropy_valley.model.load import Backbone
 
@@ -387,7 +387,7 @@ class Denoising:
         budget = self.steps if self.looks_at_distractor and getattr(self.order, "in_time", False) else 0
         distractor, sigs = gain or (None, ())
         reuse = self.reuse(length, cache)
-        start = None if reuse.is_renewed else start
+        start = None if reuse.refresh else start
         canvas = Canvas(
             prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, reuse=reuse
         )
@@ -475,10 +475,46 @@ class FixedLength:
         return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        if self.canvas.reuse.is_renewed:
+        if self.canvas.reuse.refresh:
             return (yield self.canvas)
         start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
         return (yield dataclasses.replace(self.canvas, start=start))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps.
+
+    A step reveals the slots of the lowest entropy, by the schedule :func:`floors`. The reading has all slots: of a
+    revealed one what its own step read, of the others what the last pass reads.
+    """
+
+    result: ClassVar[type] = ProbeResult
+
+    prompt: Sequence[int]
+    length: int
+    steps: int
+
+    def key(self, checkpoint: str, numerics: str) -> str:
+        return files.digest(["draft", DECODING, checkpoint, numerics, list(self.prompt), self.length, self.steps])
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        mask, hidden = backbone.mask_id, list(range(self.length))
+        tokens, seen = [mask] * self.length, [[]] * self.length
+        reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
+        for step in range(self.steps + 1):
+            if reading is None:
+                revealed = len(hidden) < self.length
+                reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
+            columns = (getattr(reading, name) for name in VALUES)
+            for slot, *values in zip(hidden, *columns, strict=True):
+                seen[slot] = values
+            count = counts[step] if step < self.steps else 0
+            for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
+                tokens[slot] = seen[slot][0]
+            hidden = [slot for slot in hidden if tokens[slot] == mask]
+            reading = None if count else reading  # nothing revealed: the next pass would read the same
+        return ProbeResult(*zip(*seen, strict=True))
 
 
 @dataclass(frozen=True)

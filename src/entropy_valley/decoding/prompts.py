@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,7 +39,8 @@ KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder
 
 PromptIds = tuple[int, ...]
 
-RowSource = tuple[PromptIds, int]  # a prompt, and how many masked slots behind it its rows see
+# A prompt, and how many masked slots behind it its rows see; or the canvas, by its name, that keeps them for itself.
+RowSource = tuple[PromptIds, int | tuple[Any]]
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,14 @@ class Reuse:
     is_source: bool = False
 
     @property
-    def is_renewed(self) -> bool:
-        """Whether some passes of the canvas compute its prompt for others of the same canvas."""
-        return self.refresh is not None
-
-    @property
     def key(self) -> list[Any]:
         """What the store's key of a result says of it: nothing where it is exact."""
         parts = {"refresh": self.refresh, "beside": self.beside}.items()
         return [part for name, value in parts if value is not None for part in (name, value)]
 
-    def renews(self, step: int, is_kept: bool) -> bool:
-        """Whether the ``step``-th pass computes the rows of the prompt for later ones."""
-        return self.is_renewed and not (is_kept and step % self.refresh)
+    def attends(self, step: int, is_kept: bool) -> bool:
+        """Whether the ``step``-th pass takes the rows of the prompt from an earlier one of the canvas."""
+        return self.refresh is not None and is_kept and step % self.refresh > 0
 
 
 NO_REUSE = Reuse()
@@ -103,7 +99,7 @@ class CachePolicy:
             return NO_REUSE
         number = len(lengths) - 1
         first = number // self.refresh * self.refresh
-        return Reuse(is_source=self.refresh > 1) if first == number else Reuse(beside=lengths[first])
+        return Reuse(is_source=True) if first == number else Reuse(beside=lengths[first])
 
     def of_canvas(self, passes: int) -> Reuse:
         """For a canvas of so many passes; one pass is exact."""
@@ -170,18 +166,20 @@ class CachedPrompts:
     def forget(self, batches: Sequence[Batch]) -> None:
         """Free the rows that no canvas of the batches attends to; those that only canvases in the queue will attend to,
         as soon as half of the room is taken."""
-        needed = {source for batch in batches for canvas in batch.canvases for source in self.sources(canvas)}
+        needed = {
+            source
+            for batch in batches
+            for name, canvas in zip(batch.names, batch.canvases, strict=True)
+            for source in self.sources(canvas) or [own(name, prompt) for prompt in canvas.prompts]
+        }
         later = self.waiting if 2 * self.pool.used <= self.most else ()
         self.cached = {source: places for source, places in self.cached.items() if source in needed or source in later}
-        own = [places for batch in batches for kept in batch.kept for places in kept.values()]
-        self.pool.keep([*self.cached.values(), *own])
+        self.pool.keep(self.cached.values())
 
     def empty(self, batches: Sequence[Batch] = ()) -> None:
-        """Free all but what the canvases of the batches cannot compute again, and give the memory back."""
-        self.cached.clear()
-        if self.pool.size:
-            self.forget(batches)
-            self.pool.shrink()
+        """Free all but what the canvases of the batches cannot compute again."""
+        self.cached = {source: places for source, places in self.cached.items() if isinstance(source[1], tuple)}
+        self.forget(batches)
 
     def layout(self, whole: Batch) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs.
@@ -195,47 +193,42 @@ class CachedPrompts:
         needed = dict.fromkeys(source for source in sources if source)
         if not (needed or self.waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return PassLayout.of(whole)
-        all_masked: dict[RowSource, int] = {}  # those that are run whole
-        for place, (canvas, source, masks) in enumerate(zip(whole.canvases, sources, whole.masks, strict=True)):
-            if source is None and canvas.reuse.refresh is None and masks == canvas.length:
-                all_masked[tuple(canvas.prompt), canvas.length] = place
-        given = {
-            source: place
-            for source, place in all_masked.items()
-            if source not in self.cached
-            and (source in needed or source in self.waiting or whole.canvases[place].reuse.is_source)
-        }
-        alone = [source for source in needed if source not in self.cached and source not in given]
-        giving = given | {source: place for place, source in enumerate(alone, len(whole))}
-        saved = [self._saved(place, source[0], self.cached, source) for source, place in giving.items()]
-        cached = self.cached | {one.name: one.places for one in saved}
-        own, renewed = self._own(whole)
-        attended = [cached[source] if source else places for source, places in zip(sources, own, strict=True)]
+        giving: dict[RowSource, int] = {}  # which sequence computes the rows of a source
+        for place, (name, canvas, step) in enumerate(zip(whole.names, whole.canvases, whole.steps, strict=True)):
+            prompt = tuple(canvas.prompt)
+            if sources[place] is None and canvas.reuse.refresh:
+                source = own(name, prompt)
+                if canvas.reuse.attends(step, source in self.cached):
+                    sources[place] = source
+                else:
+                    giving[source] = place
+            elif sources[place] is None and whole.masks[place] == canvas.length:
+                source = prompt, canvas.length
+                wanted = source in needed or source in self.waiting or canvas.reuse.is_source
+                if wanted and source not in self.cached:
+                    giving[source] = place
+        alone = [source for source in needed if source not in self.cached and source not in giving]
+        giving |= {source: place for place, source in enumerate(alone, len(whole))}
+        new = [source for source in giving if source not in self.cached]
+        cached = self.cached | {source: self.pool.take(self.rows(source[0])) for source in new}
+        saved = {source: (place, cached[source]) for source, place in giving.items()}
+        attended = [cached[source] if source else _NONE for source in sources]
         behind = [
             list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[whole.mask_id] * slots]
             for prompt, slots in alone
         ]
         # Dummy rows where a CPU's BLAS would take another path.
         few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
-        return PassLayout.with_cached(whole, attended, [*behind, *[[0] * few] * (few > 0)], [*saved, *renewed])
+        return PassLayout.of(whole, attended, [*behind, *[[0] * few] * (few > 0)], saved)
 
-    def _saved(self, sequence: int, prompt: PromptIds, holder: dict[Any, Places], name: Any) -> Insert:
-        places = holder[name] if name in holder else self.pool.take(self.rows(prompt))
-        return Insert(sequence, places, holder, name)
+    def keep(self, layout: PassLayout) -> None:
+        """Know what a pass has saved: it is done."""
+        self.cached |= {source: places for source, (_, places) in layout.saved.items()}
 
-    def _own(self, whole: Batch) -> tuple[list[Places], list[Insert]]:
-        """What each canvas attends to of its own earlier passes, and what is renewed in this one."""
-        if self.are_shared:  # exact whatever a canvas asks for
-            return [_NONE] * len(whole), []
-        cached, renewed = [], []
-        for place, (canvas, step, kept) in enumerate(zip(whole.canvases, whole.steps, whole.kept, strict=True)):
-            prompt = tuple(canvas.prompt)
-            if canvas.reuse.renews(step, prompt in kept):
-                renewed.append(self._saved(place, prompt, kept, prompt))
-                cached.append(_NONE)
-            else:
-                cached.append(kept.get(prompt, _NONE))
-        return cached, renewed
+
+def own(name: Any, prompt: PromptIds) -> RowSource:
+    """The rows of a prompt that the passes over the canvas of that name compute, for no other."""
+    return prompt, (name,)
 
 
 class PassBudget:
@@ -246,10 +239,12 @@ class PassBudget:
     """
 
     def __init__(self, prompts: CachedPrompts, budget: int, batch: Batch) -> None:
-        self._prompts, self._budget, self._seen = prompts, budget, set(prompts.cached)
+        self._prompts, self._budget = prompts, budget
+        self._kept: set[RowSource] = set(prompts.cached)
+        self._whole: set[RowSource] = set()  # canvases of the pass that run all their rows
         self.rows, self.kept = 0, prompts.pool.used
         self.beyond: list[bool] = []
-        for state in zip(batch.canvases, batch.steps, batch.kept, strict=True):
+        for state in zip(batch.canvases, batch.steps, batch.names, strict=True):
             self.add(*state)
             self.beyond.append(bool(self.beyond) and not self._fits(self.rows, self.kept))
 
@@ -267,41 +262,29 @@ class PassBudget:
     def _fits(self, rows: int, kept: int) -> bool:
         return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)
 
-    def add(self, canvas: Canvas, step: int = 0, own: Container[PromptIds] = ()) -> None:
-        """Count a canvas in: its ``step``-th pass, its ``own`` prompts being kept."""
-        self.rows, self.kept = self.after(canvas, step, own)
-        self._seen.update((*self._prompts.sources(canvas), *_own_source(canvas)))
+    def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
+        """Count a canvas in: its ``step``-th pass."""
+        self.rows, self.kept = self.after(canvas, step, name)
+        sources = self._prompts.sources(canvas)
+        self._kept.update(sources)
+        if not (step or sources or canvas.tokens or canvas.reuse.refresh):
+            self._whole.add((tuple(canvas.prompt), canvas.length))
 
-    def after(self, canvas: Canvas, step: int = 0, own: Container[PromptIds] = ()) -> tuple[int, int]:
-        """Rows to run and rows kept with a canvas more."""
+    def after(self, canvas: Canvas, step: int = 0, name: Any = None) -> tuple[int, int]:
+        """Rows to run and rows kept with a canvas more; one that comes from the queue needs no name."""
         rows, kept, sources = self.rows, self.kept, self._prompts.sources(canvas)
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
-            renewed = canvas.reuse.refresh is not None
-            if sources or (renewed and not canvas.reuse.renews(step, prompt in own)):
+            is_kept = canvas.reuse.refresh is not None and own(name, prompt) in self._prompts.cached
+            if sources or canvas.reuse.attends(step, is_kept):
                 rows -= self._prompts.rows(prompt)
-            elif renewed and prompt not in own:
+            elif canvas.reuse.refresh and not is_kept:
                 kept += self._prompts.rows(prompt)
-        for prompt, slots in set(sources) - self._seen:
-            rows, kept = rows + len(prompt) + slots, kept + self._prompts.rows(prompt)
-        for prompt, _ in set(_own_source(canvas)) - self._seen:
+        for source in set(sources) - self._kept:
+            prompt, slots = source
+            rows += 0 if source in self._whole else len(prompt) + slots
             kept += self._prompts.rows(prompt)
         return rows, kept
-
-
-def _own_source(canvas: Canvas) -> list[RowSource]:
-    """The source that a canvas itself is for later ones, if it is one."""
-    return [(tuple(canvas.prompt), canvas.length)] if canvas.reuse.is_source else []
-
-
-@dataclass(frozen=True)
-class Insert:
-    """The first rows of a sequence, whose keys and values go to ``places``; ``holder`` has these under ``name``."""
-
-    sequence: int
-    places: Places
-    holder: dict[Any, Places]
-    name: Any
 
 
 @dataclass(frozen=True)
@@ -310,7 +293,8 @@ class PassLayout:
 
     ``ids`` and ``position`` are those of its rows, ``lengths`` and ``counts`` the rows and the masked slots of each
     sequence. ``at`` names the row of the pass for each row of the canvases; -1: it is not run. The rows of a sequence
-    attend to the places ``cached`` before one another; without any ``cached``, none does.
+    attend to the places ``cached`` before one another; without any ``cached``, none does. ``saved``: of a source the
+    sequence whose first rows it is, and the places of their keys and values.
     """
 
     ids: np.ndarray
@@ -318,21 +302,20 @@ class PassLayout:
     lengths: tuple[int, ...]
     counts: tuple[int, ...]
     at: np.ndarray
-    cached: Sequence[Places] = ()
-    saved: Sequence[Insert] = ()
+    cached: Sequence[Places]
+    saved: Mapping[RowSource, tuple[int, Places]]
 
     @classmethod
-    def of(cls, whole: Batch) -> Self:
-        """All rows of the canvases, and nothing kept."""
-        sizes = tuple(canvas.size for canvas in whole.canvases)
-        return cls(whole.ids, whole.position, sizes, tuple(whole.masks), np.arange(len(whole.ids)))
-
-    @classmethod
-    def with_cached(
-        cls, whole: Batch, cached: Sequence[Places], behind: Sequence[Sequence[int]], saved: Sequence[Insert]
+    def of(
+        cls,
+        whole: Batch,
+        cached: Sequence[Places] = (),
+        behind: Sequence[Sequence[int]] = (),
+        saved: Mapping[RowSource, tuple[int, Places]] | None = None,
     ) -> Self:
-        """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences of these tokens."""
-        skipped = np.array([len(places) for places in cached])
+        """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences ``behind`` of these
+        tokens."""
+        skipped = np.array([len(places) for places in cached] or [0] * len(whole))
         run = whole.position >= skipped[whole.canvas]
         lengths = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
         tokens = np.fromiter(itertools.chain.from_iterable(behind), np.int64)
@@ -343,7 +326,7 @@ class PassLayout:
             (*whole.masks, *[0] * len(behind)),
             np.where(run, np.cumsum(run) - 1, -1),
             [*cached, *[_NONE] * len(behind)],
-            saved,
+            saved or {},
         )
 
     def packed(
@@ -355,19 +338,14 @@ class PassLayout:
         kept = ()
         if self.cached:
             starts = np.cumsum((0, *self.lengths))
-            rows = [starts[one.sequence] + np.arange(len(one.places)) for one in self.saved]
-            into = [one.places for one in self.saved]
+            rows = [starts[sequence] + np.arange(len(places)) for sequence, places in self.saved.values()]
+            into = [places for _, places in self.saved.values()]
             keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
             kept = (*(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys)
         ids, position, *tensors = upload([self.ids, self.position, *kept, *columns], device)
         of_pool, others = tensors[: len(kept)], tensors[len(kept) :]
         rows = CachedRows(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
         return Packed(ids[None], position[None], self.lengths, kept=rows), others
-
-    def keep(self) -> None:
-        """Let the holders of what was saved know it: the pass is done."""
-        for one in self.saved:
-            one.holder[one.name] = one.places
 
 
 def placed(lengths: np.ndarray, cached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

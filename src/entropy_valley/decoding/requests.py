@@ -132,7 +132,7 @@ class Canvas:
 
 
 class Queue:
-    """Named canvases that wait for a place in a pass; more may be put while the engine runs.
+    """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
 
     First come those that are on their way (a known first step, or revealed in part), then the longest: what needs most
     passes is not left for the end, where passes would be nearly empty. Canvases whose prompt's rows have one source
@@ -242,46 +242,6 @@ class Probe:
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
-
-
-@dataclass(frozen=True)
-class Draft:
-    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps.
-
-    A step reveals the slots of the lowest entropy, so many that ⌊L·t/T⌋ of them are revealed after step t. The reading
-    has all slots: of a revealed one what its own step read, of the others what the last pass reads.
-    """
-
-    result: ClassVar[type] = ProbeResult
-
-    prompt: Sequence[int]
-    length: int
-    steps: int
-
-    def key(self, checkpoint: str, numerics: str) -> str:
-        return files.digest(["draft", DECODING, checkpoint, numerics, list(self.prompt), self.length, self.steps])
-
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        mask, hidden = backbone.mask_id, list(range(self.length))
-        tokens, seen = [mask] * self.length, [()] * self.length
-        reading = stored(Probe(self.prompt, self.length))
-        for step in range(self.steps + 1):
-            if reading is None:
-                revealed = len(hidden) < self.length
-                reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
-            for slot, values in zip(
-                hidden, zip(*(getattr(reading, name) for name in VALUES), strict=True), strict=True
-            ):
-                seen[slot] = values
-            count = self._revealed(step + 1) - self._revealed(step) if step < self.steps else 0
-            for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
-                tokens[slot] = seen[slot][0]
-            hidden = [slot for slot in hidden if tokens[slot] == mask]
-            reading = None if count else reading  # nothing revealed: the next pass would read the same
-        return ProbeResult(*zip(*seen, strict=True))
-
-    def _revealed(self, step: int) -> int:
-        return self.length * step // (self.steps + 1)
 
 
 class Gain(NamedTuple):
@@ -423,7 +383,7 @@ class _Piece:
     missing: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Computation:
     """A request that the model must answer, and who waits for it: pieces of work, and the place in their results."""
 

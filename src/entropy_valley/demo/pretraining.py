@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 import torch
 
 from entropy_valley import files
-from entropy_valley.demo.settings import Pretraining
+from entropy_valley.demo.settings import SHAPE, Pretraining, stock_config
 from entropy_valley.model import checkpoint
+from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import Family, find_family
-from entropy_valley.model.load import new_model
-from entropy_valley.model.prompt import PLACE, Prompt, Tokenizer, train_tokenizer
+from entropy_valley.model.load import empty_model
+from entropy_valley.model.prompt import PLACE, Prompt, Tokenizer
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
@@ -69,7 +70,8 @@ def pretrain(job: PretrainingJob) -> None:
     A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
     gives the same bytes, even if it was killed and resumed.
     """
-    if checkpoint.is_finished(job.out, {"spec": job.spec, "data": job.data}):
+    origin, whole = checkpoint.read_origin(job.out), all((job.out / name).exists() for name in checkpoint.WRITTEN)
+    if whole and (origin.get("spec"), origin.get("data")) == (job.spec, job.data):
         return
     dev = _read(job.dev)
     family, tokenizer, model, batches, dropped = _begin(job)
@@ -103,14 +105,43 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
         for text in (job.spec["prompts"][direction].replace(PLACE, pair["source"]), pair["target"])
     )
     tokenizer = train_tokenizer(texts, settings.vocabulary, family)
-    model = new_model(
-        family.name,
-        vocabulary=len(tokenizer),
-        **settings.model_dump(include={"width", "layers", "heads", "kv_heads", "ffn", "context", "seed"}),
-    )
+    shape = settings.model_dump(include=SHAPE.keys()) | {"vocabulary": len(tokenizer)}
+    model = new_model(family.name, settings.seed, **shape)
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
+    """A byte-level BPE of at most ``vocabulary`` entries; the family's special tokens come first."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    named = (family.pad_token, family.eos_token, family.bos_token, family.mask_token, *family.chat_tokens)
+    special = list(dict.fromkeys(token for token in named if token))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=family.eos_token,
+        pad_token=family.pad_token,
+        bos_token=family.bos_token,
+        mask_token=family.mask_token,
+        additional_special_tokens=list(family.chat_tokens),
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def new_model(family: str, seed: int, **shape: int) -> Decoder:
+    """A float32 model of the family with random weights; ``shape``: :data:`SHAPE`."""
+    torch.manual_seed(seed)
+    return empty_model(find_family(family), stock_config(**shape), torch.float32, "cpu")
 
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:

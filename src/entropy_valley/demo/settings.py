@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from entropy_valley.settings import Directions, Refers, Section, Share
 from entropy_valley.training.settings import EosPadding
+
+SHAPE = {  # what the sizes of a model are in its stock config
+    "vocabulary": "vocab_size", "width": "hidden_size", "ffn": "intermediate_size", "layers": "num_hidden_layers",
+    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "context": "max_position_embeddings",
+}  # fmt: skip
+
+
+def stock_config(**shape: int) -> dict[str, Any]:
+    """The arguments of the stock config of a new model of these sizes, named as in :data:`SHAPE`."""
+    return {SHAPE[name]: size for name, size in shape.items()} | {"rope_theta": 10_000.0, "rms_norm_eps": 1e-5}
 
 
 class Pretraining(Section):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
-from entropy_valley.decoding.settings import SystemSection
 from entropy_valley.settings import Direction, Name, Refers, Runtime, Section, unique
+from entropy_valley.translation.settings import SystemSection
 
 Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # names files
 Annotators = Annotated[list[Annotator], Field(min_length=1), AfterValidator(unique)]

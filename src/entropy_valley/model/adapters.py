@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, find_family
-from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, PREFIX, Attention, attention_of
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Attention, attention_of
 from entropy_valley.results import CARD
 from entropy_valley.settings import Direction, Foreign, read_object
 
@@ -107,8 +106,8 @@ def from_peft(
     """An adapter from PEFT's tensors and its ``adapter_config.json``.
 
     Raises one InputError that lists all settings and tensors with which PEFT computes something other than W + scaling
-    · B A with one scaling, and matrices without their pair, of a wrong shape or rank or, with a ``model``, of modules
-    that it does not have.
+    · B A with one scaling, and matrices without their pair, of a wrong rank or, with a ``model``, that fit no linear
+    layer of it.
     """
     sides, written, extra = _by_module(weights, family)
     pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
@@ -116,7 +115,7 @@ def from_peft(
         "settings of another function": _other_functions(settings),
         "tensors beside plain LoRA matrices": extra,
         "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
-        **_misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
+        "that fit no linear layer": _misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
     }
     problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
     if problem or not pairs:
@@ -183,30 +182,26 @@ def _other_functions(settings: Mapping[str, Any]) -> list[str]:
 
 def _misfits(
     pairs: Mapping[str, tuple[Tensor, Tensor]], written: Mapping[str, str], rank: int, model: Module | None
-) -> dict[str, list[str]]:
-    """Modules that the model does not have, and pairs that do not fit its weights or the ``rank`` of the settings."""
+) -> list[str]:
+    """Pairs that are not of the ``rank`` of the settings, or whose product is not of the shape of the weight."""
     from torch.nn import Linear
 
     modules = () if model is None else model.named_modules()
-    weights = {name: module.weight for name, module in modules if isinstance(module, Linear)}
-    unknown, misshapen = [], []
+    weights = {name: tuple(module.weight.shape) for name, module in modules if isinstance(module, Linear)}
+    misfits = []
     for module, (down, up) in pairs.items():
-        weight = weights.get(module)
-        if model is not None and weight is None:
-            unknown.append(written[module])
-            continue
-        outer, inner = (len(up), down.shape[1]) if weight is None else weight.shape
-        if (down.shape, up.shape) != ((rank, inner), (outer, rank)):
-            target = "" if weight is None else f" on a weight {tuple(weight.shape)}"
-            misshapen.append(f"{written[module]} has A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}{target}")
-    return {"no such linear layer": unknown, "of another shape": misshapen}
+        product = len(up), down.shape[1]
+        weight = product if model is None else weights.get(module)
+        if len(down) != rank or up.shape[1] != rank or product != weight:
+            shapes = f"A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}"
+            misfits.append(f"{written[module]} has {shapes} on a weight {weight or 'that is not there'}")
+    return misfits
 
 
 # --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 LOSSES = "losses.csv"  # of one that was trained here
-PICKLE = "adapter_model.bin"
 LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
 FILES = (WEIGHTS, SETTINGS, FACTS)
 
@@ -216,7 +211,7 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
 
     Raises InputError as :func:`from_peft` does, and where ``adapter.json`` has the digest of other tensors.
     """
-    require_weights([path.name for path in folder.glob("*")], folder)
+    checkpoint.require_safetensors([path.name for path in folder.glob("*")], folder)
     settings = read_object(folder / SETTINGS, Settings)
     files.regular(folder / WEIGHTS, LARGEST)
     with checkpoint.open_shard(folder / WEIGHTS) as shard:
@@ -230,16 +225,6 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
             "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
         )
     return adapter
-
-
-def require_weights(names: Collection[str], place: Path | str) -> None:
-    """Raise InputError if the file ``names`` of an adapter, in a folder or a repository, have no safetensors."""
-    if WEIGHTS in names:
-        return
-    if PICKLE in names:
-        raise checkpoint.only_pickles(place, PICKLE)
-    remedy = f"Remove its {FACTS} too and run again." if FACTS in names else "Give a folder that PEFT saved."
-    raise InputError(place, f"no {WEIGHTS}", remedy)
 
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
@@ -269,7 +254,6 @@ class Spec(Foreign):
     bos: bool = False
     shifted: bool = False
     attention: Attention = BOTH_WAYS
-    training: dict[str, Any] = Field({})
 
 
 class Facts(Foreign):
@@ -283,8 +267,6 @@ class Facts(Foreign):
     source: dict[str, Any] = Field({})
     pairs: int = 0
     seed: int = 0
-    trainable_parameters: int = 0
-    versions: dict[str, str] = Field({})
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
@@ -345,7 +327,32 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
 
 # --- The model card of an adapter: what the Hugging Face hub shows of its folder. It is not tracked: edit it freely.
 
-_OF_TRAINING = ("epochs", "global_batch", "learning_rate", "warmup", "weight_decay", "max_tokens")
+_CARD = """\
+---
+{head}---
+
+# {name}, {source} → {target}: a LoRA adapter for {kind} translation
+
+An adapter for {base}{origin}. Its rank is {rank}, its alpha {alpha}. `{facts}` has the prompt, the settings of its
+training and the digests of all that it was made from.
+
+## Use
+
+{command}PEFT loads it on {layout}; `entropy-valley export` converts between the authors' names of modules and the stock
+class's.{attention}
+
+## Limits
+
+Nothing here says how well it translates: score it on a test set that it has not seen. The licence of the adapter is for
+its owner to add.{licence}
+"""
+_COMMAND = """```bash
+entropy-valley translate --direction {} --backbone {} --adapter FOLDER < in.txt > out.txt
+```
+
+"""
+_PREFIX_NOTE = """ It was trained with `attention: prefix`: the rows of the prompt attend to the
+prompt alone. PEFT does not mask the canvas from them, and alone computes another function."""
 
 
 def write_card(folder: Path, layout: str = "stock") -> None:
@@ -361,80 +368,26 @@ def write_card(folder: Path, layout: str = "stock") -> None:
 
 def card(facts: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
     """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
-    spec, base = facts["spec"], settings.get("base_model_name_or_path")
+    spec, base, family = facts["spec"], settings.get("base_model_name_or_path"), find_family(facts["family"])
+    kind = "autoregressive" if family.causal else "masked diffusion"
     source, target = spec["direction"].split("-")
-    kind = "autoregressive" if find_family(facts["family"]).causal else "masked diffusion"
     head = {"library_name": "peft", "pipeline_tag": "translation", "language": [source, target]}
     head |= {"tags": [kind.replace(" ", "-"), "machine-translation", "lora"]} | ({"base_model": base} if base else {})
-    title = f"# {spec['backbone']}, {source} → {target}: a LoRA adapter for {kind} translation"
-    parts = [f"---\n{yaml.safe_dump(head, sort_keys=False)}---", title, _origin(facts, base)]
-    parts += [
-        "## Use",
-        "\n\n".join(_use(facts, layout)),
-        "## Facts",
-        "\n".join(_table(facts, settings)),
-        _limits(facts, base),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _origin(facts: Mapping[str, Any], base: str | None) -> str:
-    backbone = (
-        f"[{base}](https://huggingface.co/{base})"
-        if base
-        else f"the checkpoint with digest `{facts['backbone_digest']}`"
-    )
-    if facts.get("adopted"):
-        source = facts["source"].get("repository") or "a given folder"
-        return f"An adapter for {backbone}. It was not trained by this workflow, but taken from {source}."
-    return f"An adapter for {backbone}, trained on {facts['pairs']:,} sentence pairs with seed {facts['seed']}."
-
-
-def _use(facts: Mapping[str, Any], layout: str) -> Iterator[str]:
-    spec, names = facts["spec"], "the model class of its authors" if layout == "released" else "its stock class"
-    if not find_family(facts["family"]).causal:
-        yield "The adapter holds no length method: how many slots a translation gets is chosen when it is decoded."
-        options = f"--direction {spec['direction']} --backbone {spec['backbone']} --adapter FOLDER"
-        yield f"```bash\nentropy-valley translate {options} < in.txt > out.txt\n```"
-    yield (
-        f"PEFT loads it on {names} in transformers: its modules have the names there. `entropy-valley export` converts "
-        "between the names of the authors' class and of the stock class."
-    )
-    if attention_of(spec) == PREFIX:
-        yield (
-            "It was trained with another attention than its checkpoint: the rows of the prompt attend to the prompt "
-            f"alone. PEFT alone does not mask the canvas from them, and computes another function. `{FACTS}` says "
-            "`attention: prefix`, and this workflow decodes so."
-        )
-    if "prompt" in spec:
-        yield "The prompt of its training, as a JSON string, with `{src}` where the source goes:"
-        yield f"```json\n{json.dumps(spec['prompt'], ensure_ascii=False)}\n```"
-
-
-def _table(facts: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
-    spec, training = facts["spec"], facts["spec"].get("training", {})
-    versions = ", ".join(f"{name} {version}" for name, version in facts.get("versions", {}).items())
-    rows = {
-        "LoRA": f"rank {settings['r']}, alpha {settings['lora_alpha']}, {facts['trainable_parameters']:,} parameters",
-        "optimiser steps": facts.get("steps"),
-        **{name.replace("_", " "): training.get(name) for name in _OF_TRAINING},
-        "precision of the frozen weights": spec.get("precision"),
-        "family": find_family(facts["family"]).name,
-        "attention": f"{PREFIX}: {ATTENTIONS[PREFIX]}" if attention_of(spec) == PREFIX else None,
-        "digest of the adapter": facts["adapter_digest"],
-        "digest of the backbone": facts["backbone_digest"],
-        "digest of the training pairs": facts.get("data_digest"),
-        "versions": versions or None,
-    }
-    yield from ("| | |", "|---|---|")
-    yield from (f"| {name} | {value} |" for name, value in rows.items() if value is not None)
-
-
-def _limits(facts: Mapping[str, Any], base: str | None) -> str:
-    released = find_family(facts["family"]).release(base) if base else None
-    licence = f" Its checkpoint is under the licence {released.licence}." if released else ""
-    return (
-        "## Limits\n\nNothing here says how well it translates: score it on a test set that it has not seen. Text "
-        f"unlike its training pairs may be translated badly. All settings are in `{FACTS}`.\n\n"
-        f"The licence of the adapter is for its owner to add.{licence}"
+    origin = f", taken from {facts['source'].get('repository') or 'a given folder'}" if facts.get("adopted") else None
+    release = family.release(base) if base else None
+    return _CARD.format(
+        head=yaml.safe_dump(head, sort_keys=False),
+        name=spec["backbone"],
+        source=source,
+        target=target,
+        kind=kind,
+        base=f"[{base}](https://huggingface.co/{base})" if base else f"the checkpoint `{facts['backbone_digest']}`",
+        origin=origin or f", trained on {facts['pairs']:,} sentence pairs with seed {facts['seed']}",
+        rank=settings["r"],
+        alpha=settings["lora_alpha"],
+        facts=FACTS,
+        layout="the model class of its authors" if layout == "released" else "its stock class in transformers",
+        command="" if family.causal else _COMMAND.format(spec["direction"], spec["backbone"]),
+        attention=_PREFIX_NOTE if attention_of(spec) == PREFIX else "",
+        licence=f" Its checkpoint is under the licence {release.licence}." if release else "",
     )

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -273,17 +273,13 @@ class Pool:
         taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
         return taken
 
-    def keep(self, places: Sequence[np.ndarray]) -> None:
-        """Let all other places be taken again."""
-        self._free = np.setdiff1d(np.arange(self.size), np.concatenate([self._free[:0], *places]))
-
-    def shrink(self) -> None:
-        """Give back the memory behind the last place taken."""
-        taken = np.setdiff1d(np.arange(self.size), self._free)
-        self.size = int(taken[-1]) + 1 if len(taken) else 0
-        self._free = self._free[self._free < self.size]
-        for tensors in self._layers.values():
-            tensors[:] = [tensor[: self.size].clone() for tensor in tensors]
+    def keep(self, places: Iterable[np.ndarray]) -> None:
+        """Let all other places be taken again; without any to keep, give the memory back."""
+        kept = np.concatenate([self._free[:0], *places])
+        if not len(kept):
+            self._layers.clear()
+            self.size = 0
+        self._free = np.setdiff1d(np.arange(self.size), kept)
 
     def layer(self, number: int, like: torch.Tensor) -> list[torch.Tensor]:
         """The keys and the values of a layer; ``like`` is a tensor of rows, (any, heads, head width), of the model."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import json
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
@@ -27,41 +25,24 @@ CONTENT = ("*.safetensors", "config.json", *TOKENIZER)
 # What transformers 4 saves of a tokenizer, and what `write_checkpoint` writes beside the manifest.
 WRITTEN_TOKENIZER = ("special_tokens_map.json", "tokenizer.json", "tokenizer_config.json")
 WRITTEN = ("config.json", "model.safetensors", *WRITTEN_TOKENIZER)
-# The first match counts: trainers leave other ``.bin`` files beside the weights.
-PICKLES = ("pytorch_model*.bin", "*.bin", "*.pt", "*.pth", "*.ckpt")
-# Arguments: FOLDER PATTERN. Tensors are copied: safetensors refuses tensors that share memory.
-CONVERSION = (
-    'python -c "import pathlib, sys, torch, safetensors.torch as s; '
-    "load = lambda path: torch.load(path, map_location='cpu', weights_only=True).items(); "
-    "[s.save_file({k: v.contiguous().clone() for k, v in load(path)}, path.with_suffix('.safetensors')) "
-    'for path in pathlib.Path(sys.argv[1]).glob(sys.argv[2])]"'
-)
+PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 
 
 def shards(folder: Path) -> list[Path]:
-    """The safetensors files of a checkpoint, in name order; pickles are refused."""
-    refuse_pickles([path.name for path in folder.glob("*")], folder)
+    """The safetensors files of a checkpoint, in name order. Raises InputError where it has none."""
+    require_safetensors([path.name for path in folder.glob("*")], folder)
     return sorted(folder.glob("*.safetensors"))
 
 
-def refuse_pickles(names: Iterable[str], place: Path | str) -> None:
-    """Raise InputError if the file ``names`` of ``place``, a folder or a repository, have no safetensors."""
-    beside = [name for name in names if "/" not in name]
-    if fnmatch.filter(beside, "*.safetensors"):
+def require_safetensors(names: Iterable[str], place: Path | str) -> None:
+    """Raise InputError if the file ``names`` of a checkpoint or an adapter, a folder's or a repository's, have none."""
+    endings = {Path(name).suffix for name in names}
+    if ".safetensors" in endings:
         return
-    pickles = next((pattern for pattern in PICKLES if fnmatch.filter(beside, pattern)), None)
-    if pickles is None:
-        raise InputError(place, "no safetensors files", "Give a whole checkpoint.")
-    raise only_pickles(place, pickles)
-
-
-def only_pickles(place: Path | str, pattern: str) -> InputError:
-    """The error for weights that a folder or a repository has as pickles only, with the command that converts them."""
-    first, folder = "", shlex.quote(str(place))
-    if not isinstance(place, Path):
-        first, folder = "download it, name that folder instead of the repository, and ", "FOLDER"
-    problem = f"pickled weights only ({pattern}), and a pickle can run any code"
-    return InputError(place, problem, f"If you trust it, {first}convert it: `{CONVERSION} {folder} '{pattern}'`")
+    if endings.isdisjoint(PICKLES):
+        raise InputError(place, "no safetensors files", "Give a whole checkpoint or adapter.")
+    remedy = "If you trust it, convert it as docs/models_and_data.md says, and name the folder."
+    raise InputError(place, "pickled weights only, and a pickle can run any code", remedy)
 
 
 @contextlib.contextmanager
@@ -117,13 +98,6 @@ def read_origin(folder: Path) -> dict[str, Any]:
     return read_object(folder / MANIFEST, Origin) if (folder / MANIFEST).exists() else {}
 
 
-def is_finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Whether ``folder`` holds a checkpoint whose ``checkpoint.json`` has this ``identity``."""
-    origin = read_origin(folder)
-    same = all(origin.get(key) == value for key, value in identity.items())
-    return same and any(folder.glob("*.safetensors"))
-
-
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
     """Write a stock model in the family's released layout: names, config, tokenizer and ``checkpoint.json``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -160,30 +134,27 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 CONFIG = "config.json"
 
 
-def config_arguments(folder: Path, family: Family, repository: str | None = None) -> dict[str, Any]:
+def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     """Keyword arguments of the stock config, from ``config.json``.
 
     Raises one InputError that names every field with which the checkpoint computes another function than its family.
-    If ``repository`` (default: the one in ``checkpoint.json``) is a release of the family, also every field that
-    differs from the release.
     """
     config = _config(folder, family)
-    repository = repository or read_origin(folder).get("repository")
-    problems = _differences(config, {"model_type": family.model_type, **family.fixed})
+    expected = {"model_type": family.model_type, **family.fixed}
+    problems = [
+        f"{key} is {brief(repr(config[key]), 60)}, not {value!r}"
+        for key, value in expected.items()
+        if key in config and config[key] != value  # for a missing field the stock class has the expected value
+    ]
     try:
         arguments = family.to_stock(config)
     except KeyError as error:
         problems.append(f"no field {error}")
     else:
         problems += _impossible(arguments)
-        release = family.release(repository) if repository else None
-        problems += _differences(arguments, release.config if release else {})
     if problems:
-        raise InputError(
-            folder / CONFIG,
-            "; ".join(problems),
-            f"Name the family of this checkpoint, or fetch it again: {repository or family.name} is another model.",
-        )
+        remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model."
+        raise InputError(folder / CONFIG, "; ".join(problems), remedy)
     return arguments
 
 
@@ -237,15 +208,6 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
 def _config(folder: Path, family: Family) -> dict[str, Any]:
     """``config.json`` over the family's defaults for fields that it leaves out."""
     return {**family.defaults, **read_object(folder / CONFIG)}
-
-
-def _differences(fields: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
-    """Fields that differ from what is expected; for a missing field the stock class has the expected value."""
-    return [
-        f"{key} is {brief(repr(fields[key]), 60)}, not {value!r}"
-        for key, value in expected.items()
-        if key in fields and fields[key] != value
-    ]
 
 
 # --- Released weights into a stock model: first all headers are checked, then each tensor is read once.

@@ -13,17 +13,11 @@ import torch
 from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.decoder import Decoder, attach_lora
 from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
-
-SHAPE = {  # what a new model's sizes are in its config
-    "vocabulary": "vocab_size", "width": "hidden_size", "ffn": "intermediate_size", "layers": "num_hidden_layers",
-    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "context": "max_position_embeddings",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ def load_backbone(
 
     With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
-    fit the family or one another, and for weights that give no numbers.
+    fit the family or one another.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -93,9 +87,8 @@ def load_backbone(
         adapters.merge_adapter(model, change)
     elif adapter is not None:
         attach_lora(model, change.pairs, change.scaling)
-    _require_numbers(model.eval().requires_grad_(False), f"{folder} with {adapter}" if adapter else folder)
+    model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
     shifted = kind.shifted if shifted is None else shifted
-    context = model.config.max_position_embeddings
     return Backbone(
         kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, context, float32_head, attention
     )
@@ -103,14 +96,11 @@ def load_backbone(
 
 def _require_memory(model: Any, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
-    needed = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    on_cpu = device == "cpu"
-    memory = machine.memory() if on_cpu else torch.cuda.mem_get_info(device)[0]
+    needed = sum(weight.nbytes for weight in model.parameters())
+    memory = machine.memory() if device == "cpu" else torch.cuda.mem_get_info(device)[0]
     if needed > memory:
-        place = (
-            f"this machine has {machine.amount(memory)}" if on_cpu else f"{machine.amount(memory)} are free on the GPU"
-        )
-        problem = f"its weights need {machine.amount(needed)} in {str(model.dtype).removeprefix('torch.')}, {place}"
+        precision = str(model.dtype).removeprefix("torch.")
+        problem = f"its weights need {machine.amount(needed)} in {precision}, the memory has {machine.amount(memory)}"
         raise InputError(folder, problem, "Use one with more memory, or a smaller precision or backbone.")
 
 
@@ -172,21 +162,6 @@ def _in_dtype_of_v(attention: str) -> str:
     return f"{attention}_in_dtype_of_v"
 
 
-def new_model(family: str, seed: int, **shape: int) -> Decoder:
-    """A float32 model of the family with random weights, for pre-training and tests; ``shape``: :data:`SHAPE`."""
-    arguments = {SHAPE[name]: size for name, size in shape.items()} | {"rope_theta": 10_000.0, "rms_norm_eps": 1e-5}
-    torch.manual_seed(seed)
-    return empty_model(find_family(family), arguments, torch.float32, "cpu")
-
-
-@torch.inference_mode()
-def _require_numbers(model: Decoder, weights: object) -> None:
-    """Raise InputError about the ``weights``, a folder, where the model computes what is not finite."""
-    if not hidden_states(model, pack([[0, 1]], model.device)).isfinite().all():
-        remedy = "They are damaged or diverged in training: fetch them again, or train with a lower learning rate."
-        raise InputError(weights, "the model computes numbers that are not finite", remedy)
-
-
 # --- Released checkpoints and adapters: downloaded, and checked before a GPU job loads them.
 
 
@@ -212,7 +187,7 @@ def fetch(
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
     family = find_family(spec["family"])
-    arguments = checkpoint.config_arguments(folder, family, spec.get("repository"))
+    arguments = checkpoint.config_arguments(folder, family)
     checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
     checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
     return checkpoint.manifest(folder)
@@ -221,7 +196,6 @@ def fetch(
 def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, option: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
-    checkpoint.refuse_pickles([file.name for file in source.files], repository)
     source = dataclasses.replace(
         source,
         licence=spec["licence"] or source.licence,
@@ -229,6 +203,7 @@ def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, optio
         # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
         files=tuple(file for file in source.files if "/" not in file.name),
     )
+    checkpoint.require_safetensors([file.name for file in source.files], repository)
     hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed, option)
     hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
     checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
@@ -243,7 +218,7 @@ def fetch_adapter(
     """
     within, paths = Path(subfolder or ""), [Path(file.name) for file in source.files]
     names = [path.name for path in paths if path.parent == within]
-    adapters.require_weights(names, str(Path(source.repository, within)))
+    checkpoint.require_safetensors(names, str(Path(source.repository, within)))
     patterns = [str(within / name) for name in adapters.FILES]
     hub.require_agreement(source, patterns, agreed, option)
     hub.fetch(source, work, patterns, key)

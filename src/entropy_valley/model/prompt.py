@@ -1,18 +1,14 @@
-"""The prompt before the canvas, how long translations are for their sources in tokens, and the tokenizers."""
+"""The prompt before the canvas, what attends to it, and the tokenizers."""
 
 from __future__ import annotations
 
 import functools
 import json
-import math
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-import numpy as np
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -21,8 +17,6 @@ from entropy_valley.model.families import Family
 from entropy_valley.settings import read_object
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
-#
-# What a source or target spells is text: only the template gives special tokens, such as mask and EOS.
 
 PLACE = "{src}"
 
@@ -44,8 +38,16 @@ class Prompt:
             )
 
     def encode(self, source: str) -> list[int]:
-        """Token ids of prompt(x), with the BOS in front if there is one."""
-        tokens = self._around(source) or self._parsed(self.template.replace(PLACE, source))
+        """Token ids of prompt(x), with the BOS in front if there is one.
+
+        Only the template gives special tokens. It is cut at those that are nearest to the source: what is between them
+        is text, whatever the source spells.
+        """
+        before, behind = self.template.split(PLACE)
+        begin = max((match.end() for match in self._special.finditer(before)), default=0)
+        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
+        text = self.tokens(before[begin:] + source + behind[:end])
+        tokens = [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
         return tokens if self.bos is None else [self.bos, *tokens]
 
     def tokens(self, text: str) -> list[int]:
@@ -81,21 +83,8 @@ class Prompt:
         return re.compile("|".join(map(re.escape, names)) or "(?!)")
 
     def _parsed(self, text: str) -> list[int]:
-        """Token ids of a text with its special tokens."""
-        return self._tokenized(text)["input_ids"]
-
-    def _around(self, source: str) -> list[int] | None:
-        """The prompt of a source that spells special tokens; None for any other.
-
-        The template is cut at its own special tokens that are nearest to the source: what is between them is text.
-        """
-        if not self._special.search(source):
-            return None
-        before, behind = self.template.split(PLACE)
-        begin = max((match.end() for match in self._special.finditer(before)), default=0)
-        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
-        text = self.tokens(before[begin:] + source + behind[:end])
-        return [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
+        """Token ids of a part of the template, with its special tokens."""
+        return self._tokenized(text)["input_ids"] if text else []
 
 
 def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:
@@ -109,30 +98,6 @@ def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt
             f"tokens, but the backbone's context is {context}: {listed(beyond, 8)}",
             "Split or drop these sentences.",
         )
-
-
-# --- How long translations are for their sources, in the tokens of a backbone.
-
-PERCENTILES = (10, 30, 50, 70, 90)  # five ratios for the grid of EV: the ends, the middle and two between
-
-
-def length_ratios(pairs: Iterable[Mapping[str, str]], tokenizer: Any) -> dict[str, float]:
-    """The :func:`moments` of |y|/|x| over pairs ``{source, target}``, in tokens without special ones.
-
-    Raises InputError where no source has a token.
-    """
-    tokens = Prompt(PLACE, tokenizer).tokens
-    counts = ((len(tokens(pair["source"])), len(tokens(pair["target"]))) for pair in pairs)
-    return moments([target / source for source, target in counts if source])
-
-
-def moments(ratios: Sequence[float]) -> dict[str, float]:
-    """Median, mean and number of ratios, and their :data:`PERCENTILES`: ``p10`` and so on."""
-    if not ratios:
-        raise InputError("length ratios", "no training pair has a source", "Give a corpus of sentence pairs.")
-    ratio = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
-    values = np.percentile(ratios, PERCENTILES).tolist()
-    return ratio | {f"p{percent}": value for percent, value in zip(PERCENTILES, values, strict=True)}
 
 
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.
@@ -150,7 +115,7 @@ def attention_of(spec: Mapping[str, Any]) -> str:
     return spec.get("attention", BOTH_WAYS)
 
 
-# --- Tokenizers: the released one of a checkpoint, or a byte-level BPE trained for a backbone of the demo.
+# --- Tokenizers.
 
 WHOLE = "tokenizer.json"
 # Files beside it that declare more tokens; transformers adds these to the tokenizer.
@@ -270,29 +235,3 @@ def _is_complete(rust: Any, declarations: Iterable[Mapping[str, Any]]) -> bool:
 def turn_end_id(tokenizer: Any, family: Family) -> int | None:
     """The id of the token that ends a turn of the family's chats; None for a family without chats."""
     return None if family.turn_end is None else tokenizer.get_vocab().get(family.turn_end)
-
-
-def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
-    """A byte-level BPE of at most ``vocabulary`` entries; the family's special tokens come first."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    named = (family.pad_token, family.eos_token, family.bos_token, family.mask_token, *family.chat_tokens)
-    special = list(dict.fromkeys(token for token in named if token))
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        eos_token=family.eos_token,
-        pad_token=family.pad_token,
-        bos_token=family.bos_token,
-        mask_token=family.mask_token,
-        additional_special_tokens=list(family.chat_tokens),
-        clean_up_tokenization_spaces=False,
-    )

@@ -14,8 +14,8 @@ from entropy_valley.config.params import prompt, tokenizers
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.data.sampling import REASONS
 from entropy_valley.errors import InputError
+from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
-from entropy_valley.model.prompt import PERCENTILES
 from entropy_valley.results import record_of
 from entropy_valley.stats.paper_numbers import find, means
 from entropy_valley.tables import formats

@@ -25,11 +25,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from entropy_valley import files
-from entropy_valley.decoding.orders import Denoising, looks_at_anchors, reveals_masks
+from entropy_valley.decoding.orders import Denoising, Draft, looks_at_anchors, reveals_masks
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import (
     SHORTEST,
-    Draft,
     Finished,
     Gain,
     Ledger,

@@ -482,7 +482,7 @@ def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: b
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
     reused, distractor = int(probed and not compared[0] and cache.is_exact), int(denoising.looks_at_distractor)
-    exact = distractor if denoising.reuse(length, cache).is_renewed else 0
+    exact = distractor if denoising.reuse(length, cache).refresh else 0
     others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
     return _Cost(
         denoising.calls,
