@@ -26,6 +26,7 @@ from entropy_valley.scoring.metrics import Metric
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]
+FILES = [path for path in FILES if not path.name.startswith("mine")]  # which git ignores
 OVERLAYS = [
     [],
     ["demo"],
