@@ -52,6 +52,7 @@ from entropy_valley.settings import (
     Names,
     Numbers,
     Plugin,
+    Pool,
     Printed,
     Ratios,
     Refers,
@@ -65,7 +66,6 @@ from entropy_valley.settings import (
 from entropy_valley.stats.significance import Analysis
 from entropy_valley.training.settings import AdapterTraining, DirectionTraining, EosPadding, Training
 
-Pool = Annotated[str, Field(pattern=r"^[a-z0-9]+$")]  # part of a run's folder: seed1-50k
 LENGTH = {"epochs", "max_steps"}  # of a training: one of them is null
 ALL, DEV = "all", "dev"  # in the place of a test set
 Seed = Annotated[PositiveInt, Strict(False)]  # as a key: jobs on a cluster get the config as JSON, whose keys are text

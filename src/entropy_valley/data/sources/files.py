@@ -13,7 +13,7 @@ from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.errors import InputError, listed
-from entropy_valley.settings import Commit, Direction, Repository, Section
+from entropy_valley.settings import Commit, Direction, Language, Repository, Section
 from entropy_valley.texts import checked_sentence
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
@@ -73,7 +73,7 @@ class Tsv(Source):
 
     name: Literal["tsv"] = Field(description="the kind of source")
     file: str = Field(description="the file, UTF-8")
-    columns: dict[str, PositiveInt | str] = Field(
+    columns: dict[Language, PositiveInt | str] = Field(
         description="by language the column: its number, from 1, or its name in the first line"
     )
 
@@ -138,7 +138,7 @@ class JsonLines(Source):
     folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
     files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
     rows: SplitRows = Field(SplitRows(), description="how many rows they must have; an incomplete copy is refused")
-    keys: dict[str, str] = Field({}, description="key of each language; default: its code, like en")
+    keys: dict[Language, str] = Field({}, description="key of each language; default: its code, like en")
 
     @model_validator(mode="after")
     def _has_an_origin(self) -> Self:

@@ -17,6 +17,7 @@ from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
+from entropy_valley.settings import Language
 from entropy_valley.texts import checked_sentence
 
 
@@ -108,7 +109,7 @@ class Flores(Source):
     name: Literal["flores"] = Field(description="the kind of source")
     split: Literal["dev", "devtest"] = Field("devtest", description="dev (997 sentences) or devtest (1,012)")
     folder: str | None = Field(None, description="holds devtest/deu_Latn.devtest and the like")
-    codes: dict[str, str] = Field(
+    codes: dict[Language, str] = Field(
         {}, description="the FLORES code of each language, like jpn_Jpan; those of en, de, fr and zh are known"
     )
 
