@@ -99,7 +99,7 @@ class UserClass(BaseModel):
         kind = plugins.find(self.KIND, self.OURS, name)
         if isinstance(kind, type) and issubclass(kind, Section):
             if missing := sorted(getattr(kind, "__abstractmethods__", ())):
-                raise ValueError(f"{name} has no method {' and no '.join(missing)}. {plugins.GUIDE}")
+                raise ValueError(f"{name} has no method {' and no '.join(missing)}. {plugins.GUIDE.rstrip('.')}")
             kind.model_validate(self.model_extra, context=info.context)
         if self.MAKE and (problem := refusal(self.MAKE, name, self.model_extra)):
             raise ValueError(problem)
