@@ -6,7 +6,10 @@ import finished
 import pytest
 
 from entropy_valley import tables
-from entropy_valley.verification import verify
+from entropy_valley.errors import InputError
+from entropy_valley.verification import Folder, verify
+from entropy_valley.verification.cells import Table, summary
+from entropy_valley.verification.folder import Unchecked
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +41,26 @@ def test_every_number_follows_from_the_rows(run, made):
     shown = ("tables/", "figures/")
     assert [one for one in report.differences if one.part.startswith(shown)] == []
     assert sum(count for part, count in report.same.items() if part.startswith(shown)) > 5000
+
+
+def test_of_a_metric_that_cannot_be_computed_again_the_runs_are_counted(run, made):
+    table = Table(Folder(run.root), "tables/main.made.json")
+    rows = [*summary(table, table.cells, ["mine"], lambda *_: Unchecked("a metric of the user's own"))]
+    assert [row["runs"] for row in rows] == [row["runs"] for row in summary(table, table.cells, ["bleu"])]
+    assert rows and all(isinstance(row["mean"], Unchecked) for row in rows)
+
+
+def test_results_within_others_are_results_of_their_own(run, made, tmp_path):
+    """As results/demo in results."""
+    (tmp_path / "results").mkdir()
+    for name in ("demo", "mine"):
+        (tmp_path / "results" / name).symlink_to(run.root)
+    with pytest.raises(InputError, match=r"no records of results\. Name the folder .*, such as \S+/demo, \S+/mine\."):
+        Folder(tmp_path / "results")
+    with pytest.raises(InputError, match=r"/tables: has no records of results"):
+        Folder(run.root / "tables")
+    records = Folder(run.root).records
+    (run.root / "demo/tables").mkdir(parents=True)
+    (run.root / "demo/tables/main.made.json").write_text("{}")
+    inside = Folder(run.root)
+    assert inside.others == ["demo"] and inside.records == records
