@@ -118,6 +118,13 @@ def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
         assert "[/x]" in said and all(text in said for text in plain)
 
 
+@pytest.mark.parametrize(("name", "text"), [("x.md", "# A page\n"), ("x.csv", "a,b\n1\n"), ("x.csv", "a\n\n1\n")])
+def test_what_is_no_table_is_named(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=rf"{name}: is no table of results\. Name a \.md"):
+        terminal.show(tmp_path / name)
+
+
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_text_is_no_formula(tmp_path, text):
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"id": [1], "text": [text], "value": [-0.5], "said": ["+0.5%"]}))
