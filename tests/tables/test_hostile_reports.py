@@ -189,13 +189,16 @@ def test_a_pickle_is_no_checkpoint(tmp_path):
         checkpoint.read_shapes(tmp_path / "model.safetensors")
 
 
-def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch):
+@pytest.mark.parametrize("content", [b"x" * 1001, b"\xff\n", None], ids=["large", "not UTF-8", "no archive"])
+def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch, content):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
     monkeypatch.setattr(published, "TATOEBA_MOST", 1000)
-    with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for language in ("de", "en"):
-            archive.writestr(f"Tatoeba.de-en.{language}", "x" * 1001)
-    with pytest.raises(InputError, match="not an archive of the Tatoeba release"):
+    (tmp_path / "tatoeba-de-en.zip").write_bytes(b"PK")
+    if content:
+        with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for language in ("de", "en"):
+                archive.writestr(f"Tatoeba.de-en.{language}", content)
+    with pytest.raises(InputError, match="is not a Tatoeba release that can be read"):
         next(published.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
 
 
