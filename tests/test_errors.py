@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +26,13 @@ def test_a_full_disk_is_one_line():
     status, log = ended("open('/dev/full', 'w', buffering=1).write('x\\n')")
     assert status == 1 and log.count("\n") == 1
     assert "No space left on device. Free space" in log
+
+
+@pytest.mark.parametrize("kind", [errors.InputError, errors.SentenceError, errors.UserCodeError])
+def test_an_error_comes_from_another_process_as_it_is(kind):
+    error = pickle.loads(pickle.dumps(kind("in.txt", "sentence 1: too long", "Shorten it.")))
+    assert type(error) is kind and str(error) == "in.txt: sentence 1: too long. Shorten it."
+    assert copy.deepcopy(error).problem == error.problem
 
 
 def test_bad_input_is_one_line(tmp_path):

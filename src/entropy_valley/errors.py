@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 
 class InputError(Exception):
@@ -17,6 +18,10 @@ class InputError(Exception):
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
         super().__init__(f"{place}: {problem}{'' if problem.endswith('?') else '.'} {remedy}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it can be copied, and sent by a worker of a pool of processes: it is made from three arguments."""
+        return type(self), (self.place, self.problem, self.remedy)
 
 
 class SentenceError(InputError):

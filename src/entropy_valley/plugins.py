@@ -139,7 +139,9 @@ def _imported(kind: str, name: str) -> Any:
         imported = importlib.import_module(module)
     except Exception as error:  # whatever the user's file does
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            raise InputError(place, str(error), "Put the module into the working directory, or install it.") from None
+            hint = f"Write {module.removesuffix('.py')}:{attribute}. " if module.endswith(".py") else ""
+            remedy = f"{hint}Put the module into the working directory, or install it."
+            raise InputError(place, str(error), remedy) from None
         problem = f"{_line(error)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
     if not hasattr(imported, attribute):

@@ -155,12 +155,25 @@ def _folder(path: str) -> str:
 Folder = Annotated[str, AfterValidator(_folder)]
 # In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
 _WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", json_schema_extra=_WRITTEN)]
-Direction = Annotated[str, Field(pattern=r"^[a-z]{2}-[a-z]{2}$")]
-Plugin = Annotated[str, Field(pattern=r"^([a-z0-9_.-]+|[\w.]+:\w+)$")]  # one of ours, or module:name
+NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", r"^[a-z]{2}$", r"^[a-z]{2}-[a-z]{2}$"
+PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
-Repository = Annotated[str, Field(pattern=REPOSITORY)]  # of the hub, owner/name
-Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # a branch would be another checkpoint tomorrow
+PATTERNS = {  # what a value must be, for errors
+    NAME: "in lower case, without spaces, like en-zh or my_ratios",
+    LANGUAGE: "a code of two letters in lower case, like en",
+    DIRECTION: "two codes of two letters in lower case, like en-zh",
+    PLUGIN: "one of ours, or module:name",
+    COMMIT: "the 40 hex digits of a commit",
+    POOL: "of letters in lower case and digits, like 50k",
+    REPOSITORY: "OWNER/NAME, as on the hub",
+}
+Name = Annotated[str, Field(pattern=NAME, json_schema_extra=_WRITTEN)]
+Language = Annotated[str, Field(pattern=LANGUAGE)]
+Direction = Annotated[str, Field(pattern=DIRECTION)]
+Pool = Annotated[str, Field(pattern=POOL)]  # part of a run's folder: seed1-50k
+Plugin = Annotated[str, Field(pattern=PLUGIN)]
+Repository = Annotated[str, Field(pattern=REPOSITORY)]
+Commit = Annotated[str, Field(pattern=COMMIT)]  # a branch would be another checkpoint tomorrow
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]

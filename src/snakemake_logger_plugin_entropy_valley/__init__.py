@@ -45,6 +45,7 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
 # The plugin for SLURM (2.8.0 and before) does not tell which jobs it begins, only where their logs are; of jobs that
 # share an allocation only the rules.
 SUBMITTED = re.compile(r"Job (\S+) has been submitted .*/rule_(\w+)/(?:([^/]+)/)?[^/]+\.log\)")
+CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000 characters, which Snakemake's log has
 FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
@@ -262,7 +263,7 @@ class RunScreen(Screen):
         name = self._names.setdefault(record.jobid, record.rule_name)
         yield f"{_clock()} failed: {name}; its log: {', '.join(record.log) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
-            yield f"    {' '.join(record.rule_msg.split())}"
+            yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for path in record.log if self._show_logs else ():
             yield from (f"    {line}" for line in _ending(Path(path)))
 

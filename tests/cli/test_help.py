@@ -27,8 +27,11 @@ def test_its_version(monkeypatch, capsys):
 
 
 def test_help_is_plain_text(monkeypatch, capsys):
-    """No Markdown, for the command and each of its commands."""
+    """No Markdown, for the command and each of its commands, whose help says first what it does."""
+    monkeypatch.setenv("COLUMNS", "80")
     overview = said(monkeypatch, capsys, "--help")
-    names = re.findall(r"\{([a-z,-]+)\}", overview)[0].split(",")
+    names = re.findall(r"^    ([a-z-]+)(?: |$)", overview, re.MULTILINE)
     assert {"audit", "translate", "mt-metrics-eval"} < set(names)
-    assert "`" not in overview + "".join(said(monkeypatch, capsys, name, "--help") for name in names)
+    for text in (overview, *(said(monkeypatch, capsys, name, "--help") for name in names)):
+        assert "`" not in text and re.match(r"usage: .*?\n\n[A-Z][a-z]+ .*?\.\n\n", text, re.DOTALL), text
+        assert max(map(len, text.splitlines())) <= 80

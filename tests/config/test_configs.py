@@ -26,6 +26,7 @@ from entropy_valley.scoring.metrics import Metric
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]
+FILES = [path for path in FILES if not path.name.startswith("mine")]  # which git ignores
 OVERLAYS = [
     [],
     ["demo"],
@@ -211,6 +212,7 @@ def test_fields_of_a_users_class_may_be_given_by_direction(own):
             {"method": {"method": "nowhere:Mine"}},
             "length_methods.mine.method = 'nowhere:Mine': No module named 'nowhere'",
         ),
+        ({"method": {"method": "own.py:Grid", "ratios": [1.0]}}, "'own.py'; 'own' is not a package. Write own:Grid. "),
         ({"method": {"method": "json:JSONDecoder"}}, "length_methods.mine: TypeError: "),
         ({"method": {"method": "own:Grid"}}, "length_methods.mine.ratios is missing: it is required"),
         (

@@ -210,16 +210,28 @@ def test_tsv_columns_by_name(tsv):
         (
             "Hallo\tHello\nJa\n",
             {"de": 1, "en": 2},
-            r"pairs.tsv:2: no text in column 2. The line has 1 columns: correct it",
+            r"pairs.tsv:2: no text in column 2. The line has 1 column between tabs: correct it",
         ),
         ("Hallo\t \n", {"de": 1, "en": 2}, r"pairs.tsv:1: no text in column 2. Fill it"),
-        ("de\ten\n", {"de": "de", "en": "english"}, r"pairs.tsv:1: no column 'english'. It has de, en"),
+        ("de\ten\n", {"de": "de", "en": "english"}, r"pairs.tsv:1: no column 'english'; between tabs are de, en. Corr"),
+        ("German\tEnglish\n", {"de": 1, "en": "english"}, r"no column 'english'; did you mean English\? between tabs"),
+        (f"a\t{'x' * 100_001}\n", {"de": 1, "en": 2}, r"pairs.tsv:1: 100,001 characters, more than"),
+        ("a\tb\n", {"de": 1, "en": 1}, r"tsv.columns Value error, repeats 1; name each once"),
         ("Hallo\tHello\n", {"de": 1}, r"has no entry of en under `columns`"),
     ],
 )
 def test_what_a_tsv_file_has_not_is_named(tsv, content, columns, message):
     with pytest.raises(InputError, match=message):
         pairs_of(tsv(content, columns))
+
+
+def test_a_test_set_without_a_sentence_is_refused(tmp_path):
+    """A header alone."""
+    path = tmp_path / "pairs.tsv"
+    path.write_text("en\tde\n", encoding="utf-8")
+    source = {"name": "tsv", "file": str(path), "columns": {"en": "en", "de": "de"}}
+    with pytest.raises(InputError, match=r"pairs.tsv: no sentence pair, or only such with a blank side"):
+        build.testset({"direction": "en-de", "seed": 1, "source": source, "limit": None})
 
 
 # --- The scripts of the workflow.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import pytest
@@ -46,6 +47,26 @@ def test_what_is_no_text_is_named(llada, source):
     translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
     with pytest.raises(InputError, match=r"sources: sentence 2 is .*, not a text\. Give a list of texts"):
         translator.translate([SOURCES[0], source])
+
+
+def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
+    texts = translator.translate(SOURCES)
+    assert translator.translate(iter(SOURCES)) == translator.translate(dict.fromkeys(SOURCES)) == texts
+    with pytest.raises(InputError, match=r"sources: None is no list\. Give a list of texts"):
+        translator.translate(None)
+    broken = [SOURCES[0], "a\ud800b", *SOURCES[1:]]
+    with pytest.raises(SentenceError, match=r"sources: sentence 2: character 2 is U\+D800, half of a surrogate pair"):
+        translator.translate(broken)
+    first, skipped, *others = translator.translate(broken, skip=True)
+    assert [first, *others] == texts and skipped.problem.problem.startswith("sentence 2: character 2 is U+D800")
+
+
+def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
+    with pytest.raises(InputError, match=r"method: 'ratio' is the name of .* Give make_method\('ratio', {…}\)"):
+        dataclasses.replace(translator, method="ratio")
+    assert "method=EntropyValley(" in repr(translator) and "Linear" not in repr(translator)
 
 
 @pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)

@@ -132,7 +132,9 @@ def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
 def test_a_method_that_a_class_lacks_is_named(experiment, tmp_path):
     (tmp_path / "lacking.py").write_text(CODE.replace("def choose", "def chose"))
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "lacking:"))
-    with pytest.raises(InputError, match="lacking:MostConfident has no method choose"):
+    with pytest.raises(
+        InputError, match=r"lacking:MostConfident has no method choose\. docs/extending.md \S+ what the class needs\. "
+    ):
         load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
 
 

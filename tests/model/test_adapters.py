@@ -165,6 +165,8 @@ class TestExport:
         _, ours, _ = both
         with pytest.raises(InputError, match=r"no adapter\.json names its family.*--family"):
             export(ours, tmp_path / "out")
+        with pytest.raises(InputError, match=r"is no adapter: it has no adapter_config\.json"):
+            export(ours.parent, tmp_path / "out")
         files.write_json(ours / "adapter.json", {"family": "mine"})
         with pytest.raises(InputError, match=f"of family mine, not {family.name}"):
             export(ours, tmp_path / "out", family=family.name)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from entropy_valley import tables
-from entropy_valley.verification import Report, sets, verify
-from entropy_valley.verification.cells import paired
+from entropy_valley.errors import InputError
+from entropy_valley.verification import Folder, Report, sets, verify
+from entropy_valley.verification.cells import Table, paired, summary
+from entropy_valley.verification.folder import Unchecked
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,26 @@ def test_bleu_whose_tokenizer_is_not_installed_is_not_checkable(monkeypatch):
     params = {"comet": {}, "bleu": {}, "target_language": "ja"}
     scored = sets.Scored(SimpleNamespace(records={"set/scores.json": {"params": params}}), "set")
     assert scored.bleu.reason == "BLEU into 'ja': Japanese tokenization requires extra dependencies."
+
+
+def test_of_a_metric_that_cannot_be_computed_again_the_runs_are_counted(run, made):
+    table = Table(Folder(run.root), "tables/main.made.json")
+    rows = [*summary(table, table.cells, ["mine"], lambda *_: Unchecked("a metric of the user's own"))]
+    assert [row["runs"] for row in rows] == [row["runs"] for row in summary(table, table.cells, ["bleu"])]
+    assert rows and all(isinstance(row["mean"], Unchecked) for row in rows)
+
+
+def test_results_within_others_are_results_of_their_own(run, made, tmp_path):
+    """As results/demo in results."""
+    (tmp_path / "results").mkdir()
+    for name in ("demo", "mine"):
+        (tmp_path / "results" / name).symlink_to(run.root)
+    with pytest.raises(InputError, match=r"no records of results\. Name the folder .*, such as \S+/demo, \S+/mine\."):
+        Folder(tmp_path / "results")
+    with pytest.raises(InputError, match=r"/tables: has no records of results"):
+        Folder(run.root / "tables")
+    records = Folder(run.root).records
+    (run.root / "demo/tables").mkdir(parents=True)
+    (run.root / "demo/tables/main.made.json").write_text("{}")
+    inside = Folder(run.root)
+    assert inside.others == ["demo"] and inside.records == records

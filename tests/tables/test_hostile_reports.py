@@ -118,6 +118,13 @@ def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
         assert "[/x]" in said and all(text in said for text in plain)
 
 
+@pytest.mark.parametrize(("name", "text"), [("x.md", "# A page\n"), ("x.csv", "a,b\n1\n"), ("x.csv", "a\n\n1\n")])
+def test_what_is_no_table_is_named(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=rf"{name}: is no table of results\. Name a \.md"):
+        terminal.show(tmp_path / name)
+
+
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_text_is_no_formula(tmp_path, text):
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"id": [1], "text": [text], "value": [-0.5], "said": ["+0.5%"]}))
@@ -152,11 +159,12 @@ def test_odd_sentences_are_counted():
 
 def test_test_sentences_in_training_reach_the_footnote(run):
     pairs = rows(("a", "A"), ("b", "B"), ("b", "\u200b"))
-    run.replace(run.root / "corpus/en-zh/overlap/grammar.json", overlap(pairs, pairs[:2]))
+    run.replace(run.root / "corpus/en-zh/overlap/grammar.json", overlap(pairs, rows(("a", "A"), ("c", "c"))))
     said = run.text("tables/main")
-    assert "Test sentences that occur in training: En→Zh 3 sources, 2 references, 2 pairs; Zh→En none." in said
-    odd = "En→Zh: 1 with the source of an earlier one; En→Zh: 1 with a side without visible characters"
-    assert f"Odd sentences: {odd}." in said
+    assert "Test sentences that occur in training: En→Zh 1 source, 1 reference, 1 pair; Zh→En none." in said
+    odd = ("1 with the source of an earlier one", "1 with a side without visible characters")
+    odd = "; En→Zh: ".join((*odd, "1 training pair with the source as translation"))
+    assert f"Odd sentences: En→Zh: {odd}." in said
 
 
 def outputs(tmp_path, ids, hypothesis):
@@ -181,13 +189,16 @@ def test_a_pickle_is_no_checkpoint(tmp_path):
         checkpoint.read_shapes(tmp_path / "model.safetensors")
 
 
-def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch):
+@pytest.mark.parametrize("content", [b"x" * 1001, b"\xff\n", None], ids=["large", "not UTF-8", "no archive"])
+def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch, content):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
     monkeypatch.setattr(published, "TATOEBA_MOST", 1000)
-    with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for language in ("de", "en"):
-            archive.writestr(f"Tatoeba.de-en.{language}", "x" * 1001)
-    with pytest.raises(InputError, match="not an archive of the Tatoeba release"):
+    (tmp_path / "tatoeba-de-en.zip").write_bytes(b"PK")
+    if content:
+        with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for language in ("de", "en"):
+                archive.writestr(f"Tatoeba.de-en.{language}", content)
+    with pytest.raises(InputError, match="is not a Tatoeba release that can be read"):
         next(published.Tatoeba(name="tatoeba").pairs("de-en", "test", 1))
 
 

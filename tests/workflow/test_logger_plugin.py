@@ -164,6 +164,14 @@ def test_jobs_of_slurm_have_names_though_its_plugin_does_not_tell_them(monkeypat
     assert not ended[2]
 
 
+def test_a_refused_submission_is_told_without_its_command():
+    told = "SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'.\n sbatch call: sbatch …"
+    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "pretrain", "rule_msg": told, "log": ["a.log"]}
+    first, second = plugin.RunScreen(show_logs=False).lines(SimpleNamespace(**failed))
+    assert first.endswith("failed: pretrain; its log: a.log")
+    assert second == "    SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'."
+
+
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
         snakefile.write("\n\nsnapshot.current = lambda: (0, [])\n")

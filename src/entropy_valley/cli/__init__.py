@@ -38,9 +38,8 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
     # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
-    subparsers = whole.add_subparsers(
-        required=True, parser_class=functools.partial(argparse.ArgumentParser, allow_abbrev=False)
-    )
+    exact = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
+    subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=exact)
     for module in (plan, verify, translate, commands):
         module.add(subparsers)
     return whole

@@ -21,8 +21,8 @@ FILTERS = ("backbone", "direction", "testset", "method")  # of the cells of an a
 
 
 def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "check", help="say whether the jobs of a config will run on this machine, and how fast"
+    parser = configs.command(
+        commands, "check", "say whether the jobs of a config will run on this machine, and how fast"
     )
     configs.add(parser)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
     _add_thorough(parser)
     parser.set_defaults(command=_check)
 
-    parser = commands.add_parser("audit", help="say which cells are done, stale or missing, and why")
+    parser = configs.command(commands, "audit", "say which cells are done, stale or missing, and why")
     configs.add(parser)
     parser.add_argument("--cells", action="store_true", help="also list the cells")
     states = "list the cells of these states only: done, stale, missing"
@@ -48,16 +48,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
     parser.set_defaults(command=_audit)
 
-    parser = commands.add_parser("schema", help="print the JSON schema of config.yaml: every key")
+    parser = configs.command(commands, "schema", "print the JSON schema of config.yaml: every key")
     parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
     parser.set_defaults(command=_schema)
 
-    parser = commands.add_parser("show", help="print a table")
+    parser = configs.command(commands, "show", "print a table")
     parser.add_argument("table", help="its .csv or .md file")
     parser.set_defaults(command=_show)
 
     export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
-    parser = commands.add_parser("export", help=export)
+    parser = configs.command(commands, "export", export)
     parser.add_argument("adapter", type=Path, help="an adapter folder, from training or from PEFT")
     parser.add_argument("out", type=Path, help="a new folder")
     layout = "module names of the authors' class, or of the stock transformers class (ours)"
@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--family", help="family of the backbone; only for an adapter without adapter.json")
     parser.set_defaults(command=_export)
 
-    parser = commands.add_parser("mt-metrics-eval", help="write the finished cells as mt-metrics-eval reads them")
+    parser = configs.command(commands, "mt-metrics-eval", "write the finished cells as mt-metrics-eval reads them")
     parser.add_argument("out", type=Path, help="a new folder")
     configs.add(parser)
     parser.set_defaults(command=_mt_metrics_eval)

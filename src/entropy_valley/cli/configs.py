@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from entropy_valley.config import Experiment, base_files, load_files
 from entropy_valley.config.load import INSTALLED, merge
@@ -13,6 +14,11 @@ from entropy_valley.results import differences
 
 HELP = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 KEYS = 30  # most keys of a config that are listed
+
+
+def command(commands: Any, name: str, says: str) -> argparse.ArgumentParser:
+    """A command whose own help begins with what the list of all commands says of it."""
+    return commands.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,8 @@ from entropy_valley.cli import configs
 
 
 def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "plan", help="say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
+    parser = configs.command(
+        commands, "plan", "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
     )
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="files or target rules; default: all of the config"

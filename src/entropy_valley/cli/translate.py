@@ -240,6 +240,10 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
         remedy = f"Give one of: {listed(sorted(matrix.directions))}."
         raise InputError("--direction", "not given, and the matrix has several", remedy)
     backbone = given.backbone or experiment.tables.backbone
+    if given.released:
+        _require_known("--released", direction, {name for some in experiment.released.values() for name in some})
+    if given.tiny and not given.adapter:
+        shipped.adapter(direction)  # raises where there is none
     _require_known("--direction", direction, experiment.directions)
     _require_known("--backbone", backbone, experiment.backbones)
     if find_family(experiment.backbones[backbone].family).causal:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley.cli import configs
-from entropy_valley.errors import brief
+from entropy_valley.errors import brief, listed
 
 if TYPE_CHECKING:
     from entropy_valley.verification import Report
@@ -42,6 +42,8 @@ def _verify(arguments: argparse.Namespace) -> None:
     if arguments.translate:
         again.check(folder, report, arguments.translate, arguments.device)
     print("\n".join(_lines(report, None if arguments.all else LISTED)))
+    if folder.others:
+        print(f"\nNot read, since they are results of their own: {listed(folder.others)}")
     if report.differences:
         sys.exit(1)
 

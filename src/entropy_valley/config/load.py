@@ -23,7 +23,7 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Experiment
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief, question, unknown
-from entropy_valley.settings import IN_CONFIG
+from entropy_valley.settings import IN_CONFIG, PATTERNS
 from entropy_valley.texts import counted
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
@@ -34,12 +34,15 @@ RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 MISSING = object()
 DEEPEST = 50  # lists and blocks inside one another
 _CORRECT = "Correct this line."
+SUFFIXES = (".yaml", ".yml", ".json")
 LAST = "Write targets and other files before --configfile, which takes all that follows it."
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 MESSAGES = {
     "missing": "it is required",
     "model_type": "must be a block of keys",
     "dict_type": "must be a block of keys",
+    "list_type": "must be a list, in brackets: [ ]",
+    "too_short": "must have at least {min_length} item",
     "union_tag_not_found": "it is required",
     "union_tag_invalid": "must be one of {expected_tags}",
 }
@@ -73,6 +76,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's
             if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
                 problem = f"key {key.value!r} is there already, in line {first[key.value]}"
                 raise InputError(_place(key), problem, "Keep one of them.")
+            if key.tag == "tag:yaml.org,2002:bool":  # `no` is also Norwegian
+                problem = f"YAML reads the key {key.value} as {'true' if self.construct_yaml_bool(key) else 'false'}"
+                raise InputError(_place(key), problem, f'Write it with quotation marks: "{key.value}".')
         return super().construct_mapping(node, deep)
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
@@ -115,12 +121,13 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         problem = f"not YAML ({' '.join(str(error).split())})"
-        if Path(path).suffix not in (".yaml", ".yml", ".json"):
+        if Path(path).suffix not in SUFFIXES:
             raise InputError(path, problem, LAST) from None
         tab = "cannot start any token" in problem
         raise InputError(path, problem, "Indent with spaces, not with tabs." if tab else _CORRECT) from None
     if not isinstance(content, dict):
-        raise InputError(path, "is no config: it has no keys", LAST)
+        remedy = "Write keys into it, such as `results: results/mine`." if Path(path).suffix in SUFFIXES else LAST
+        raise InputError(path, "is no config: it has no keys", remedy)
     return content
 
 
@@ -258,14 +265,27 @@ def _problems(error: ValidationError, config: Any) -> list[Problem]:
             message = MESSAGES[item["type"]].format_map(context)
         if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
             location = (*location, context["discriminator"].strip("'"))
-        if item["type"] == "string_pattern_mismatch" and location[-1] == "[key]":
-            message = "its name must be in lower case, with hyphens, like en-zh or my-llada"
+        if item["type"] == "string_pattern_mismatch":
+            message = f"must be {PATTERNS[context['pattern']]}" if context["pattern"] in PATTERNS else message
+            message = f"its name {message}" if location[-1] == "[key]" else message
         choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
-        hint = question(context.get("tag", item["input"]), choices).rstrip()
+        hint = question(context.get("tag", item["input"]), choices if len(choices) > 2 else ()).rstrip()
+        if item["type"] in ("int_type", "float_type"):
+            hint = _number(item["input"], item["type"] == "int_type")
         messages.setdefault(_key_path(location, config, item["type"] in ("missing", "union_tag_not_found")), []).append(
             f"{message}. {hint}" if hint else message
         )
     return [(path, ", or ".join(dict.fromkeys(some))) for path, some in messages.items()]
+
+
+def _number(text: Any, whole: bool) -> str:
+    """How a number is written that YAML reads as a text, such as 1e-3: for a remedy; empty if the text is none."""
+    match = re.fullmatch(r"([-+]?\d+)(\.\d*)?(?:[eE]([-+]?)(\d+))?", text if isinstance(text, str) else "")
+    if match is None or (whole and not float(text).is_integer()):
+        return ""
+    digits, point, sign, power = match.groups()
+    number = text if power is None else f"{digits}{point or '.0'}e{sign or '+'}{power}"
+    return f"YAML reads it as a text; write {int(float(text)) if whole else number}, without quotation marks"
 
 
 def _key_path(location: Sequence[str | int], config: Any, missing: bool) -> KeyPath:

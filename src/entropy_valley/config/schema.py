@@ -52,6 +52,7 @@ from entropy_valley.settings import (
     Names,
     Numbers,
     Plugin,
+    Pool,
     Printed,
     Ratios,
     Refers,
@@ -66,7 +67,6 @@ from entropy_valley.stats.significance import Analysis
 from entropy_valley.training.settings import AdapterTraining, DirectionTraining, EosPadding, Training
 from entropy_valley.translation.settings import Autoregressive, Latency, SystemSection
 
-Pool = Annotated[str, Field(pattern=r"^[a-z0-9]+$")]  # part of a run's folder: seed1-50k
 LENGTH = {"epochs", "max_steps"}  # of a training: one of them is null
 ALL, DEV = "all", "dev"  # in the place of a test set
 Seed = Annotated[PositiveInt, Strict(False)]  # as a key: jobs on a cluster get the config as JSON, whose keys are text
@@ -100,7 +100,7 @@ class UserClass(BaseModel):
         kind = plugins.find(self.KIND, self.OURS, name)
         if isinstance(kind, type) and issubclass(kind, Section):
             if missing := sorted(getattr(kind, "__abstractmethods__", ())):
-                raise ValueError(f"{name} has no method {' and no '.join(missing)}. {plugins.GUIDE}")
+                raise ValueError(f"{name} has no method {' and no '.join(missing)}. {plugins.GUIDE.rstrip('.')}")
             kind.model_validate(self.model_extra, context=info.context)
         if self.MAKE and (problem := refusal(self.MAKE, name, self.model_extra)):
             raise ValueError(problem)

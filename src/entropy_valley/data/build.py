@@ -105,6 +105,9 @@ def testset(
     """
     source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
     drawn = _limited(spec, source)
+    if not drawn:
+        place = ", ".join(source.own_files(spec["direction"], "test")) or spec["source"]["name"]
+        raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
     if size is not None:
         drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
     return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])

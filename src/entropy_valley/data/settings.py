@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt
 
 from entropy_valley.data.categories import ChallengeRules
 from entropy_valley.data.sampling import Subset
-from entropy_valley.settings import Direction, Limits, Section
+from entropy_valley.settings import Direction, Language, Limits, Section
 
 Sampling = Literal["keyed_hash", "shuffle", "shuffle_rows"]
 
@@ -28,7 +28,7 @@ class CorpusSection(Section):
     )
     train: PositiveInt = Field(description="training pairs per direction, at most")
     dev: PositiveInt = Field(description="development pairs per direction, at most")
-    filters: dict[str, LengthFilter] = Field(description="by language code; one that is left out has no limits")
+    filters: dict[Language, LengthFilter] = Field(description="by language code; one that is left out has no limits")
     sampling: Sampling | dict[Direction, Sampling] = Field(
         "keyed_hash",
         description="how train and dev pairs are drawn from a source that does not keep them apart, one for all or by "
@@ -62,4 +62,4 @@ class DirectionCorpus(Section):
     train: PositiveInt | None = Field(None, description="training pairs")
     dev: PositiveInt | None = Field(None, description="development pairs")
     test_limit: PositiveInt | None = Field(None, description="as `limit` of every test set")
-    filters: dict[str, LengthFilter] = Field({}, description="by language code; other languages as in `corpus`")
+    filters: dict[Language, LengthFilter] = Field({}, description="by language code; other languages as in `corpus`")

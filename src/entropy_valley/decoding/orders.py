@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -338,10 +339,11 @@ class Denoising:
 
     @classmethod
     def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
-        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, and
-        for steps below 1."""
-        if steps < 1:
-            raise InputError("steps", f"{steps}, not a number of 1 or more", "Give the step budget T, such as 32.")
+        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, for
+        steps that are not a number of 1 or more, and for an unknown schedule."""
+        if not isinstance(steps, Integral) or steps < 1:
+            raise InputError("steps", f"{steps!r}, not a number of 1 or more", "Give the step budget T, such as 32.")
+        reveal_counts(1, steps, schedule)  # raises for an unknown one
         denoiser = make_denoiser(name, settings)
         if hasattr(denoiser, "advance"):
             return cls(name, settings or {}, variable_length=denoiser)

@@ -312,6 +312,8 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
+    if not (folder / SETTINGS).is_file():
+        raise InputError(folder, f"is no adapter: it has no {SETTINGS}", "Name the folder of an adapter.")
     facts = read_facts(folder)
     if not (family or facts.get("family")):
         raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,8 @@ def torch_dtype(name: str) -> torch.dtype:
 
 def require_device(name: str, other: str = 'device="cpu"') -> None:
     """Raise InputError where there is no such device; ``other`` is how to choose the CPU."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise InputError("device", f"{name!r} is neither cpu nor cuda", f"Give {other}, or cuda.")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise InputError("device", f"{name}, but torch sees no GPU here", f"Give {other}.")
 

@@ -20,6 +20,7 @@ from entropy_valley.checking.subject import BYTES, RELEASED
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.schema import checkpoints
+from entropy_valley.errors import listed
 from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.jobs import Job, finished
@@ -311,6 +312,33 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
     return text + ask * (large and not experiment.confirm)
 
 
+# --- What they would read of the user's own that does not exist.
+
+
+def missing(experiment: Experiment, jobs: Iterable[Job]) -> list[str]:
+    """The user's own files and folders that jobs read and that are not there: each once, as the config names it."""
+    named = (path for job in jobs for path in _own_files(experiment, job.rule, job.wildcards))
+    return [path for path in dict.fromkeys(named) if not Path(path).exists()]
+
+
+def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterable[str]:
+    match rule:
+        case "corpus":
+            direction = wildcards["direction"]
+            return experiment.sources[experiment.directions[direction].train].watched(direction, "train", "dev")
+        case "testset":
+            return experiment.sources[wildcards["testset"]].watched(wildcards["direction"], "test")
+        case "fetch_backbone":
+            return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
+        case "adopt_adapter":
+            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            return filter(None, [paths.released_adapter(experiment, run).folder])
+        case "score":
+            comets = checkpoints(experiment.scoring).values()
+            return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]
+    return ()
+
+
 # --- In print.
 
 
@@ -350,6 +378,7 @@ def totals(plan: Plan) -> list[str]:
     longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.get)
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items())
     stored = f", {machine.amount(plan.disk.total())} ({sizes})" * bool(sizes)
+    unread = missing(plan.experiment, plan.left)
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
         *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
@@ -357,6 +386,7 @@ def totals(plan: Plan) -> list[str]:
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
         *([assumed(plan)] if plan.assumed else ()),
+        *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 

@@ -173,9 +173,9 @@ def made_by(ancestry: Ancestry) -> Iterator[Note]:
 
 def overlaps(report: TableReport, results: Results) -> tuple[Note, ...]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
-    counted = [(report.place(cell.direction, cell.testset), results.overlap(cell)) for cell in report.overlapping]
-    trained = [f"{place} {_in_training(counts)}" for place, counts in counted if "training" in counts]
-    odd = [f"{place}: {text}" for place, counts in counted for text in _odd(counts)]
+    found = [(report.place(cell.direction, cell.testset), results.overlap(cell)) for cell in report.overlapping]
+    trained = [f"{place} {_in_training(counts)}" for place, counts in found if "training" in counts]
+    odd = [f"{place}: {text}" for place, counts in found for text in _odd(counts)]
     return (
         *([Note(f"Test sentences that occur in training: {'; '.join(trained)}.")] if trained else []),
         *([Note(f"Odd sentences: {'; '.join(odd)}.")] if odd else []),
@@ -196,13 +196,15 @@ def _in_training(counts: Mapping[str, Any]) -> str:
     training = counts["training"]
     if not (training["source"] or training["target"]):
         return "none"
-    return f"{training['source']:,} sources, {training['target']:,} references, {training['pair']:,} pairs"
+    nouns = {"source": "source", "target": "reference", "pair": "pair"}
+    return ", ".join(counted(training[key], noun) for key, noun in nouns.items())
 
 
 def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
     """What is odd in a test set and its training pairs, each with its number."""
-    for part, numbers in (("", counts), ("training pairs ", counts.get("training", {}))):
-        yield from (f"{numbers[kind]:,} {part}{text}" for kind, text in ODD.items() if numbers.get(kind))
+    yield from (f"{counts[kind]:,} {text}" for kind, text in ODD.items() if counts.get(kind))
+    pairs = counts.get("training", {})
+    yield from (f"{counted(pairs[kind], 'training pair')} {text}" for kind, text in ODD.items() if pairs.get(kind))
 
 
 def _scope(report: Report, fact: Fact) -> str:

@@ -23,11 +23,10 @@ WIDEST = 1000  # characters of a line in a log
 def show(path: str | Path) -> None:
     """Print a ``.md`` or ``.csv`` table as a rich table, the footnote of a ``.md`` below it."""
     lines = files.read_lines(path)
-    if Path(path).suffix == ".csv":
-        header, *rows = csv.reader(lines)
-        print_table(header, rows)
-    else:
-        print_table(*_markdown(lines))
+    rows, notes = ([*csv.reader(lines)], []) if Path(path).suffix == ".csv" else _markdown(lines)
+    if not rows or {len(row) for row in rows} != {len(rows[0]) or 1}:
+        raise InputError(path, "is no table of results", "Name a .md or .csv of results/tables.")
+    print_table(rows[0], rows[1:], notes)
 
 
 def print_table(header: list[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> None:
@@ -57,14 +56,12 @@ def _folded(header: list[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _markdown(lines: list[str]) -> tuple[list[str], list[list[str]], list[str]]:
-    """Header, rows and footnote of a file by :func:`tables.to_markdown`; the row of dashes is left out."""
+def _markdown(lines: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Rows and footnote of a file by :func:`tables.to_markdown`; the row of dashes is left out."""
     rows = [
         [_plain(cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line.startswith("|")
     ]
-    if len(rows) < 3 or len({len(row) for row in rows}) > 1:
-        raise InputError("table", "no table of results in this file", "Name a .md or .csv of results/tables.")
-    return rows[0], rows[2:], [line for line in lines if line and not line.startswith("|")]
+    return [*rows[:1], *rows[2:]], [line for line in lines if line and not line.startswith("|")]
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -24,6 +24,7 @@ from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
+from entropy_valley.texts import checked_sentence
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Translator:
     may be revealed as a mask. ``cache``: of prompts, see :mod:`.prompts`.
     """
 
-    backbone: Backbone
+    backbone: Backbone = field(repr=False)
     prompt: Prompt
     method: LengthMethod
     order: str = "med"
@@ -112,6 +113,11 @@ class Translator:
     engine: Engine | None = None
     mask_token: bool = False
     cache: CachePolicy = NO_CACHE
+
+    def __post_init__(self) -> None:
+        if isinstance(self.method, str):
+            remedy = f"Give make_method({self.method!r}, {{…}}), with its settings. Translator.load takes a name, too."
+            raise InputError("method", f"{self.method!r} is the name of a length method", remedy)
 
     @classmethod
     def load(
@@ -143,6 +149,7 @@ class Translator:
 
         unloaded = cls(None, None, _length_method(method, ratios), **more)
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
+        device = str(device)  # or one of torch
         require_device(device)
         torch_dtype(dtype)
         folder = None if adapter is None else find_adapter(adapter)  # before the larger download
@@ -171,7 +178,7 @@ class Translator:
 
     def translate(
         self,
-        sources: Sequence[str],
+        sources: Iterable[str],
         *,
         skip: bool = False,
         place: str = "sources",
@@ -179,10 +186,11 @@ class Translator:
     ) -> list[Translation]:
         """The translations of a list of sentences, in their order; all are decoded together.
 
-        Raises InputError for one that exceeds the backbone's context, and names it: ``place`` is where it stands,
-        ``names`` has its name there (none: its number, from 1). With ``skip`` its translation has the error as its
-        ``problem``, and the others are translated; so also where anything else is wrong with one sentence alone. What a
-        class of the user's does wrong is raised all the same. Raises InputError for a single text too.
+        Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
+        pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
+        ``skip`` its translation has the error as its ``problem``, and the others are translated; so also where anything
+        else is wrong with one sentence alone. What a class of the user's does wrong is raised all the same. Raises
+        InputError for a single text too.
         """
         return self._all(sources, self.denoising, skip, place, names)
 
@@ -205,23 +213,33 @@ class Translator:
         return unknown is not None and unknown in self.prompt.tokens(source)
 
     def _all(
-        self, sources: Sequence[str], denoising: Denoising | None, skip: bool, place: str, names: Sequence[object]
+        self, sources: Iterable[str], denoising: Denoising | None, skip: bool, place: str, names: Sequence[object]
     ) -> list[Translation]:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
+        if not isinstance(sources, Iterable):
+            raise InputError(place, f"{brief(sources, 60)} is no list", "Give a list of texts.")
+        sources = list(sources)
         names = names or range(1, len(sources) + 1)
-        for name, source in zip(names, sources, strict=True):
+        refused = {}
+        for number, (name, source) in enumerate(zip(names, sources, strict=True)):
             if not isinstance(source, str):
                 problem = f"sentence {name!r} is {brief(source, 60)}, not a text"
                 raise InputError(place, problem, "Give a list of texts.")
-        places = [number for number, source in enumerate(sources) if source.strip()]
+            if problem := _impossible(source, place, name):
+                if not skip:
+                    raise problem
+                refused[number] = problem
+        places = [number for number, source in enumerate(sources) if source.strip() and number not in refused]
         texts = Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
         chosen = [sources[number] for number in places]
         prompts, without = [self.prompt.encode(source) for source in chosen], self.prompt.encode("")
         given = place, [names[number] for number in places], prompts, without, self.backbone.context, chosen
         inputs = Inputs(*given, texts=texts)
         translations = {places[index]: one for index, one in self._translations(inputs, denoising, skip)}
-        return [translations.get(number, Translation("")) for number in range(len(sources))]
+        return [
+            translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
+        ]
 
     def _translations(
         self, inputs: Inputs, denoising: Denoising | None, skip: bool
@@ -296,6 +314,15 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
         remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
         raise InputError(place, problem, remedy)
     return make_method(method, {} if ratios is None else {"ratios": ratios})
+
+
+def _impossible(source: str, place: str, name: object) -> SentenceError | None:
+    """The error for a sentence that is no text, see :func:`.checked_sentence`."""
+    try:
+        checked_sentence(place, source)
+    except InputError as error:
+        return SentenceError(place, f"sentence {name!r}: {error.problem}", error.remedy)
+    return None
 
 
 def _caught(work: Work, inputs: Inputs, place: int) -> Work:

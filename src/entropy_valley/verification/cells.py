@@ -257,6 +257,7 @@ def summary(
                 row = {**setting, "method": name, "metric": metric}
                 if unchecked:
                     closures = [f"{prefix}_{part}" for prefix in FIXED.values() for part in ("mean", "std", "runs")]
+                    row["runs"] = len(scores)
                     yield {**row, **dict.fromkeys(("mean", "std", "delta_ratio", *closures, *COSTS), unchecked[0])}
                     continue
                 sign, ratio = table.sign(metric), values.get("ratio", {})

@@ -8,12 +8,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.demo import shipped
-from entropy_valley.errors import InputError, brief
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.results import ENDING, REPORTS, SCORES, TRANSLATIONS, System
 from entropy_valley.texts import guarded, shown
 
@@ -119,16 +119,24 @@ class Row(NamedTuple):
 
 
 class Folder:
-    """Records by their place, such as ``tables/main.made.json``, and what they describe. Places are below ``root``."""
+    """Records by their place, such as ``tables/main.made.json``, and what they describe. Places are below ``root``.
+
+    ``others`` are folders in it that are results of their own, as results/demo is in results: they are not read.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         if not root.is_dir():
             raise InputError(root, "is not a folder", "Name the folder of results, such as results.")
-        places = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.json"))
-        self.records = {place: _record(root / place) for place in places if _is_record(PurePosixPath(place))}
-        if not self.records:
-            raise InputError(root, "has no records of results", "Name the folder that has tables/ and corpus/ in it.")
+        inside = (path for part in ("corpus/*/*", "tables/*") for path in root.glob(f"*/{part}{ENDING}"))
+        self.others = sorted({path.relative_to(root).parts[0] for path in inside})
+        paths = sorted(path.relative_to(root) for path in root.rglob("*.json"))
+        places = [path.as_posix() for path in paths if _is_record(path) and path.parts[0] not in self.others]
+        if not {place.split("/")[0] for place in places} & {"corpus", "tables", "figures"}:
+            such = f", such as {listed([str(root / name) for name in self.others], 3)}" * bool(self.others)
+            remedy = f"Name the folder that has tables/ and corpus/ in it{such}."
+            raise InputError(root, "has no records of results", remedy)
+        self.records = {place: _record(root / place) for place in places}
 
     def result(self, place: str) -> str:
         """The first output of the job whose record this is."""
@@ -325,7 +333,7 @@ class Folder:
         return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
 
 
-def _is_record(place: PurePosixPath) -> bool:
+def _is_record(place: PurePath) -> bool:
     """Whether a JSON file describes a result, by its path below the folder."""
     hidden = any(part[0] == "." for part in place.parts) or place.parts[0] in SKIPPED
     return not hidden and (place.name.endswith(ENDING) or place.name in HEADERS)

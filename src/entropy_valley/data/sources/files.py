@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse
-from entropy_valley.errors import InputError, listed
-from entropy_valley.settings import Commit, Direction, Repository, Section
-from entropy_valley.texts import checked_sentence
+from entropy_valley.errors import InputError, listed, unknown
+from entropy_valley.settings import Commit, Direction, Language, Repository, Section, unique
+from entropy_valley.texts import checked_sentence, counted
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
 
@@ -73,9 +73,15 @@ class Tsv(Source):
 
     name: Literal["tsv"] = Field(description="the kind of source")
     file: str = Field(description="the file, UTF-8")
-    columns: dict[str, PositiveInt | str] = Field(
+    columns: dict[Language, PositiveInt | str] = Field(
         description="by language the column: its number, from 1, or its name in the first line"
     )
+
+    @field_validator("columns")
+    @classmethod
+    def _are_distinct(cls, columns: dict[str, int | str]) -> dict[str, int | str]:
+        unique(list(columns.values()))
+        return columns
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs, without leading and trailing blanks. Raises InputError for a missing column and a blank text."""
@@ -86,7 +92,8 @@ class Tsv(Source):
         named = any(isinstance(column, str) for column in wanted)
         for column in wanted:
             if isinstance(column, str) and column not in rows[0]:
-                raise InputError(f"{self.file}:1", f"no column {column!r}", f"It has {', '.join(rows[0])}.")
+                problem = unknown(column, f"no column {column!r}", rows[0], "between tabs are")
+                raise InputError(f"{self.file}:1", problem, "Correct `columns` of this source in the config.")
         places = [rows[0].index(column) if isinstance(column, str) else column - 1 for column in wanted]
         return (self._pair(rows[at], at + 1, places) for at in range(named, len(rows)))
 
@@ -99,9 +106,13 @@ class Tsv(Source):
             if not text:
                 problem, remedy = f"no text in column {place + 1}", "Fill it, or remove the line."
                 if place >= len(row):
-                    remedy = f"The line has {len(row)} columns: correct it, or `columns` of this source in the config."
+                    columns = counted(len(row), "column")
+                    remedy = (
+                        f"The line has {columns} between tabs: correct it, or `columns` of this source in the config."
+                    )
                 raise InputError(f"{self.file}:{number}", problem, remedy)
-        return texts[0], texts[1]
+        source, target = (checked_sentence(f"{self.file}:{number}", text) for text in texts)
+        return source, target
 
 
 # --- Files of pairs in JSON Lines, a key for each language: those that the paper's authors published, and their like.
@@ -138,7 +149,7 @@ class JsonLines(Source):
     folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
     files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
     rows: SplitRows = Field(SplitRows(), description="how many rows they must have; an incomplete copy is refused")
-    keys: dict[str, str] = Field({}, description="key of each language; default: its code, like en")
+    keys: dict[Language, str] = Field({}, description="key of each language; default: its code, like en")
 
     @model_validator(mode="after")
     def _has_an_origin(self) -> Self:

@@ -16,7 +16,7 @@ from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Repository
+from entropy_valley.settings import Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
 
@@ -33,7 +33,7 @@ class HuggingFace(Source):
     rows: PositiveInt | None = Field(
         None, description="how many rows the split must have; another number is refused, null: not checked"
     )
-    columns: dict[str, str] = Field(
+    columns: dict[Language, str] = Field(
         {},
         description="column of each language; dots for nested ones; default: translation.LANGUAGE, as in the WMT sets",
     )

@@ -17,6 +17,7 @@ from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
+from entropy_valley.settings import Language
 from entropy_valley.texts import checked_sentence
 
 
@@ -108,7 +109,7 @@ class Flores(Source):
     name: Literal["flores"] = Field(description="the kind of source")
     split: Literal["dev", "devtest"] = Field("devtest", description="dev (997 sentences) or devtest (1,012)")
     folder: str | None = Field(None, description="holds devtest/deu_Latn.devtest and the like")
-    codes: dict[str, str] = Field(
+    codes: dict[Language, str] = Field(
         {}, description="the FLORES code of each language, like jpn_Jpan; those of en, de, fr and zh are known"
     )
 
@@ -230,17 +231,15 @@ class Tatoeba(Source):
 def _tatoeba_release(languages: list[str]) -> list[Pair]:
     """The pairs of a release's archive."""
     archive, sides = _tatoeba_archive(languages), []
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            for language in languages:
-                name = f"Tatoeba.{'-'.join(languages)}.{language}"
-                if opened.getinfo(name).file_size > TATOEBA_MOST:  # a small archive may hold terabytes
-                    raise zipfile.BadZipFile
-                sides.append(opened.read(name).decode("utf-8").splitlines())
-    except (zipfile.BadZipFile, KeyError):
-        raise InputError(archive, "not an archive of the Tatoeba release", "Delete this file and run again.") from None
+    remedy = "Delete this file and run again."
+    with files.readable(archive, "Tatoeba release", remedy), zipfile.ZipFile(archive) as opened:
+        for language in languages:
+            name = f"Tatoeba.{'-'.join(languages)}.{language}"
+            if opened.getinfo(name).file_size > TATOEBA_MOST:  # a small archive may hold terabytes
+                raise zipfile.BadZipFile(f"{name} is too large")
+            sides.append(opened.read(name).decode("utf-8").splitlines())
     if len(sides[0]) != len(sides[1]):
-        raise InputError(archive, "its two texts differ in their lines", "Delete this file and run again.")
+        raise InputError(archive, "its two texts differ in their lines", remedy)
     return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
 
 
