@@ -11,6 +11,8 @@ from run_rule import run_here
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
+from entropy_valley.human_evaluation import forms
+from entropy_valley.human_evaluation.pack import Pack
 
 
 @pytest.fixture
@@ -29,6 +31,13 @@ def rate(packed, *forms):
 def test_without_forms_it_says_what_to_do(packed):
     with pytest.raises(InputError, match=r"human_evaluation: has no filled form of en-zh. .*`snakemake packs`"):
         rate(packed)
+
+
+def test_forms_in_which_no_row_is_rated_are_refused(packed, tmp_path):
+    forms.write_csv(tmp_path / "en-zh.A.csv", Pack.read(packed["pack"]))
+    with pytest.raises(InputError, match="human_evaluation: no row is rated in the forms of en-zh"):
+        rate(packed, tmp_path / "en-zh.A.csv")
+    assert not (tmp_path / "ratings.jsonl").exists()
 
 
 def test_from_a_pack_to_ratings(packed, tmp_path, capsys):

@@ -63,7 +63,7 @@ def write_ratings(
 ) -> None:
     """Check filled forms, and write what they say of the systems; ``folder`` is where users put them.
 
-    ``params`` are those of the rule, ``paths`` the forms. Raises InputError where there is no form, and as
+    ``params`` are those of the rule, ``paths`` the forms. Raises InputError where there is no form or no rating, and as
     :func:`read_forms`.
     """
     pack = Pack.read(pack_file)
@@ -76,6 +76,9 @@ def write_ratings(
     for annotator, given in ratings.items():
         part = "" if len(given) == len(pack.rows) else ": the form is partial"
         print(f"{annotator} rated {len(given)} of {len(pack.rows)} sentences{part}", file=sys.stderr)
+    if not any(ratings.values()):
+        problem = f"no row is rated in the forms of {pack.direction}"
+        raise InputError(folder, problem, "Put them there when they are filled in.")
     files.write_jsonl(out, [row for given in ratings.values() for row in unblinded(given, behind)])
 
 
