@@ -27,6 +27,26 @@ def test_the_sentences_are_those_of_a_pack_not_of_the_test_set(run, name):
     assert "N = 8 sentences." in lines and "N = 16 sentences." not in lines
 
 
+SHOWN = [
+    ({}, ["EV", "Ratio"], True),
+    ({"second": {"method": "ev", "backbone": "dream-7b"}}, ["EV, LLaDA-8B-Base", "EV, Dream-v0-Base-7B"], False),
+    ({"second": {"method": "ev", "seed": 2}}, ["EV, seed 1", "EV, seed 2"], False),
+    ({"second": {"method": "ratio", "steps": 16}}, ["EV, T = 32", "Ratio, T = 16"], False),
+    ({"first": {"method": "ratio_eos"}}, ["Ratio + EOS", "Ratio"], False),
+]
+
+
+@pytest.mark.parametrize(("shown", "names", "of_paper"), SHOWN)
+def test_two_systems_are_told_apart_and_only_the_papers_stand_beside_its_numbers(shown, names, of_paper, tmp_path):
+    for direction in ("en-zh", "zh-en"):
+        (tmp_path / f"{direction}.A.csv").touch()
+    over = tmp_path / "over.json"
+    files.write_json(over, {"human_evaluation": {**shown, "forms": str(tmp_path)}})
+    made = tables.configured(load_files([*base_files(), over]))
+    assert made["tables/human_eval"].systems("en-zh") == names
+    assert ("tables/human_eval_details" in made["tables/paper_comparison"].made) is of_paper
+
+
 @pytest.mark.parametrize("simulated", [True, False])
 def test_simulated_annotators_never_stand_beside_the_papers(simulated, tmp_path):
     settings = {"simulated": simulated, "forms": str(tmp_path)}

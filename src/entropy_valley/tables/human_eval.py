@@ -19,7 +19,6 @@ from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCAL
 from entropy_valley.results import record_path
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.formats import method
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
@@ -65,7 +64,10 @@ class OfRatings(Report):
 
     @property
     def comparable(self) -> bool:
-        return self.ready and not self.people.simulated
+        """The paper's are EV and Fixed Ratio of the main backbone."""
+        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
+        of_paper = [cell.method for cell in self.cells] == ["ev", "ratio"] * len(self.directions)
+        return self.ready and not self.people.simulated and of_paper and {*self.cells} <= {*main}
 
     @property
     def people(self) -> HumanEvaluation:
@@ -92,8 +94,16 @@ class OfRatings(Report):
         return pd.DataFrame([row for of_direction in rows for row in of_direction])
 
     def systems(self, direction: str) -> list[str]:
-        """The two systems of a direction as tables print them, the first one first."""
-        return [method(cell.method).short for cell in self.pair(direction)]
+        """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
+        parts = (
+            lambda cell: self.backbone(cell.backbone),
+            lambda cell: self.order(cell.order),
+            lambda cell: f"T = {cell.steps}",
+            lambda cell: f"seed {cell.seed}",
+        )
+        pair = self.pair(direction)
+        apart = [part for part in parts if len(set(map(part, pair))) > 1]
+        return [", ".join([self.method(cell.method).short, *(part(cell) for part in apart)]) for cell in pair]
 
     def pair(self, direction: str) -> list[matrix.Cell]:
         """The cells of these systems."""
