@@ -6,7 +6,6 @@ called.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,7 +123,7 @@ def compare(backbone: Backbone, canvases: Sequence[Canvas], checkouts: Mapping[s
     canvases = [one for one in canvases if one.length <= STEPS]
     for name in PEERS:
         try:
-            yield dataclasses.replace(beside(name, checkouts.get(name), backbone, canvases), name=f"peer {name}")
+            yield beside(name, checkouts.get(name), backbone, canvases)
         except Exception as error:
             yield Line(f"peer {name}", *ending(error, missing=SKIPPED))
 
@@ -169,4 +168,4 @@ def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequenc
     text = f"{spent / count:.4f} s a canvas, × {ratios[0]:.2f} to {ratios[1]:.2f}; "
     text += counted.format(model.passes, model.tokens)
     expected = f"{(first + last) / 2 / count:.4f} s by ours; {counted.format(own.passes, own.tokens)}"
-    return Line("", MEASURED, f"{text}; {same} of {count} texts the same", expected=expected)
+    return Line(f"peer {name}", MEASURED, f"{text}; {same} of {count} texts the same", expected=expected)
