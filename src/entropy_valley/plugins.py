@@ -145,6 +145,10 @@ def _imported(kind: str, name: str) -> Any:
         problem = f"{_line(error)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
     if not hasattr(imported, attribute):
+        own, taken = Path.cwd() / f"{module.replace('.', '/')}.py", getattr(imported, "__file__", None)
+        if own.is_file() and not (taken and own.samefile(taken)):
+            problem = f"Python has another module of this name, {taken or module}"
+            raise InputError(place, problem, f"Give {own.name} another name.")
         raise InputError(place, f"{_file(module)} has no {attribute!r}", "Name a class that the module has.")
     return getattr(imported, attribute)
 

@@ -149,7 +149,7 @@ def _folder(path: str) -> str:
     parts = Path(os.path.relpath(path or ".")).parts
     if {*parts} <= {".."} or parts[0] in PROJECT:
         raise ValueError("is or holds a folder of this repository; give one of its own, such as results/mine")
-    return path
+    return str(Path(path))  # results/mine/ is results/mine
 
 
 Folder = Annotated[str, AfterValidator(_folder)]

@@ -60,6 +60,14 @@ def test_a_config_that_is_named_is_laid_over_the_installed_one(elsewhere):
     assert configs.paths(["mine.yaml"]) == [Path("config.yaml"), Path("mine.yaml")]
 
 
+@pytest.mark.parametrize("command", ["plan", "audit"])
+def test_without_a_workflow_one_line_says_so(elsewhere, status_of, capsys, command):
+    Path("mine.yaml").write_text("models: elsewhere\n")
+    assert status_of(command, "--configfile", "mine.yaml") == 2
+    problem, *more = capsys.readouterr().err.splitlines()
+    assert problem.startswith("error: Snakefile: not in this folder. Go to the root") and not more
+
+
 def test_config_is_no_short_form_of_configfile(monkeypatch, capsys):
     """To Snakemake it means another thing."""
     monkeypatch.setattr(sys, "argv", ["entropy-valley", "plan", "--config", "config/demo.yaml"])

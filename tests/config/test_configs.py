@@ -85,6 +85,11 @@ def test_every_documented_config_loads(load, tmp_path, monkeypatch, example):
     load(yaml.safe_load(example))
 
 
+@pytest.mark.parametrize("folder", ["results/mine/", "./results/mine", "results//mine", "results/mine"])
+def test_a_folder_of_results_has_one_spelling(load, folder):
+    assert load({"results": folder, "models": "models/"}).results == "results/mine"
+
+
 SCHEMA = ROOT / "config/schema.json"
 
 

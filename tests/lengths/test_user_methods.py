@@ -90,6 +90,15 @@ def test_a_module_without_a_file_is_named_by_itself():
         make_method("mine", {"method": "sys:Mine"})
 
 
+def test_a_module_of_the_users_that_python_has_another_of_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "statistics.py").write_text("class Mine: ...")
+    with pytest.raises(
+        InputError, match=r"another module of this name, /.*/statistics\.py\. Give statistics\.py another"
+    ):
+        make_method("mine", {"method": "statistics:Mine"})
+
+
 def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_class, capsys):
     length_method = users_class(METHOD.format(propose="[3]", choose="Choice(probes[sentence.source_tokens])"))
     with pytest.raises(SystemExit) as status, errors.in_one_line():
@@ -101,9 +110,13 @@ def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_cl
 
 
 ROOT = Path(__file__).parents[2]
-GUIDE, TUTORIAL = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("extending.md", "tutorial.md")]
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
 CODE = re.search(r"```python\n(# lengths\.py.*?)```", TUTORIAL, re.DOTALL)[1]
-BLOCK = re.search(r"### A method of your own\n.*?```yaml\n(.*?)```", GUIDE, re.DOTALL)[1]
+BLOCK = """\
+matrix: {methods: [oracle, ratio, ev, confident], directions: [en-zh]}
+length_methods:
+  confident: {method: "lengths:MostConfident", same_ratios_as: ev}
+"""
 
 
 @pytest.fixture

@@ -217,7 +217,7 @@ def test_a_reading_of_decoding_shares_the_adapter(finished):
 
 
 def test_an_edited_corpus_file_of_the_users_own_repeats_what_is_made_from_it(tmp_path):
-    own = {"name": "files", "source": "own.en", "target": "own.zh"}
+    own = {"name": "files", "source": "own.en", "target": ".//own.zh"}  # which Snakemake would not find
     over = {"sources": {"own": own}, "directions": {"en-zh": {"train": "own"}}}
     workspace = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", over)
     for name in ("own.en", "own.zh"):

@@ -108,7 +108,12 @@ def memory_of(rule):
 
 def own_files(name, direction, *splits):
     """A user's own files, watched for changes. If one is missing, the script says so."""
-    return [local(path) for path in EXPERIMENT.sources[name].watched(direction, *splits) if os.path.exists(path)]
+    return existing(EXPERIMENT.sources[name].watched(direction, *splits))
+
+
+def existing(files):
+    """Those that there are. Snakemake does not find a file that is written with //, and warns of ./ ."""
+    return [local(os.path.normpath(path)) for path in files if os.path.exists(path)]
 
 
 def dataset_of(source):
@@ -155,8 +160,7 @@ def adapter_of(*names):
 def given_files(wildcards):
     """The files of a given adapter that exist, watched for changes. If some are missing, the script says so."""
     folder = paths.released_adapter(EXPERIMENT, run_of(wildcards)).folder
-    files = [f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS)] if folder else []
-    return [local(path) for path in files if os.path.exists(path)]
+    return existing(f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS) if folder)
 
 
 @of_jobs

@@ -131,15 +131,20 @@ class Jobs:
         return list(placed)
 
 
+def require_snakefile(otherwise: str) -> None:
+    """Raise InputError where Snakemake would not find a workflow; ``otherwise`` is what else can be done."""
+    if not any(Path(place).is_file() for place in ("Snakefile", "workflow/Snakefile")):
+        raise InputError("Snakefile", "not in this folder", f"Go to the root of the repository, or {otherwise}.")
+
+
 def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
     """Every job of `rule all`, whether it has to run or not: what a dry run by ``snakemake --forceall`` lists.
 
     ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
     another one. Ends this process with Snakemake's words where the dry run fails.
     """
-    if not snakefile and not any(Path(place).is_file() for place in ("Snakefile", "workflow/Snakefile")):
-        remedy = "Go to the root of the repository, or name the file of a workflow by --snakefile FILE."
-        raise InputError("Snakefile", "not in this folder", remedy)
+    if not snakefile:
+        require_snakefile("name the file of a workflow by --snakefile FILE")
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock", "--logger", "entropy-valley"]
     command += ["--snakefile", snakefile] * bool(snakefile)
     command += ["--configfile", *configfiles] * bool(configfiles)
