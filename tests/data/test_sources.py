@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,20 @@ def test_tatoeba_names_the_bad_line(sentences):
         file.write("no tab\n")
     with pytest.raises(InputError, match=r"en-de.tsv:601: not two sentences"):
         build.corpus(spec(sentences, direction="en-de"))
+
+
+def test_a_tatoeba_release_is_read_as_the_same_pairs_in_a_folder(tmp_path, monkeypatch):
+    """A line ends with a line feed alone, not with U+2028 in a sentence."""
+    rows = [(f"Satz {n}", f"sentence\u2028{n}") for n in range(300)]
+    (tmp_path / "de-en.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in rows), encoding="utf-8")
+    monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))
+    with zipfile.ZipFile(tmp_path / "tatoeba-de-en.zip", "w") as archive:
+        for language, texts in zip(("de", "en"), zip(*rows, strict=True), strict=True):
+            archive.writestr(f"Tatoeba.de-en.{language}", "".join(f"{text}\n" for text in texts))
+    folder, release = (sources.make({"name": "tatoeba", "folder": where}) for where in (str(tmp_path), None))
+    for split in ("train", "dev", "test"):
+        pairs = list(release.pairs("en-de", split, 1))
+        assert pairs and pairs == list(folder.pairs("en-de", split, 1))
 
 
 def wmt22_folder(folder: Path, lines: int) -> dict[str, str]:

@@ -237,7 +237,7 @@ def _tatoeba_release(languages: list[str]) -> list[Pair]:
             name = f"Tatoeba.{'-'.join(languages)}.{language}"
             if opened.getinfo(name).file_size > TATOEBA_MOST:  # a small archive may hold terabytes
                 raise zipfile.BadZipFile(f"{name} is too large")
-            sides.append(opened.read(name).decode("utf-8").splitlines())
+            sides.append(opened.read(name).decode("utf-8").removesuffix("\n").split("\n"))
     if len(sides[0]) != len(sides[1]):
         raise InputError(archive, "its two texts differ in their lines", remedy)
     return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
