@@ -14,12 +14,18 @@ FORKED.set_forkserver_preload(
         "snakemake.report.html_reporter",  # with the plugins for SLURM: what Snakemake looks for at each start
         "snakemake_executor_plugin_slurm",
         "snakemake_logger_plugin_entropy_valley",
+        "nbformat",
         "requests",
+        "smart_open",
+        "snakemake.profiles",
+        "snakemake.storage",
         "entropy_valley.checking.subject",
         "entropy_valley.config.params",
-        "entropy_valley.tables",
+        "entropy_valley.tables.document",
+        "entropy_valley.tables.live",
+        "entropy_valley.tables.pages",
         "entropy_valley.runs.jobs",
-        "entropy_valley.runs.plan",
+        "entropy_valley.runs.run_report",
     ]
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import datasets
 import pytest
 
 from entropy_valley.data import build, sampling
@@ -48,6 +47,8 @@ def by_the_script_for_chinese():
 
 
 def by_the_script_for_german(spare):
+    import datasets  # slow
+
     data = datasets.Dataset.from_list([{"en": english, "zh": chinese} for english, chinese in ROWS])
     pairs = []
     for row in data.shuffle(seed=SEED):

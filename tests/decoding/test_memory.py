@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools.mem_tracker import MemTracker
 
 from entropy_valley.checking.subject import Size
 from entropy_valley.decoding import head
@@ -28,6 +27,8 @@ def product(states, weight):
 
 def peak(budget, monkeypatch):
     """Bytes of weights and everything else that one pass of all-mask canvases (40 tokens, 16 of them masked) holds."""
+    from torch.distributed._tools.mem_tracker import MemTracker  # it loads the compiler
+
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     monkeypatch.setitem(head.BLOCK, "cpu", head.BLOCK["cuda"])
     monkeypatch.setattr(head, "float32_product", product)

@@ -1,4 +1,4 @@
-"""Real runs of the smallest demo: killed at any moment, two on one folder of results, in a read-only folder."""
+"""Runs of the smallest demo: killed or stopped at any moment, two on one folder of results, in a read-only folder."""
 
 from __future__ import annotations
 
@@ -81,6 +81,64 @@ def test_after_all_kills_the_run_ends_as_an_undisturbed_one(undisturbed, killed)
     killed.run(*OPTIONS)
     assert killed.results() == undisturbed.results()
     assert "Nothing to be done" in killed.run(*OPTIONS)
+
+
+# Stands for every script: writes what its job depends on, so that two runs can be compared, and takes a moment for it.
+SLOW = """
+import time
+from pathlib import Path
+
+for path in snakemake.output:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as file:
+        for text in snakemake.params.spec, path:
+            file.write(text)
+            file.flush()
+            time.sleep(0.05)
+"""
+FOUR_RUNS = {"matrix": {"directions": ["en-zh", "en-de"], "seeds": [1, 2]}}
+OTHERWISE = {"decoding": {"precision": "bfloat16"}}  # all sets are translated anew
+
+
+def test_a_run_that_is_stopped_goes_on_with_what_is_missing(tmp_path, chance):
+    """By Ctrl-C, and by a kill while it replaces results. In the end each is as an undisturbed run makes it."""
+    stopped, target = Workspace(tmp_path, *CONFIGS, FOUR_RUNS), TARGETS[0]
+    for script in (tmp_path / "workflow/scripts").glob("*.py"):
+        script.write_text(SLOW)
+    undisturbed = stopped.copied(tmp_path / "undisturbed")
+    undisturbed.run("--cores", "2", target)
+    for end, over in ((signal.SIGINT, None), (signal.SIGKILL, OTHERWISE)):
+        before = stopped.planned(target, over=over).keys()
+        ended = stop(stopped.start("--cores", "2", target, over=over), end, chance.randint(1, len(before) // 3))
+        stopped.run("--unlock", target)
+        planned = stopped.planned(target, over=over).keys()
+        assert planned <= before - ended
+        assert len(before - ended - planned) <= 2  # those that ended in the moment of the signal
+    stopped.run("--cores", "2", target)
+    assert contents(stopped) == contents(undisturbed)
+    assert not stopped.planned(target)
+
+
+def stop(process, end, count):
+    """Send a signal to Snakemake and its jobs when so many of these have ended; their names."""
+    ended = set()
+    while len(ended) < count and (line := process.stdout.readline()):
+        ended |= ended_in(line)
+    os.killpg(process.pid, end)
+    return ended | ended_in(process.communicate()[0])
+
+
+def ended_in(text):
+    """The jobs that have ended by what a run prints, as a plan names them."""
+    return {name.replace(".seed", ".").replace("/", " ", 1) for name in re.findall(r" done: (.*) \(", text)}
+
+
+def contents(workspace):
+    """The text of each result."""
+    root = workspace.folder / "results"
+    of_runs = ("logs", "benchmarks", "work", "run.md")
+    files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
+    return {name: path.read_text() for name, path in files.items() if not {*name.parts} & {*of_runs}}
 
 
 def test_two_runs_from_two_checkouts_make_one_result(undisturbed, tmp_path):

@@ -22,8 +22,7 @@ SHARDS = 4
 MEMORY, DISK = 2e9, 2e9
 
 MEASURE = """
-import json, sys, torch
-from transformers import LlamaForCausalLM
+import json, sys
 from entropy_valley.model.load import load_backbone
 
 def status(field):

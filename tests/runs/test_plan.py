@@ -24,6 +24,7 @@ from entropy_valley.runs.work import Text, Work, shards
 
 MAIN, DEMO = ["results/tables/main.csv"], "config/demo.yaml"
 DIRECTIONS = ("en-zh", "zh-en", "en-de")
+NO_STUDIES = {"tables": {"studies": []}}
 TEXTS = {(direction, "grammar"): Text(200, 7, 6) for direction in DIRECTIONS}
 TEXTS |= {(direction, "train"): Text(20000, 7, 6) for direction in DIRECTIONS}
 
@@ -36,6 +37,11 @@ def empty_folder(tmp_path, monkeypatch):
 def demo(**over):
     """The jobs of the demo with something laid over its config."""
     return jobs_of(over, DEMO)
+
+
+def demo_config(**over):
+    """The config of the demo with something laid over it, for jobs that are listed already."""
+    return load_merged(config_of(over, DEMO))
 
 
 def paper(**over):
@@ -75,7 +81,7 @@ def test_before_any_job_the_whole_matrix_takes_the_papers_hours():
 
 
 def test_trainings_on_one_gpu_are_requeued_and_all_their_time_is_reserved():
-    papers = planned(paper(training={"processes": 1}))
+    papers = planned(paper(training={"processes": 1}, **NO_STUDIES))
     trainings = [job for job in papers.left if job.rule == "train"]
     assert max(papers.limits(job)[1] for job in trainings) > 1
     for job in trainings:
@@ -146,13 +152,13 @@ def test_what_one_set_has_computed_costs_the_next_nothing():
     parts = [Work(config, TEXTS).of([job], {job: [cell]})[job] for cell in job.cells]
     assert whole == pytest.approx(sum(parts))
     assert Work(config, TEXTS).of([job, again])[again] == 0
-    unstored = demo(store=False).experiment
+    unstored = demo_config(store=False)
     assert Work(unstored, TEXTS).of([job, again])[again] == pytest.approx(whole, rel=0.01)
 
 
 def test_work_is_counted_once_for_the_jobs_of_all_seeds(monkeypatch):
     """A dry run of a large matrix asks for the time limit of every job, several times."""
-    config = paper(matrix={"seeds": [1, 2, 3, 4]}, tables={"studies": []}, check=False)
+    config = paper(matrix={"seeds": [1, 2, 3, 4]}, **NO_STUDIES, check=False)
     jobs = [job for job in config.all if job.rule in ("train", "translate", "score")]
     alike = {(job.rule, *(value for key, value in job.wildcards.items() if key != "seed")) for job in jobs}
     one, counted, count = Plan(config.experiment), [], Work.of
@@ -162,21 +168,24 @@ def test_work_is_counted_once_for_the_jobs_of_all_seeds(monkeypatch):
     assert len(counted) == len(alike) < len(jobs) / 2
 
 
+def work_under(config, job):
+    """The work of a job of another config."""
+    (work,) = Work(config, TEXTS).of([dataclasses.replace(job, experiment=config)]).values()
+    return work
+
+
 def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
     settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
     settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})
-    configs = [demo(**over) for over in settings]
-    exact, some, never, prefix = (sum(Work(one.experiment, TEXTS).of(denoised(one)[:1]).values()) for one in configs)
+    exact, some, never, prefix = (work_under(demo_config(**over), denoised(demo())[0]) for over in settings)
     assert exact > some > never == prefix > 0.1 * exact
 
 
 def test_padding_is_work_of_a_training():
     """So many EOS, or up to the longest pair of a micro-batch."""
-    work = []
-    for padding in (0, 4, "batch"):
-        jobs = demo(training={"loss": {"eos_padding": padding}})
-        job = next(job for job in jobs.all if job.rule == "train")
-        work += Work(jobs.experiment, TEXTS).of([job]).values()
+    job = next(job for job in demo().all if job.rule == "train")
+    configs = (demo_config(training={"loss": {"eos_padding": padding}}) for padding in (0, 4, "batch"))
+    work = [work_under(config, job) for config in configs]
     assert work[0] < work[1] < work[2] < 3 * work[0]
 
 
@@ -214,7 +223,7 @@ def test_finished_jobs_are_known_by_names_that_have_dots():
 
 
 def test_a_job_holds_the_gpus_of_its_rule():
-    plans = [planned(paper(training={"processes": count})) for count in (1, 4)]
+    plans = [planned(paper(training={"processes": count}, **NO_STUDIES)) for count in (1, 4)]
     held = plans[1].gpus
     assert held["train"] == 4 and held["translate"] == held["score"] == 1 and not {"corpus", "table"} & held.keys()
     one, four = ({job.name: took for job, took in each.seconds.items()} for each in plans)
@@ -222,9 +231,10 @@ def test_a_job_holds_the_gpus_of_its_rule():
     assert all(one[name] == four[name] for name in one if not name.startswith("train/"))
 
 
-@pytest.mark.parametrize("minutes", [60, 240])
-def test_the_longest_time_limit_bounds_what_jobs_request_and_nothing_else(minutes):
-    papers = planned(paper(max_runtime=minutes))
+@pytest.mark.parametrize("over", [{"max_runtime": 60}, {}])
+def test_the_longest_time_limit_bounds_what_jobs_request_and_nothing_else(over):
+    papers = planned(paper(**over))
+    minutes = papers.experiment.max_runtime
     on_gpu = [job for job in papers.left if papers.held(job)]
     assert {job.rule for job in on_gpu} == {"train", "translate", "shard", "score", "diagnose", "latency"}
     limits = {job: papers.limits(job, attempt)[0] for job in on_gpu for attempt in (1, 2)}
@@ -232,7 +242,7 @@ def test_the_longest_time_limit_bounds_what_jobs_request_and_nothing_else(minute
     shared = [max(limits[job] for job in on_gpu if job.rule == rule) for rule in ("translate", "score")]
     assert sum(shared) <= minutes  # of one allocation
     assert {job.name for job in papers.left} == {job.name for job in paper().all}
-    if minutes == 240:  # ours: there only trainings are requeued
+    if not over:  # four hours: there only trainings are requeued
         assert all(papers.seconds[job] <= 60 * minutes for job in on_gpu if job.rule != "train")
         assert all(60 * papers.limits(job)[0] > papers.seconds[job] for job in on_gpu if job.rule != "train")
 
@@ -322,7 +332,7 @@ def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
 
 
 def test_shards_share_the_work_of_their_set():
-    one, four = (planned(paper(decoding={"shards": count})) for count in (1, 4))
+    one, four = (planned(paper(decoding={"shards": count}, **NO_STUDIES)) for count in (1, 4))
     assert four.gpu_hours(four.left)[0] == pytest.approx(one.gpu_hours(one.left)[0], rel=0.05)
     sets, merged, parts = ([job for job in four.left if job.rule == rule] for rule in ("translate", "merge", "shard"))
     assert not sets and len(parts) == 4 * len(merged) and not any(map(four.held, merged))
@@ -343,7 +353,7 @@ def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
 
 def test_a_given_comet_has_the_size_of_its_file(tmp_path):
     checkpoint = tmp_path / "model/checkpoints/model.ckpt"
-    own = demo(scoring={"comet": {"checkpoint": str(checkpoint), "training": None}}).experiment
+    own = demo_config(scoring={"comet": {"checkpoint": str(checkpoint), "training": None}})
     jobs = denoised(demo(), "score")
     work = sum(Work(demo().experiment, TEXTS).of(jobs).values())
     assert sum(Work(own, TEXTS).of(jobs).values()) > 500 * work

@@ -116,12 +116,12 @@ def test_how_and_where_jobs_run_repeats_nothing(finished):
     assert not finished.planned()
     over = {
         "store": False,
+        "device": "cuda",
         "models": "elsewhere",
         "backbones": {"dream-7b": {"folder": "a/copy"}},
         "training": {"checkpoint_every": 7, "activation_checkpointing": True, "processes": 4},
     }
     assert not finished.planned("--cores", "7", "--set-threads", "train=4", "translate=3", over=over)
-    assert not finished.planned(over={"device": "cuda"})
     unused = {
         "length_head_training": {"epochs": 2},  # no method uses it
         "studies": {"mine": {"directions": ["en-zh"], "methods": ["lr_style"]}},  # it is not listed
@@ -239,8 +239,7 @@ def study(**keys):
 
 MINE = sets([RUN], "mine")
 STUDIES = {
-    "what is at home in the matrix": (study(methods=["ratio", "ev"]), set()),
-    "a figure": (study(figure=True), set()),
+    "what is at home in the matrix, with a figure": (study(methods=["ratio", "ev"], figure=True), set()),
     "cells that no other set has": (
         study(methods=["ev", "lr_style"], others=[{"method": "ev", "steps": 16}, {"method": "ratio"}]),
         MINE,
@@ -276,7 +275,7 @@ def test_a_study_adds_what_is_its_own(finished, name):
     planned = finished.planned(over=over)
     assert computed(planned) == expected
     assert {f"table {name}" for name in over["tables"]["studies"]} <= planned.keys()
-    assert ("figure mine" in planned) == (name in ("a figure", "budgets"))
+    assert ("figure mine" in planned) == (name in ("what is at home in the matrix, with a figure", "budgets"))
 
 
 def test_every_cell_is_in_one_set():

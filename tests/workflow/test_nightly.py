@@ -61,7 +61,7 @@ def test_ten_times_the_papers_matrix_runs_through(paper):
 # --- the oldest Snakemake that the workflow takes, and the newest one
 
 OLDEST = re.search(r'min_version\("(.*)"\)', (ROOT / "Snakefile").read_text())[1]
-MAIN = "results/smallest/tables/main.tex"
+MAIN, BASELINE = (f"results/smallest/tables/{name}.tex" for name in ("main", "ar_reference"))
 
 
 @pytest.mark.parametrize("version", [f"=={OLDEST}", f">={OLDEST}"], ids=["oldest", "newest"])
@@ -80,7 +80,7 @@ def test_the_workflow_runs_and_plans(tmp_path, version):
 
     used = printed("--version").strip()
     assert used.startswith(OLDEST) or version.startswith(">=")
-    printed("--cores", "2", MAIN)
+    printed("--cores", "2", MAIN, BASELINE)
     assert "Nothing to be done" in printed("-n", MAIN)
     text = printed("-n", MAIN, over={"decoding": {"precision": "bfloat16"}})
     assert dict(re.findall(r"^(\w+) +(\d+) ", text, re.MULTILINE)) == {"translate": "1", "score": "1", "table": "1"}

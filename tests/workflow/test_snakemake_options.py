@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import re
-import signal
 
 import pytest
 import yaml
@@ -34,20 +31,6 @@ SCORES = {f"score {run}.matrix" for run in RUNS}
 TRANSLATIONS = {f"translate {run}.matrix" for run in RUNS}
 FAILING, FAILED = "en-de.llada-tiny.2", "results/en-de/llada-tiny/seed2/matrix"
 OTHERWISE = {"decoding": {"precision": "bfloat16"}}  # all sets are translated anew
-
-# Writes what its job depends on, so that the results of two runs can be compared, and takes a moment for it.
-SLOW = """
-import time
-from pathlib import Path
-
-for path in snakemake.output:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as file:
-        for text in snakemake.params.spec, path:
-            file.write(text)
-            file.flush()
-            time.sleep(0.05)
-"""
 FAILS = f"{STUB}\nif {FAILED!r} in snakemake.output[0]:\n    raise SystemExit(1)\n"
 
 
@@ -152,43 +135,40 @@ configfile: "outer.yaml"
 module ev:
     snakefile: "Snakefile"
     config: config
-    PREFIX
+    prefix: "sub"
 
 use rule * from ev as ev_*
 
 rule mine:
-    input: "ROOTcorpus/en-zh/test/dev.jsonl"
+    input: "sub/results/corpus/en-zh/test/dev.jsonl"
     output: "mine.txt"
     shell: "cp {input} {output}"
 
 rule train:
     default_target: True
-    input: "mine.txt", "ROOTtables/main.tex"
+    input: "mine.txt", "sub/results/tables/main.tex"
     output: "trained.txt"
     log: "logs/train/log.txt"
     shell: "cat {input} > {output}"
 """
 
 
-@pytest.mark.parametrize("prefix", ["", "sub"])
-def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch):
+def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, monkeypatch):
     """Scripts and the audit know its rules by whatever names, and rules of the user's from them."""
     workspace = Workspace(tmp_path, real=True)
     config = overlay(merge([ROOT / "config/demo.yaml"]), CONFIG | {"corpus": {"train": 40, "dev": 4}})
     (tmp_path / "outer.yaml").write_text(yaml.safe_dump(config))
-    root = f"{prefix}/results/" if prefix else "results/"
-    text = MODULE.replace("PREFIX", f'prefix: "{prefix}"' if prefix else "").replace("ROOT", root)
-    (tmp_path / "outer.smk").write_text(text)
+    (tmp_path / "outer.smk").write_text(MODULE)
     outer = ("-s", "outer.smk")
     workspace.run(*outer, "--cores", "2", "mine", "--config", "confirm=yes")
-    assert (tmp_path / "mine.txt").read_text() == (tmp_path / root / "corpus/en-zh/dev.jsonl").read_text()
-    assert not (prefix and (tmp_path / "results").exists())
+    assert (tmp_path / "mine.txt").read_text() == (tmp_path / "sub/results/corpus/en-zh/dev.jsonl").read_text()
+    assert not (tmp_path / "results").exists()
     assert not workspace.planned(*outer, "mine")
-    planned = by_rule(workspace.planned(*outer, f"{root}tables/main.tex"))
+    planned = by_rule(workspace.planned(*outer, "sub/results/tables/main.tex"))
     assert planned["ev_translate"] == planned["ev_score"] == 4
     monkeypatch.chdir(tmp_path)
     audit = Audit(listed(None, snakefile="outer.smk"))
-    assert f"{audit.jobs.root}/" == root and {one.state for one in audit.cells()} == {MISSING}
+    assert str(audit.jobs.root) == "sub/results" and {one.state for one in audit.cells()} == {MISSING}
     assert [one.job.name for one in audit.all() if one.exists] == ["corpus/en-zh", "dev_as_testset/en-zh", "mine"]
     assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train (not of this workflow)"]
 
@@ -218,48 +198,6 @@ def test_a_failed_set_blocks_itself_alone(done):
         write_scripts(done, STUB, "translate")
         done.run("--cores", "2", MAIN, over=over)
         assert not done.planned(MAIN, over=over)
-
-
-@pytest.mark.slow
-def test_a_run_that_is_stopped_at_random_moments_goes_on_with_what_is_missing(tmp_path):
-    """By Ctrl-C, and by a kill while it replaces results. In the end each is as an undisturbed run makes it."""
-    chance, one_seed = random.Random(1), {"matrix": CONFIG["matrix"] | {"seeds": [1]}}
-    stopped = Workspace(tmp_path, "config/demo.yaml", CONFIG, one_seed)
-    write_scripts(stopped, SLOW)
-    undisturbed = stopped.copied(tmp_path / "undisturbed")
-    undisturbed.run("--cores", "2", MAIN)
-    for end, over in ((signal.SIGINT, None), (signal.SIGKILL, OTHERWISE)):
-        before = stopped.planned(MAIN, over=over).keys()
-        ended = stop(stopped.start("--cores", "2", MAIN, over=over), end, chance.randint(1, max(1, len(before) // 3)))
-        stopped.run("--unlock", MAIN)
-        planned = stopped.planned(MAIN, over=over).keys()
-        assert planned <= before - ended
-        assert len(before - ended - planned) <= 2  # those that ended in the moment of the signal
-    stopped.run("--cores", "2", MAIN)
-    assert contents(stopped) == contents(undisturbed)
-    assert not stopped.planned(MAIN)
-
-
-def stop(process, end, count):
-    """Send a signal to Snakemake and its jobs when so many of these have ended; their names."""
-    ended = set()
-    while len(ended) < count and (line := process.stdout.readline()):
-        ended |= ended_in(line)
-    os.killpg(process.pid, end)
-    return ended | ended_in(process.communicate()[0])
-
-
-def ended_in(text):
-    """The jobs that have ended by what a run prints, as a plan names them."""
-    return {name.replace(".seed", ".").replace("/", " ", 1) for name in re.findall(r" done: (.*) \(", text)}
-
-
-def contents(workspace):
-    """The text of each result."""
-    root = workspace.folder / "results"
-    of_runs = ("logs", "benchmarks", "work", "run.md")
-    files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
-    return {name: path.read_text() for name, path in files.items() if name.parts[0] not in of_runs}
 
 
 def test_fewer_gpus_than_a_training_takes_are_refused_before_anything_runs(paper):
