@@ -335,8 +335,8 @@ _CARD = """\
 
 # {name}, {source} → {target}: a LoRA adapter for {kind} translation
 
-An adapter for {base}{origin}. Its rank is {rank}, its alpha {alpha}. `{facts}` has the prompt, the settings of its
-training and the digests of all that it was made from.
+An adapter for {base}{origin}. Its rank is {rank}, its alpha {alpha}. `{facts}` has all that is known of it, such as the
+prompt.
 
 ## Use
 
