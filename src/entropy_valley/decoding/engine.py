@@ -350,8 +350,11 @@ class Batch:
     def wants_sourceless(self, order: Order | None) -> list[bool]:
         """The canvases whose SIG is wanted now, by the order; of those only to be read, all that have a prompt without
         the source."""
+        guided = hasattr(order, "needs_sourceless")
         return [
-            needs_sourceless(order, step, len(canvas.counts)) if canvas.counts else canvas.sourceless is not None
+            guided and needs_sourceless(order, step, len(canvas.counts))
+            if canvas.counts
+            else canvas.sourceless is not None
             for canvas, step in zip(self.canvases, self.steps, strict=True)
         ]
 
