@@ -388,6 +388,7 @@ def translation(experiment: Experiment, cells: CellSet) -> str:
     return _slice(**settings, made_from=_of_model(experiment, cells.run, cells.testsets, "fits" in settings))
 
 
+@once
 def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     """The same without what the translations are made from, for whoever counts their work.
 
