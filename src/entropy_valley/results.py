@@ -128,7 +128,8 @@ def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
 
 ENDING = ".made.json"
 CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".js", ".md"}  # the endings of the package's files
-HEADERS = {header_path(name).name for name in (TRANSLATIONS, SCORES)}  # which are records themselves
+SET_FILES = [name for rows in (TRANSLATIONS, SCORES) for name in (rows, header_path(rows).name)]
+HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}  # which are records themselves
 REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
 # The folders of the package that make numbers.
 COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training", "translation")
@@ -157,7 +158,7 @@ class Record:
 
 def record_path(path: str | Path) -> Path:
     """Where the record of a job is whose first output is ``path``; that of a set is its header."""
-    return Path(path).with_suffix(".json" if Path(path).name in (TRANSLATIONS, SCORES) else ENDING)
+    return Path(path).with_suffix(".json" if Path(path).name in SET_FILES else ENDING)
 
 
 def read_record(place: Path) -> Record | None:

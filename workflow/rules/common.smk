@@ -187,7 +187,10 @@ def training(wildcards):
         checkpoint_every=EXPERIMENT.training.checkpoint_every,
         activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
         wandb=EXPERIMENT.training.wandb,
-        tested=expand(TESTSET, direction=run.direction, testset=params.measured_by_references(EXPERIMENT, run)),
+        tested=[
+            TESTSET.format(direction=run.direction, testset=name)
+            for name in params.measured_by_references(EXPERIMENT, run)
+        ],
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
         logs=paths.training_logs(EXPERIMENT, run),
         check=CHECK,

@@ -12,7 +12,7 @@ from weakref import finalize
 
 from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.errors import FEW, InputError, listed, question
-from entropy_valley.results import SCORES, TRANSLATIONS, header_path
+from entropy_valley.results import SCORES, SET_FILES, TRANSLATIONS
 
 T = TypeVar("T")
 _computed: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
@@ -339,8 +339,8 @@ class CellSet:
 
     def files(self, root: str) -> list[str]:
         """Translations and scores, each with its header."""
-        rows = (self.translations(root), self.scores(root))
-        return [path for name in rows for path in (name, str(header_path(name)))]
+        folder = self.folder(root)
+        return [f"{folder}/{name}" for name in SET_FILES]
 
     @property
     def autoregressive(self) -> bool:

@@ -383,7 +383,14 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
 
 @once
 def translation(experiment: Experiment, cells: CellSet) -> str:
-    """For the translations of a set.
+    """For the translations of a set."""
+    settings = translating(experiment, cells)
+    return _slice(**settings, made_from=_of_model(experiment, cells.run, cells.testsets, "fits" in settings))
+
+
+@once
+def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
+    """The same without what the translations are made from, for whoever counts their work.
 
     ``cells`` lists (test set, length method, reveal order, step budget); ``methods`` and ``orders`` have the settings
     of those that occur; ``fits`` what is measured or trained on training pairs for them, where any needs it.
@@ -394,15 +401,14 @@ def translation(experiment: Experiment, cells: CellSet) -> str:
     methods = dict.fromkeys(cell.method for cell in cells.cells)
     methods = list(methods | dict.fromkeys(origin for name in methods for origin in origins(own, name)))
     fits = _fits(own, run, methods)
-    return _slice(
+    return {
         **filling(own, run),
-        schedule=own.decoding.schedule,
-        cells=[_system(cell) for cell in cells.cells],
-        methods={name: method_settings(own, name, run.direction) for name in methods},
-        orders={name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
+        "schedule": own.decoding.schedule,
+        "cells": [_system(cell) for cell in cells.cells],
+        "methods": {name: method_settings(own, name, run.direction) for name in methods},
+        "orders": {name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
-        made_from=_of_model(experiment, run, cells.testsets, bool(fits)),
-    )
+    }
 
 
 def _order(experiment: Experiment, order: str) -> dict[str, Any]:
@@ -437,14 +443,13 @@ def _system(cell: Cell) -> list[str | int]:
     return [cell.testset, cell.method, cell.order, cell.steps]
 
 
-def _generation(experiment: Experiment, cells: CellSet) -> str:
+def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     """For the translations of an autoregressive backbone."""
-    return _slice(
+    return {
         **passes(experiment, cells.run, revisions.GENERATION),
         **experiment.autoregressive.model_dump(exclude={"backbones"}),
-        cells=[_system(cell) for cell in cells.cells],
-        made_from=_of_model(experiment, cells.run, cells.testsets),
-    )
+        "cells": [_system(cell) for cell in cells.cells],
+    }
 
 
 def measured_by_references(experiment: Experiment, run: Run) -> list[str]:

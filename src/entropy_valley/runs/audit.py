@@ -193,8 +193,10 @@ class Audit:
         """Why the last attempt failed, by its log: the first ``error:``, else the last line of a traceback. Empty where
         the outputs are newer."""
         log = Path(job.log)
+        if not log.is_file():
+            return ""
         newest = max((path.stat().st_mtime for path in map(Path, job.outputs) if path.is_file()), default=0.0)
-        if not log.is_file() or log.stat().st_mtime < newest:
+        if log.stat().st_mtime < newest:
             return ""
         lines = log.read_bytes()[-TAIL:].decode("utf-8", "replace").splitlines()
         if errors := [line for line in lines if line.startswith("error: ")]:

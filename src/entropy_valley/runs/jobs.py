@@ -87,7 +87,7 @@ def spec_of(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> 
 
 def _path(told: str) -> str:
     """A path without what Snakemake says of it: ``x.csv (send to storage)``."""
-    return re.sub(r" \([a-z, ]+\)$", "", told)
+    return re.sub(r" \([a-z, ]+\)$", "", told) if told.endswith(")") else told
 
 
 def root_of(path: str, results: str) -> str:

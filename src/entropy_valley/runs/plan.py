@@ -7,6 +7,7 @@ run, Snakemake decides.
 
 from __future__ import annotations
 
+import functools
 import math
 import textwrap
 from collections import Counter
@@ -148,8 +149,12 @@ class Plan:
         """GPU-hours that jobs use, and those that their time limits reserve."""
         held = {job: self.held(job) for job in jobs if self.held(job)}
         used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
-        limits = {job: self.limits(job) for job in held}
-        return used, sum(minutes * times * held[job] for job, (minutes, times) in limits.items()) / 60
+        return used, sum(self._reserved[job] * count for job, count in held.items()) / 60
+
+    @functools.cached_property
+    def _reserved(self) -> dict[Job, int]:
+        """The minutes that the jobs with a GPU reserve."""
+        return {job: math.prod(self.limits(job)) for job in self.left if self.held(job)}
 
     def published(self, training: float = GPU, decoder: float = GPU) -> float:
         """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""

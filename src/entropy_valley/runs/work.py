@@ -90,9 +90,8 @@ class Work:
             shard = job.wildcards.get("shard")
             key = tuple(sorted({**job.wildcards, "shard": ""}.items())) if shard else job  # the set of a shard
             if key not in counted:
-                counted[key] = (
-                    getattr(self, f"_{kind_of(job)}")(job, json.loads(job.spec)) if kind_of(job) in kinds else 1.0
-                )
+                kind = kind_of(job)
+                counted[key] = getattr(self, f"_{kind}")(job, self._spec(job)) if kind in kinds else 1.0
             counted[job] = counted[key] / int(shard.partition("of")[2]) if shard else counted[key]
         return {job: counted[job] for job in jobs}
 
@@ -104,6 +103,12 @@ class Work:
         if key not in self._alone:
             self._alone[key] = self.of([job])[job]
         return self._alone[key]
+
+    def _spec(self, job: Job) -> dict[str, Any]:
+        """What its work follows from."""
+        if "set" in job.wildcards and job.rule != "score":
+            return params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
+        return json.loads(job.spec)
 
     def _cells(self, job: Job) -> Sequence[Cell]:
         return self._new.get(job, job.cells)

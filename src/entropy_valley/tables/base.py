@@ -35,7 +35,8 @@ class Report:
     ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
     metric and ``{metrics}`` for those of the main table.
     ``endings`` are those of the files that it writes, by ``rule``.
-    ``scored``: its numbers come from the translations and scores of its cells.
+    ``scored``: its numbers come from the scores of its cells, and from what the headers of their translations say.
+    ``texts``: they come from the translation of each sentence, too.
     ``recorded`` are the attributes that its record keeps, beside what :meth:`facts` says of every report.
     """
 
@@ -43,6 +44,7 @@ class Report:
     rule: ClassVar[str]
     endings: ClassVar[Sequence[str]]
     scored: ClassVar[bool] = True
+    texts: ClassVar[bool] = False
     recorded: ClassVar[Sequence[str]] = ()
 
     def __init__(self, experiment: Experiment, key: str = "", name: str = "") -> None:
@@ -163,8 +165,8 @@ class Report:
     # What it reads, and what it makes of that.
 
     def inputs(self) -> list[str]:
-        """Every file that it reads: of one that is ``scored`` the translations and scores of its cells."""
-        return set_files(self.experiment, self.experiment.results, self.cells) if self.scored else []
+        """Every file that it reads: of one that is ``scored`` those of the sets of its cells."""
+        return set_files(self.experiment, self.experiment.results, self.cells, self.texts) if self.scored else []
 
     @property
     def read_cells(self) -> Iterable[Cell]:

@@ -80,6 +80,8 @@ class _CaseLine(NamedTuple):
 class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
+    texts = True
+
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)

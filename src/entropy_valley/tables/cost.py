@@ -83,10 +83,6 @@ class Cost(TableReport):
         diagnosed = [diagnostics_file(root, cell) for run, cell in runs.items() if sets_of(experiment).diagnostics(run)]
         return [*super().inputs(), *scores, *latencies, *diagnosed]
 
-    @property
-    def read_cells(self) -> list[matrix.Cell]:
-        return matrix.all_cells(self.experiment)
-
     def made(self, results: Results) -> tuple[Table, pd.DataFrame]:
         numbers = self.numbers(results)
         return self.table(results, numbers), numbers

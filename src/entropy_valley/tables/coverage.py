@@ -123,6 +123,8 @@ TESTS = Note(
 class OfEvAndRatio(TableReport):
     """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
 
+    texts = True
+
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         cells = matrix.table_cells(self.experiment, self.experiment.tables.backbone)

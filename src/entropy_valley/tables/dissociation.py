@@ -44,6 +44,8 @@ GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
 class _LengthsAndScores(Report):
     """What table and figure share: the main backbone's cells, and the control where a study decodes it."""
 
+    texts = True
+
     @functools.cached_property
     def cells(self) -> list[Cell]:
         main = table_cells(self.experiment, self.experiment.tables.backbone)

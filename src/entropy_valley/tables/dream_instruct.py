@@ -59,6 +59,7 @@ class DreamInstruct(TableReport):
         "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
         "the shift shows that the shift was at fault, not the backbone."
     )
+    texts = True
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:

@@ -74,7 +74,7 @@ class Hero(FigureReport):
         return None
 
     def inputs(self) -> list[str]:
-        return set_files(self.experiment, self.experiment.results, self.read_cells)
+        return set_files(self.experiment, self.experiment.results, self.read_cells, self.texts)
 
     @property
     def read_cells(self) -> list[Cell]:

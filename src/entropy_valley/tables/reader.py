@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
+import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from entropy_valley.results import (
     ENDING,
     REMEDY,
     SCORES,
+    SET_FILES,
     TRANSLATIONS,
     ancestry,
     differences,
@@ -35,6 +38,7 @@ from entropy_valley.results import (
 )
 from entropy_valley.scoring.metrics import Metric
 
+HEADER = header_path(TRANSLATIONS).name
 Settings = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -50,10 +54,12 @@ RECORDS = {
 }
 
 
-def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[str]:
-    """The translations and scores of the sets where cells are at home, with their headers; each file once."""
-    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
-    return [path for one in homes for path in one.files(root)]
+def set_files(experiment: Experiment, root: str, cells: Iterable[Cell], texts: bool = True) -> list[str]:
+    """The translations and scores of the sets where cells are at home, with their headers; each file once. Without
+    ``texts``, only the header of the translations."""
+    folders = dict.fromkeys(sets_of(experiment).home[cell].folder(root) for cell in cells)
+    names = [name for name in SET_FILES if texts or name != TRANSLATIONS]
+    return [f"{folder}/{name}" for folder in folders for name in names]
 
 
 def with_records(experiment: Experiment, read: Sequence[str], cells: Iterable[Cell]) -> list[str]:
@@ -78,13 +84,15 @@ def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
     result only those that are there."""
 
     def records() -> list[str]:
+        is_file = functools.cache(os.path.isfile)
         finished: set[str] = set()
         listed = []
         for made, read in _steps(experiment, one):
-            if made in finished or Path(made).is_file():
+            if made in finished or is_file(made):
                 finished.add(read)
-            if read not in finished or record_path(read).is_file():
-                listed.append(str(record_path(read)))
+            record = f"{read.rpartition('.')[0]}{ENDING}"
+            if read not in finished or is_file(record):
+                listed.append(record)
         return listed
 
     return remembered(experiment, ("behind", one), records)
@@ -224,7 +232,7 @@ class Results:
 
     def decoding(self, cell: Cell) -> dict[str, Any]:
         """The totals of its translations, and the ``signature`` of what they were made by."""
-        return self.once((cell, "decoding"), lambda: entry(self.of_set(cell, TRANSLATIONS), cell))
+        return self.once((cell, "decoding"), lambda: entry(self.of_set(cell, HEADER), cell))
 
     def segments(self, cell: Cell) -> Sequence[Mapping[str, Any]]:
         """The scores of each sentence."""
@@ -344,7 +352,7 @@ def require_alike(results: Results, cells: Iterable[Cell]) -> None:
 
 def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
     """What a cell shares, and with which others. A backbone may have readings and products of its own."""
-    path, run = results.of_set(cell, TRANSLATIONS), (cell.backbone, cell.direction)
+    path, run = results.of_set(cell, HEADER), (cell.backbone, cell.direction)
     made, kind = results.params(path), "autoregressive" if cell.autoregressive else "denoised"
     yield Shared((kind,), path, {key: made[key] for key in EVERYWHERE if key in made})
     yield Shared((kind, *run), path, _without(made, *APART))

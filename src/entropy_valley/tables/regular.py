@@ -396,6 +396,7 @@ class Reproduction(OfStudy, Regular):
         "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle takes the reference's "
         "length."
     )
+    texts = True
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:

@@ -51,6 +51,7 @@ class WithGrids(Report):
 class Checks(OfStudy, WithGrids, TableReport):
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
 
+    texts = True
     caption = (
         "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
         "over canvases whose ratios were given to other sentences."

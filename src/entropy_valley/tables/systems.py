@@ -345,7 +345,7 @@ class Systems(OfStudy, TableReport):
         "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
         "over each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run."
     )
-    tells_pools = True
+    texts = tells_pools = True
     recorded = ("columns", "against", "fixed")
 
     @property
