@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 import random
+import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -301,7 +302,9 @@ def _comet(place: Path) -> Any:
     with files.readable(path, "COMET checkpoint", "Name a .ckpt file in COMET's layout by --comet."):
         files.regular(path.parents[1] / "hparams.yaml", files.MOST)
         torch.load(files.regular(path), map_location="cpu", weights_only=True)
-        from comet.models import load_from_checkpoint
+        with warnings.catch_warnings():  # of a package that COMET imports, to its developers
+            warnings.filterwarnings("ignore", "pkg_resources is deprecated as an API")
+            from comet.models import load_from_checkpoint
 
         with contextlib.chdir(path.parents[1]):
             return load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True).float().eval()
