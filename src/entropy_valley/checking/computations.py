@@ -72,7 +72,8 @@ def training(subject: Subject, folder: Path) -> str:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, former)
-    return f"{subject.processes} processes, {precision}, losses {', '.join(losses(job))}"
+    processes = f"{subject.processes} process{'es' * (subject.processes != 1)}"
+    return f"{processes}, {precision}, losses {', '.join(losses(job))}"
 
 
 # The engine against decoding/reference.py, and with itself.
@@ -226,7 +227,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
         recomputed = ", activation checkpointing" * plan.activation_checkpointing
         pairs, products = given["global_batch"], rate(subject) * subject.processes
         work = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, plan.activation_checkpointing)
-        text += f"; a training: {plan.micro_tokens} tokens a pass{recomputed}, a step at least {work / products:.3f} s"
+        text += f"; a training: {plan.micro_tokens} tokens a pass{recomputed}, a step at least {work / products:,.2f} s"
     return text
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -65,6 +66,8 @@ def join(device: str, processes: int) -> int:
             "Ask for as many GPUs as `training.processes`, or lower it.",
         )
     os.environ["DS_ACCELERATOR"] = device
+    # DeepSpeed calls functions by names that torch 2.13 deprecates: nothing that the reader of a log can change.
+    warnings.filterwarnings("ignore", r"`torch\.distributed\.\w+` is deprecated", FutureWarning)
     if processes == 1:
         os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
     backend, gpu = "gloo", None
