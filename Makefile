@@ -132,7 +132,8 @@ test-core:
 	python3 -m venv .venv-core
 	.venv-core/bin/pip install -q torch==2.11.0 transformers==5.17.0 'numpy>=2' 'pandas>=3' peft pydantic pyyaml jinja2 \
 		huggingface_hub scipy statsmodels sacrebleu pytest hypothesis
-	PYTHONPATH=src .venv-core/bin/python -m pytest tests/test_cuda_rehearsal.py tests/model tests/decoding/test_engine.py
+	PYTHONPATH=src .venv-core/bin/python -m pytest tests/test_cuda_rehearsal.py tests/model tests/decoding/test_engine.py \
+		tests/decoding/test_autoregressive.py
 
 # ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
 lint: install

@@ -142,7 +142,8 @@ def stock_model(family: Family, model: Decoder, attention: str = "eager") -> Any
             built.set_submodule(module, linear)  # with its adapter
         else:
             setattr(built.get_submodule(module), leaf, weight)
-    rotary = type(built.model.rotary_emb)(config=config, device=model.device)
+    with model.device:
+        rotary = type(built.model.rotary_emb)(config=config)
     if own.float32_rotary:
         rotary.register_forward_pre_hook(lambda _, given: (given[0].float(), *given[1:]))
         built.set_attn_implementation(_in_dtype_of_v(attention))

@@ -196,11 +196,11 @@ class BeamSearch:
             pad_token_id=eos,
             return_dict_in_generate=True,
         )
+        model.generation_config = config  # else what the config leaves open would come from the model's own
         output = model.generate(
             torch.tensor(ids, device=model.device),
             attention_mask=torch.tensor(mask, device=model.device),
             generation_config=config,
-            use_model_defaults=False,
         )
         rows, cached = len(batch) * self._settings.beams, output.past_key_values.get_seq_length()
         passes = 1 + cached - width
