@@ -97,8 +97,9 @@ def shown(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 job``, ``3 jobs``."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    """``1 job``, ``3 jobs``, ``8 processes``."""
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def guarded(text: str) -> str:

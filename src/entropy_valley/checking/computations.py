@@ -31,6 +31,7 @@ from entropy_valley.model.adapters import LOSSES
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
+from entropy_valley.texts import counted
 from entropy_valley.training import memory
 from entropy_valley.training.settings import Lora
 from entropy_valley.translation import latency
@@ -72,8 +73,7 @@ def training(subject: Subject, folder: Path) -> str:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, former)
-    processes = f"{subject.processes} process{'es' * (subject.processes != 1)}"
-    return f"{processes}, {precision}, losses {', '.join(losses(job))}"
+    return f"{counted(subject.processes, 'process')}, {precision}, losses {', '.join(losses(job))}"
 
 
 # The engine against decoding/reference.py, and with itself.

@@ -11,6 +11,7 @@ from entropy_valley.config import Experiment, base_files, load_files
 from entropy_valley.config.load import INSTALLED, merge
 from entropy_valley.errors import InputError, listed
 from entropy_valley.results import differences
+from entropy_valley.texts import counted
 
 HELP = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 KEYS = 30  # most keys of a config that are listed
@@ -59,7 +60,7 @@ def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experi
     changes = [str(one) for one in differences(*map(merge, files))]
     print(f"Config:   {listed([*map(str, files[0])])}")
     print(f"Against:  the same{listed(['', *map(str, files[1][len(files[0]) :])])}")
-    print(f"{len(changes)} key{'s' * (len(changes) != 1)} of the config differ{'s' * (len(changes) == 1)}")
+    print(f"{counted(len(changes), 'key')} of the config differ{'s' * (len(changes) == 1)}")
     more = [f"… and {len(changes) - KEYS} more"] * (len(changes) > KEYS)
     print(*(f"  {change}" for change in [*changes[:KEYS], *more]), sep="\n")
     return before, after

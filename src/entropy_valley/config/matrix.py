@@ -12,7 +12,7 @@ from weakref import finalize
 
 from entropy_valley.config.schema import Experiment, Study
 from entropy_valley.errors import FEW, InputError, listed, question
-from entropy_valley.results import SCORES, SET_FILES, TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 T = TypeVar("T")
 _computed: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
@@ -336,11 +336,6 @@ class CellSet:
     def scores(self, root: str) -> str:
         """The file that says it is done: a row for each sentence of each cell, by every metric."""
         return f"{self.folder(root)}/{SCORES}"
-
-    def files(self, root: str) -> list[str]:
-        """Translations and scores, each with its header."""
-        folder = self.folder(root)
-        return [f"{folder}/{name}" for name in SET_FILES]
 
     @property
     def autoregressive(self) -> bool:

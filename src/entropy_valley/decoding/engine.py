@@ -117,8 +117,7 @@ class Engine:
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
-            if self.prompts.pool.size:
-                self.prompts.forget([batch, waiting])
+            self.prompts.forget([batch, waiting])
             batch = batch.cat(waiting)
             budget = PassBudget(self.prompts, self.budget, batch)
             waiting, batch = batch.split(budget.beyond)
@@ -150,6 +149,8 @@ class Engine:
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
     ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
+        if not named:
+            return batch, []
         starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
         settled = []
         if starting.canvases:

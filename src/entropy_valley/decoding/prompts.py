@@ -166,6 +166,8 @@ class CachedPrompts:
     def forget(self, batches: Sequence[Batch]) -> None:
         """Free the rows that no canvas of the batches attends to; those that only canvases in the queue will attend to,
         as soon as half of the room is taken."""
+        if not (self.cached or self.pool.size):
+            return
         needed = {
             source
             for batch in batches

@@ -40,14 +40,11 @@ class Prompt:
     def encode(self, source: str) -> list[int]:
         """Token ids of prompt(x), with the BOS in front if there is one.
 
-        Only the template gives special tokens. It is cut at those that are nearest to the source: what is between them
-        is text, whatever the source spells.
+        Only the template gives special tokens: what is between those nearest to the source is text, whatever the source
+        spells.
         """
-        before, behind = self.template.split(PLACE)
-        begin = max((match.end() for match in self._special.finditer(before)), default=0)
-        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
-        text = self.tokens(before[begin:] + source + behind[:end])
-        tokens = [*self._parsed(before[:begin]), *text, *self._parsed(behind[end:])]
+        first, before, behind, last = self._cut
+        tokens = [*first, *self.tokens(before + source + behind), *last]
         return tokens if self.bos is None else [self.bos, *tokens]
 
     def tokens(self, text: str) -> list[int]:
@@ -81,6 +78,14 @@ class Prompt:
         added = self.tokenizer.added_tokens_decoder.values()
         names = sorted((token.content for token in added if token.special), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names)) or "(?!)")
+
+    @functools.cached_property
+    def _cut(self) -> tuple[list[int], str, str, list[int]]:
+        """The template before and behind the source, cut at the special tokens nearest to it: ids, text, text, ids."""
+        before, behind = self.template.split(PLACE)
+        begin = max((match.end() for match in self._special.finditer(before)), default=0)
+        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
+        return self._parsed(before[:begin]), before[begin:], behind[:end], self._parsed(behind[end:])
 
     def _parsed(self, text: str) -> list[int]:
         """Token ids of a part of the template, with its special tokens."""

@@ -90,7 +90,7 @@ def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
         for made, read in _steps(experiment, one):
             if made in finished or is_file(made):
                 finished.add(read)
-            record = f"{read.rpartition('.')[0]}{ENDING}"
+            record = str(record_path(read))
             if read not in finished or is_file(record):
                 listed.append(record)
         return listed
