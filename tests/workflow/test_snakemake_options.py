@@ -135,40 +135,43 @@ configfile: "outer.yaml"
 module ev:
     snakefile: "Snakefile"
     config: config
-    prefix: "sub"
+    PREFIX
 
 use rule * from ev as ev_*
 
 rule mine:
-    input: "sub/results/corpus/en-zh/test/dev.jsonl"
+    input: "ROOTcorpus/en-zh/test/dev.jsonl"
     output: "mine.txt"
     shell: "cp {input} {output}"
 
 rule train:
     default_target: True
-    input: "mine.txt", "sub/results/tables/main.tex"
+    input: "mine.txt", "ROOTtables/main.tex"
     output: "trained.txt"
     log: "logs/train/log.txt"
     shell: "cat {input} > {output}"
 """
 
 
-def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, monkeypatch):
+@pytest.mark.parametrize("prefix", ["", "sub"])
+def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch):
     """Scripts and the audit know its rules by whatever names, and rules of the user's from them."""
     workspace = Workspace(tmp_path, real=True)
     config = overlay(merge([ROOT / "config/demo.yaml"]), CONFIG | {"corpus": {"train": 40, "dev": 4}})
     (tmp_path / "outer.yaml").write_text(yaml.safe_dump(config))
-    (tmp_path / "outer.smk").write_text(MODULE)
+    root = f"{prefix}/results/" if prefix else "results/"
+    text = MODULE.replace("PREFIX", f'prefix: "{prefix}"' if prefix else "").replace("ROOT", root)
+    (tmp_path / "outer.smk").write_text(text)
     outer = ("-s", "outer.smk")
     workspace.run(*outer, "--cores", "2", "mine", "--config", "confirm=yes")
-    assert (tmp_path / "mine.txt").read_text() == (tmp_path / "sub/results/corpus/en-zh/dev.jsonl").read_text()
-    assert not (tmp_path / "results").exists()
+    assert (tmp_path / "mine.txt").read_text() == (tmp_path / root / "corpus/en-zh/dev.jsonl").read_text()
+    assert not (prefix and (tmp_path / "results").exists())
     assert not workspace.planned(*outer, "mine")
-    planned = by_rule(workspace.planned(*outer, "sub/results/tables/main.tex"))
+    planned = by_rule(workspace.planned(*outer, f"{root}tables/main.tex"))
     assert planned["ev_translate"] == planned["ev_score"] == 4
     monkeypatch.chdir(tmp_path)
     audit = Audit(listed(None, snakefile="outer.smk"))
-    assert str(audit.jobs.root) == "sub/results" and {one.state for one in audit.cells()} == {MISSING}
+    assert f"{audit.jobs.root}/" == root and {one.state for one in audit.cells()} == {MISSING}
     assert [one.job.name for one in audit.all() if one.exists] == ["corpus/en-zh", "dev_as_testset/en-zh", "mine"]
     assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train (not of this workflow)"]
 
