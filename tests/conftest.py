@@ -23,9 +23,11 @@ hypothesis.settings.load_profile("busy")
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """A cache of the tests' own: none writes to the user's."""
+    """Caches of the tests' own: none reads the user's, or writes to them. Torch's compiler keeps kernels that another
+    torch, or another ATEN_CPU_CAPABILITY, has made."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for name in ("ENTROPY_VALLEY_CACHE", "TORCHINDUCTOR_CACHE_DIR"):
+            patch.setenv(name, str(tmp_path_factory.mktemp("cache")))
         yield
 
 
