@@ -163,4 +163,4 @@ audit-packages:
 
 # It leaves .snakemake: there Snakemake keeps by which params, inputs and code each result was made.
 clean:
-	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache build
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache build
