@@ -22,20 +22,25 @@ def quoted(name: str) -> list[str]:
     return sorted(set(re.findall(rf"^{re.escape(name)}/(\S+\.csv)", text, re.MULTILINE)))
 
 
-def keep(results: Path, config: str) -> None:
-    """Replace the tables of ``docs/numbers/results/NAME``. Raises where the checkout has changes that no commit has."""
+def commit() -> str:
+    """The checkout's commit. Raises where it has changes that no commit has."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
 
     if changes := git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{RESULTS}"):
         raise SystemExit(f"Commit these first, so that the tables have a commit:\n{changes}")
+    return git("rev-parse", "HEAD")
+
+
+def keep(results: Path, config: str) -> None:
+    """Replace the tables of ``docs/numbers/results/NAME``."""
+    origin = {"commit": commit(), "config": config, "machine": machine.description()}
     target = RESULTS / results.name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for table in quoted(results.name):
         shutil.copy(results / "tables" / table, target / table)
-    origin = {"commit": git("rev-parse", "HEAD"), "config": config, "machine": machine.description()}
     files.write_json(target / "origin.json", origin)
 
 

@@ -27,6 +27,7 @@ SETTINGS = {
     "cal": {"ratios": 1.0},
     "ev_line": {},
     "ev_fit": {},
+    "ev_weighed": {},
     "length_line": {},
     "neighbours": {"ratios": [0.5, 1.0]},
     "oracle_on_grid": {"ratios": [0.5, 1.0]},

@@ -127,6 +127,16 @@ class TestFittedEv:
         assert choice.length == 10
         assert sum(math.exp(-score) for score in choice.scores.values()) == pytest.approx(1.0, abs=1e-5)
 
+    def test_given_weights_choose_as_fitted_ones_do(self):
+        fitted = make_method("ev_fit", {}, STATISTICS)
+        fitted._weights = self.WEIGHTS
+        given = make_method("ev_weighed", {"weights": self.WEIGHTS}, STATISTICS)
+        assert given.choose(Sentence(16), self.probes()) == fitted.choose(Sentence(16), self.probes())
+        alone = make_method("ev_weighed", {"weights": {"repeats": 1.0}}, STATISTICS)
+        assert alone.choose(Sentence(16), self.probes(repeats=(3, 2, 1, 0, 1))).length == 11
+        with pytest.raises(InputError, match="weights"):
+            make_method("ev_weighed", {"weights": {"length": 1.0}}, STATISTICS)
+
     def test_it_learns_what_tells_the_lengths_apart(self):
         method, facts = make_method("ev_fit", {}, STATISTICS).learn(self.examples())
         assert facts["pairs"] == 40 and facts["weights"]["entropy"] > 0 and facts["weights"]["repeats"] > 0

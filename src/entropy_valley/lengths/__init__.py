@@ -20,6 +20,7 @@ LENGTH_METHODS |= {
         baselines.CalibratedConfidence,
         ev.LineEntropyValley,
         ev.FittedEntropyValley,
+        ev.WeighedEntropyValley,
         baselines.ExpectedLength,
         baselines.Neighbours,
         baselines.LikeliestLengths,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from entropy_valley.decoding.requests import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
@@ -54,6 +54,9 @@ SCORES: dict[str, Callable[[ProbeResult], float]] = {
 
 # What `ev_fit` may weigh, and the features of each.
 TERMS = {"entropy": ("entropy",), "prior": ("z", "z_squared"), "repeats": ("repeats",)}
+FEATURES = ("entropy", "z", "z_squared", "repeats")
+# Fitted to 100 development pairs of each run of config/findings.yaml, 27 together, by docs/other_weights.py.
+CONSTANTS = {"entropy": 7.223, "z": -1.777, "z_squared": 0.5298, "repeats": 1.938}
 IMPOSSIBLE = 1e-300  # the least probability that has a logarithm to print
 
 
@@ -106,49 +109,24 @@ class LineEntropyValley(Fitted):
         )
 
 
-class FittedEntropyValley(Fitted):
-    """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
+class _WeighedReadings(Fitted):
+    """A base for methods that weigh three readings of the ``candidates`` lengths nearest to the length line.
 
-    Most probable length among the ``candidates`` nearest to the length line: P(L) ∝ exp(-w·x(L)), x(L) being the mean
-    entropy, z and z² (the prior), and the repeats. Weights are fitted to development pairs.
+    Most probable length by P(L) ∝ exp(-w·x(L)), x(L) being the mean entropy, z and z² (the prior), and the repeats.
 
     z standardises a canvas by the line of |y| + 1 on |x| over the training pairs. Repeats are adjacent slots with the
-    same most probable token: on a canvas that is too long, two slots share a word. The fit maximises the likelihood of
-    the lengths of ``pairs`` development pairs; a pair whose length is no candidate says nothing. A term without which
-    held-out pairs are at least as likely is left out, the worst first. The row's scores are -log P, six decimals; the
-    shorter length wins a tie.
+    same most probable token: on a canvas that is too long, two slots share a word. The row's scores are -log P, six
+    decimals; the shorter length wins a tie.
     """
 
-    method: Literal["ev_fit"] = "ev_fit"
-    learns: ClassVar[bool] = True
-    gives_probabilities: ClassVar[bool] = True
     candidates: int = Field(5, ge=2, description="lengths that are probed")
-    pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
-    terms: list[Literal[*TERMS]] = Field([*TERMS], min_length=1, description="what is weighed")
-    _weights: Mapping[str, float] | None = None
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
 
-    def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
-        choices = [
-            logit.Observed([*self._features(one.sentence, one.probes).values()], sorted(one.probes).index(one.length))
-            for one in examples
-            if one.length in one.probes
-        ]
-        if not choices:
-            problem = f"none of {len(examples)} development pairs has a length among its candidates"
-            raise InputError("ev_fit", problem, "Give more pairs or more candidates.")
-        kept, held_out = _kept_terms(choices, self.terms)
-        learned = self.model_copy()
-        learned._weights = logit.fit(choices, _names(kept))
-        return learned, {"pairs": len(choices), "weights": learned._weights, "held_out": held_out}
-
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        if self._weights is None:
-            raise InputError("ev_fit", "has learned nothing", "Call learn with development pairs before choose.")
+    def _choice(self, sentence: Sentence, probes: Mapping[int, ProbeResult], weights: Mapping[str, float]) -> Choice:
         features = self._features(sentence, probes)
-        shares = logit.probabilities([*features.values()], self._weights)
+        shares = logit.probabilities([*features.values()], weights)
         scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]
         return Choice.lowest(dict(zip(features, scores, strict=True)))
 
@@ -164,6 +142,65 @@ class FittedEntropyValley(Fitted):
             }
             for length, at in z.items()
         }
+
+
+class WeighedEntropyValley(_WeighedReadings):
+    """EV's entropy beside two more readings of the same canvases, with given weights: it needs no development pairs.
+
+    P is a probability only for what the weights were fitted to. The default is the fit of :class:`FittedEntropyValley`
+    to development pairs of three tiny backbones and three directions together (docs/methods.md).
+    """
+
+    method: Literal["ev_weighed"] = "ev_weighed"
+    weights: dict[Literal[*FEATURES], FiniteFloat] = Field(
+        CONSTANTS, min_length=1, description="the weight of each feature; one that is not named has none"
+    )
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        return self._choice(sentence, probes, self.weights)
+
+
+class FittedEntropyValley(_WeighedReadings):
+    """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
+
+    Weights are fitted to development pairs: the fit maximises the likelihood of the lengths of ``pairs`` of them; a
+    pair whose length is no candidate says nothing. A term without which held-out pairs are at least as likely is left
+    out, the worst first.
+    """
+
+    method: Literal["ev_fit"] = "ev_fit"
+    learns: ClassVar[bool] = True
+    gives_probabilities: ClassVar[bool] = True
+    pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
+    terms: list[Literal[*TERMS]] = Field([*TERMS], min_length=1, description="what is weighed")
+    _weights: Mapping[str, float] | None = None
+
+    def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
+        return self.fitted(self.observed(examples))
+
+    def fitted(self, choices: Sequence[logit.Observed]) -> tuple[Self, Mapping[str, Any]]:
+        """As :meth:`learn`, from what is observed of pairs, of several runs perhaps."""
+        kept, held_out = _kept_terms(choices, self.terms)
+        learned = self.model_copy()
+        learned._weights = logit.fit(choices, _names(kept))
+        return learned, {"pairs": len(choices), "weights": learned._weights, "held_out": held_out}
+
+    def observed(self, examples: Sequence[Example]) -> list[logit.Observed]:
+        """What a fit sees of development pairs; raises InputError where no length is a candidate."""
+        choices = [
+            logit.Observed([*self._features(one.sentence, one.probes).values()], sorted(one.probes).index(one.length))
+            for one in examples
+            if one.length in one.probes
+        ]
+        if not choices:
+            problem = f"none of {len(examples)} development pairs has a length among its candidates"
+            raise InputError("ev_fit", problem, "Give more pairs or more candidates.")
+        return choices
+
+    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+        if self._weights is None:
+            raise InputError("ev_fit", "has learned nothing", "Call learn with development pairs before choose.")
+        return self._choice(sentence, probes, self._weights)
 
 
 def nearest(expected: float, count: int) -> list[int]:

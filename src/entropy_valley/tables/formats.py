@@ -52,6 +52,7 @@ METHODS = {
     "ev_fit_no_prior": MethodNames("EV fit without prior", "EV fit, no prior"),
     "ev_fit_no_entropy": MethodNames("EV fit without entropy", "EV fit, no entropy"),
     "ev_fit_entropy": MethodNames("EV fit, entropy alone", "EV fit, entropy"),
+    "ev_weighed": MethodNames("EV fit with given weights", "EV weighed"),
     "ev_line": MethodNames("EV along the length line", "EV line"),
     "length_line": MethodNames("Length line alone", "Line"),
     "neighbours": MethodNames("Decode five neighbours", "Neighbours"),
