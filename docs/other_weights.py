@@ -41,10 +41,13 @@ from entropy_valley.translation.translations import Translations
 
 FOLDER = RESULTS / "weights"
 CONFIGS = {"findings": "grammar-2", "tatoeba": "tatoeba"}  # a config, and the test set of its study ev_fit
+FRESH = (
+    "tatoeba"  # a config whose development pairs no weight of others and no constant has seen: they are tested on too
+)
 PAIRS_OF = (10, 25, 50, 100)  # development pairs of the run itself
 MOST = 100  # of every other run
 BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
-COMPARED = ("oracle", *BASELINES, "ev")
+COMPARED = ("oracle", *BASELINES, "ev", "ev_line")
 Choices = Sequence[logit.Observed]
 Weights = Mapping[str, float]
 
@@ -98,20 +101,22 @@ def joint(runs: Sequence[Work]) -> Choices:
     return list(itertools.chain.from_iterable(work.choices[MOST] for work in runs))
 
 
-def weights_of(work: Work, runs: Sequence[Work], elsewhere: Weights) -> dict[str, Weights]:
+def weights_of(work: Work, runs: Sequence[Work], elsewhere: Weights | None) -> dict[str, Weights]:
     """The weights that a run is tested with. Those of other runs are of its own seed, so of its own pre-trainings;
-    ``elsewhere`` was fitted to the other config's runs."""
+    ``elsewhere`` was fitted to Tatoeba's."""
     same = [other for other in runs if other.run.seed == work.run.seed]
     differs = {
         "other_directions": lambda run: run.backbone == work.run.backbone and run.direction != work.run.direction,
         "other_backbones": lambda run: run.backbone != work.run.backbone and run.direction == work.run.direction,
         "neither": lambda run: run.backbone != work.run.backbone and run.direction != work.run.direction,
     }
+    if work.testset == matrix.DEV:  # its own weights have seen these pairs
+        return {"constants": CONSTANTS}
     weights = {f"own_{count}": fit(choices) for count, choices in work.choices.items()}
     for name, chosen in differs.items():
         if others := [other for other in same if chosen(other.run)]:
             weights[name] = fit(joint(others))
-    return weights | {"elsewhere": elsewhere, "constants": CONSTANTS}
+    return weights | {"constants": CONSTANTS, **({"tatoeba": elsewhere} if elsewhere else {})}
 
 
 def translated(work: Work, weights: Mapping[str, Weights]) -> tuple[pd.DataFrame, dict[str, tuple[float, float]]]:
@@ -126,7 +131,8 @@ def translated(work: Work, weights: Mapping[str, Weights]) -> tuple[pd.DataFrame
         "methods": methods,
         "fits": {"length_statistics": {"parts": ["line"]}},
     }
-    file = Path(experiment.results, "corpus", run.direction, "test", f"{testset}.jsonl")
+    corpus = work.execution.corpus
+    file = corpus / PAIRS[1] if testset == matrix.DEV else corpus / "test" / f"{testset}.jsonl"
     job = Translations(spec, work.execution, [file])
     with job.job:
         rows = job.rows()
@@ -151,19 +157,19 @@ def scores(work: Work, cells: CellSet, file: Path, rows: Mapping[System, Any]) -
         )
 
 
-def table(config: str, runs: Sequence[Work], elsewhere: Weights) -> pd.DataFrame:
+def table(config: str, runs: Sequence[Work], elsewhere: Weights | None) -> pd.DataFrame:
     """A row for each kind of weights: the shares of gaps that all runs close, with 95 % limits over sentences and the
     deviation over seeds, canvas errors, and the runs in which its mean score is above EV's."""
     of_run, counts = {}, {}
     for work in runs:
         of_run[work.run], counts[work.run] = translated(work, weights_of(work, runs, elsewhere))
-        print(work.run.folder(config))
+        print(work.run.folder(config), work.testset)
     means = pd.DataFrame({run: scores.mean() for run, scores in of_run.items()}).T
     seeds = [means[[run.seed == seed for run in of_run]].mean() for seed in sorted({run.seed for run in of_run})]
     resampled = _resampled(of_run)
     rows = []
-    for name in means.columns.drop(list(COMPARED[:-1])):
-        row = {"config": config, "weights": name, "runs": len(of_run)}
+    for name in means.columns.drop(["oracle", *BASELINES]):
+        row = {"config": config, "testset": runs[0].testset, "weights": name, "runs": len(of_run)}
         for baseline, prefix in BASELINES.items():
             names = (name, baseline, "oracle")
             limits = np.quantile(gap_closures(*(resampled[one] for one in names)), LEVELS)
@@ -193,10 +199,13 @@ def main() -> None:
     weights = {config: fit(joint(of_config)) for config, of_config in runs.items()}
     if weights["findings"] != CONSTANTS:
         print(f"the constants of `ev_weighed` are of other pre-trainings; these have {weights['findings']}")
-    others = {"findings": weights["tatoeba"], "tatoeba": weights["findings"]}
-    numbers = pd.concat([table(config, of_config, others[config]) for config, of_config in runs.items()])
+    numbers = [
+        table("findings", runs["findings"], weights["tatoeba"]),
+        table("tatoeba", runs["tatoeba"], None),
+        table(FRESH, [work._replace(testset=matrix.DEV) for work in runs[FRESH]], None),
+    ]
     FOLDER.mkdir(parents=True, exist_ok=True)
-    numbers.to_csv(FOLDER / "weights.csv", index=False, float_format="%.10g")
+    pd.concat(numbers).to_csv(FOLDER / "weights.csv", index=False, float_format="%.10g")
     files.write_json(FOLDER / "origin.json", origin | {"weights": weights})
 
 
