@@ -292,7 +292,7 @@ def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     assert not spec.keys() & {"method", "seed"}
     fitted = [name for name in PAPER.length_methods.model_dump() if methods.statistics_of(PAPER, name)]
     kinds = {methods.base_method(PAPER, name) for name in fitted}
-    assert kinds == {"cal", "ev_fit", "ev_line", "length_line", "oracle_on_line"}
+    assert kinds == {"cal", "ev_fit", "ev_line", "ev_weighed", "length_line", "oracle_on_line"}
     assert "fits" not in translation(PAPER, "ev", "ratio", "oracle")
 
 
