@@ -20,7 +20,6 @@ from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Conf
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
-
 NO_TOKEN = -1  # an id that no token has
 
 
