@@ -386,8 +386,8 @@ class _Piece:
 
 @dataclass(eq=False)
 class _Computation:
-    """A request that the model must answer, its key in the store ("" without one), and who waits for it: pieces of work,
-    and the place in their results. It has ``canvases`` as soon as there is a model."""
+    """A request that the model must answer, its key in the store ("" without a store), and who waits for it: pieces of
+    work, and the place in their results. It has ``canvases`` as soon as there is a model."""
 
     request: Request
     key: str
