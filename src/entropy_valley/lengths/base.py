@@ -95,9 +95,7 @@ class LengthMethod(Section):
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
-    learns: ClassVar[bool] = (
-        False  # :meth:`learn` gets the first development pairs, as many as its field ``pairs`` says
-    )
+    learns: ClassVar[bool] = False  # :meth:`learn` gets development pairs, as many as its field ``pairs`` says
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
 
