@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, Union
 
 from pydantic import (
     AfterValidator,
@@ -205,11 +205,14 @@ def _one_or_by_direction(value: Any, check: ValidatorFunctionWrapHandler, info: 
 
 
 # A setting that the config may give by direction; its class sees that of one direction.
-PerDirection = Annotated[
-    Union[Annotated[dict[Direction, T], Tag("by direction")], Annotated[T, Tag("one")]],  # noqa: UP007 - of a type variable
-    Discriminator(_by_direction),
-    WrapValidator(_one_or_by_direction),
-]
+if TYPE_CHECKING:
+    PerDirection = Annotated[T, "by direction"]
+else:
+    PerDirection = Annotated[
+        Annotated[dict[Direction, T], Tag("by direction")] | Annotated[T, Tag("one")],
+        Discriminator(_by_direction),
+        WrapValidator(_one_or_by_direction),
+    ]
 
 
 def one_of(key: str, ours: Mapping[str, type[BaseModel]], users: type[BaseModel]) -> Any:

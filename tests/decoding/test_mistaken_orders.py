@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -40,7 +41,7 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
     canvases = [Canvas([1, 2], 3, [1, 1, 1], sentence=name) for name in ("s1", "s2")]
     batch, entropies = Batch.of(list(enumerate(canvases)), MASK), torch.tensor(entropies, dtype=torch.float64)
     values = SlotValues(torch.arange(6), entropies, -entropies, -entropies)
-    after, _ = batch.advance(Pass(batch.masked(), values), order)
+    after, _ = batch.advance(Pass(batch.masked(), values, np.zeros((2, 2))), order)
     return after.ids[after.slot >= 0].tolist()
 
 

@@ -31,7 +31,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
 from entropy_valley.texts import checked_sentence, not_utf8
-from entropy_valley.translation.fits import PAIRS
+from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:

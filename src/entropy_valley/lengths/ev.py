@@ -44,7 +44,8 @@ def median_entropy(reading: ProbeResult) -> float:
     return round(statistics.median(reading.entropies[:-1]), 6)
 
 
-SCORES: dict[str, Callable[[ProbeResult], float]] = {
+Score = Literal["mean", "sum", "length_normalised", "median"]
+SCORES: dict[Score, Callable[[ProbeResult], float]] = {
     "mean": mean_entropy,
     "sum": summed_entropy,
     "length_normalised": length_normalised_entropy,
@@ -53,7 +54,8 @@ SCORES: dict[str, Callable[[ProbeResult], float]] = {
 
 
 # What `ev_fit` may weigh, and the features of each.
-TERMS = {"entropy": ("entropy",), "prior": ("z", "z_squared"), "repeats": ("repeats",)}
+Term = Literal["entropy", "prior", "repeats"]
+TERMS: dict[Term, tuple[str, ...]] = {"entropy": ("entropy",), "prior": ("z", "z_squared"), "repeats": ("repeats",)}
 IMPOSSIBLE = 1e-300  # the least probability that has a logarithm to print
 
 
@@ -72,7 +74,7 @@ class EntropyValley(OnGrid):
     """
 
     method: Literal["ev"] = "ev"
-    score: Literal[*SCORES] = Field(
+    score: Score = Field(
         "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
     )
 
@@ -97,10 +99,10 @@ class LineEntropyValley(Fitted):
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
+        z = {length: self.line.z(length, sentence.source_tokens) - self.shift for length in probes}
         return Choice.lowest(
             {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
         )
@@ -124,11 +126,11 @@ class FittedEntropyValley(Fitted):
     gives_probabilities: ClassVar[bool] = True
     candidates: int = Field(5, ge=2, description="lengths that are probed")
     pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
-    terms: list[Literal[*TERMS]] = Field([*TERMS], min_length=1, description="what is weighed")
+    terms: list[Term] = Field([*TERMS], min_length=1, description="what is weighed")
     _weights: Mapping[str, float] | None = None
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
 
     def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
         choices = [
@@ -154,7 +156,7 @@ class FittedEntropyValley(Fitted):
 
     def _features(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> dict[int, dict[str, float]]:
         """By length, ascending, the value of each feature."""
-        z = {length: self.statistics.line.z(length, sentence.source_tokens) for length in sorted(probes)}
+        z = {length: self.line.z(length, sentence.source_tokens) for length in sorted(probes)}
         return {
             length: {
                 "entropy": mean_entropy(probes[length]),
@@ -178,17 +180,17 @@ def repeats(reading: ProbeResult) -> int:
     return sum(map(operator.eq, reading.tokens, reading.tokens[1:]))
 
 
-def _names(terms: Iterable[str]) -> list[str]:
+def _names(terms: Iterable[Term]) -> list[str]:
     """The features of some terms."""
     return [name for term in terms for name in TERMS[term]]
 
 
-def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[str]) -> tuple[list[str], dict[str, float]]:
+def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[Term]) -> tuple[list[Term], dict[str, float]]:
     """The terms that help on held-out pairs, and the mean log-likelihoods (nats) that say so: with all terms, without
     each one, and with those that are kept."""
     kept = [term for term in TERMS if term in terms]
 
-    def likelihood(some: Iterable[str]) -> float:
+    def likelihood(some: Iterable[Term]) -> float:
         return round(logit.held_out(choices, _names(some)), 4)
 
     best = likelihood(kept)

@@ -171,8 +171,17 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
     return problems + ([f"the decoder does not know {', '.join(strange)}"] if strange else [])
 
 
-def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
-    """The ids of the ``mask``, ``eos``, ``pad`` and ``bos`` token in the tokenizer; None: the family has none.
+class SpecialIds(NamedTuple):
+    """The ids of special tokens in a tokenizer; None: the family has no such token."""
+
+    eos: int
+    mask: int | None
+    pad: int | None
+    bos: int | None
+
+
+def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
+    """Those of a checkpoint's tokenizer.
 
     Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
     ``config.json`` or from a release of the family with a vocabulary of the same size.
@@ -202,7 +211,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
             f"the tokenizer's {'; '.join(problems)}",
             "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
         )
-    return ids
+    return SpecialIds(vocabulary[family.eos_token], ids["mask"], ids["pad"], ids["bos"])
 
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:
