@@ -122,7 +122,7 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     release = section.hub and find_family(section.family).release(section.hub.repository)
     shape = release.config if release else None
     if settings := section.pretraining:
-        shape = stock_config(**settings.model_dump(include=SHAPE.keys()))
+        shape = stock_config(**settings.model_dump(include={*SHAPE}))
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 
