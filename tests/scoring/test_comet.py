@@ -48,7 +48,7 @@ def test_scores_are_those_of_predict(comet_folder, segments, batch_size, tmp_pat
 
 
 def test_a_checkpoint_is_needed():
-    with pytest.raises(InputError, match="no checkpoint is given.*hf download"):
+    with pytest.raises(InputError, match=r"no checkpoint is given.*hf download"):
         ready(None)
 
 
