@@ -86,7 +86,7 @@ class Subject:
     ``training``: those settings of :class:`training.settings.Training` that memory and time depend on; None: nothing is
     trained.
     ``processes``: how many processes, one a GPU, a training has. ``precision``, ``batch_invariant`` and
-    ``compile_layers`` are those of decoding.
+    ``compile_layers`` are those of decoding. ``thorough``: on whole models, where two layers may stand for all.
     """
 
     device: str = "cpu"
@@ -96,6 +96,7 @@ class Subject:
     compile_layers: bool = False
     backbones: dict[str, dict[str, Any]] = field(default_factory=dict)
     training: dict[str, Any] | None = None
+    thorough: bool = False
 
     @property
     def fill(self) -> int | None:
