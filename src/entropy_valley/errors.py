@@ -107,9 +107,9 @@ def question(name: object, names: Iterable[object]) -> str:
 def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is") -> str:
     """``problem``, the names that may be meant, and which there are: of more than :data:`FEW` only the first ones.
     ``holder`` says where they are, as "`sources` has"."""
-    names = list(dict.fromkeys(map(str, names)))
-    hint, near = question(name, names), nearest(name, names)
-    listing = listed(names, FEW) or "none"
-    if near and len(names) > FEW:
-        listing = f"these and {len(names) - len(near)} more"
+    distinct = list(dict.fromkeys(map(str, names)))
+    hint, near = question(name, distinct), nearest(name, distinct)
+    listing = listed(distinct, FEW) or "none"
+    if near and len(distinct) > FEW:
+        listing = f"these and {len(distinct) - len(near)} more"
     return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listing}"

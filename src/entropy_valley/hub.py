@@ -55,7 +55,7 @@ class Listing:
 
     def matching(self, patterns: Sequence[str]) -> list[File]:
         """The files that match any of the patterns; InputError if none does."""
-        matching = list(filter_repo_objects(self.files, allow_patterns=patterns, key=lambda file: file.name))
+        matching = list(filter_repo_objects(self.files, allow_patterns=list(patterns), key=lambda file: file.name))
         if not matching:
             raise InputError(self.repository, f"has no {', '.join(patterns)} at {self.commit}", "Check the name.")
         return matching
@@ -94,12 +94,17 @@ def listing(
     leads out of the repository."""
     with _clear_errors(repository, revision, key, kind, patterns):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
-    listed = [File(one.rfilename, (one.lfs or one).size or 0, one.lfs and one.lfs.sha256) for one in info.siblings]
+    if info.sha is None:
+        raise InputError(repository, f"{constants.ENDPOINT} does not say which commit it has", "Name its commit.")
+    listed = [
+        File(one.rfilename, (one.lfs or one).size or 0, one.lfs.sha256 if one.lfs else None)
+        for one in info.siblings or ()
+    ]
     for file in listed:
         if Path(file.name).is_absolute() or ".." in Path(file.name).parts:
             problem = f"has a file whose name leads out of its folder: {file.name}"
             raise InputError(repository, problem, "Use another repository.")
-    licence = str((info.card_data or {}).get("license") or "not stated")
+    licence = str((info.card_data and info.card_data.get("license")) or "not stated")
     return Listing(repository, info.sha, licence, bool(info.gated), tuple(listed), kind)
 
 
@@ -138,7 +143,8 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
         raise InputError(place, problem, remedy)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     names = [file.name for file in wanted]
-    with _clear_errors(source.repository, source.commit, key, source.kind, patterns * (source.kind == "dataset")):
+    copied = patterns if source.kind == "dataset" else ()
+    with _clear_errors(source.repository, source.commit, key, source.kind, copied):
         snapshot_download(
             source.repository,
             repo_type=source.kind,
@@ -146,8 +152,8 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
             local_dir=folder,
             allow_patterns=[glob.escape(name) for name in names],
         )
-    present = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    for name in filter_repo_objects(present, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
+    here = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+    for name in filter_repo_objects(here, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
         if name not in names:
             (folder / name).unlink()
     # huggingface_hub checks no hashes, and keeps cut files after a lost connection.

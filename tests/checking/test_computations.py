@@ -11,7 +11,7 @@ import pytest
 import tiny_checkpoints
 import torch
 
-from entropy_valley import machine, tables
+from entropy_valley import checking, machine, tables
 from entropy_valley.checking import checks, computations, subject
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import Size, Subject
@@ -53,7 +53,7 @@ def changed(monkeypatch, change):
 def tiny(request):
     shape = dict(vocabulary=320, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
     described = {"family": request.param, "folder": "none", "arguments": stock_config(**shape)}
-    return functools.partial(computations.two_layers, described, Subject())
+    return functools.partial(computations.same_shape, described, Subject())
 
 
 def test_the_engine_in_float32(tiny, monkeypatch):
@@ -99,7 +99,7 @@ def test_comet(folder, monkeypatch):
     assert "0 of 6 the same alone" in computations.comet(folder / "three", "cpu")
     off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
     with pytest.raises(CheckError, match="0 of 6 the same alone"):
-        computations.comet(folder / "four", "cpu", strict=True)
+        computations.comet(folder / "four", "cpu", thorough=True)
 
 
 def shifted(scores, by):
@@ -135,6 +135,18 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded(monkey
     assert billions == pytest.approx(expected, abs=0.01)
     with pytest.raises(SkippedError, match="not known"):
         computations.fits({"family": "llada", "folder": "nowhere", "arguments": None}, Subject())
+
+
+def test_a_backbone_that_is_not_run_has_one_line_for_all_of_its_passes(monkeypatch):
+    for name in ("training", "comet"):
+        monkeypatch.setattr(computations, name, lambda *_: "")
+    paper = subject.of(load_files(SMALLEST[:2], tables.problems))["backbones"]
+    given = Subject(backbones={name: paper[name] for name in ("llada-8b", "llama3-8b")})
+    monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
+    lines = {line.name: (line.state, line.text) for line in checking.everything(given)}
+    assert [*lines][-4:] == ["memory llada-8b", "decoding llada-8b", "memory llama3-8b", "decoding llama3-8b"]
+    assert lines["decoding llada-8b"] == ("skipped", "too large to be run on a CPU for a check")
+    assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
 
 
 def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):

@@ -86,7 +86,7 @@ class Subject:
     ``training``: those settings of :class:`training.settings.Training` that memory and time depend on; None: nothing is
     trained.
     ``processes``: how many processes, one a GPU, a training has. ``precision``, ``batch_invariant`` and
-    ``compile_layers`` are those of decoding.
+    ``compile_layers`` are those of decoding. ``thorough``: on whole models, where two layers may stand for all.
     """
 
     device: str = "cpu"
@@ -96,6 +96,7 @@ class Subject:
     compile_layers: bool = False
     backbones: dict[str, dict[str, Any]] = field(default_factory=dict)
     training: dict[str, Any] | None = None
+    thorough: bool = False
 
     @property
     def fill(self) -> int | None:
@@ -122,7 +123,7 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     release = section.hub and find_family(section.family).release(section.hub.repository)
     shape = release.config if release else None
     if settings := section.pretraining:
-        shape = stock_config(**settings.model_dump(include=SHAPE.keys()))
+        shape = stock_config(**settings.model_dump(include={*SHAPE}))
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 

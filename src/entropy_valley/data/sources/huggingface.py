@@ -75,7 +75,7 @@ class HuggingFace(Source):
         return None if self.folder else self._on_hub
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
-        return [str(path) for path in self._present()] if self.folder else []
+        return [str(path) for path in self._present(self.folder)] if self.folder else []
 
     @property
     def _on_hub(self) -> HubFiles:
@@ -103,15 +103,15 @@ class HuggingFace(Source):
         """The files of the split; raises InputError if there are none, or others than were downloaded."""
         if self.folder is None:
             raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        shards = self._present()
+        shards = self._present(self.folder)
         if not shards:
             raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
         for path in shards:
             require_as_downloaded(Path(self.folder), path)
         return shards
 
-    def _present(self) -> list[Path]:
-        return sorted(path for pattern in self._on_hub.patterns for path in Path(self.folder).glob(pattern))
+    def _present(self, folder: str) -> list[Path]:
+        return sorted(path for pattern in self._on_hub.patterns for path in Path(folder).glob(pattern))
 
     def _remedy(self) -> str:
         from entropy_valley import hub  # only this error takes huggingface_hub, which loads slowly
