@@ -159,7 +159,8 @@ def differences(
     for group in groups:
         others = groups.partners(group, backbone=first)
         if others and others != group:
-            test = paired_test(*(mean_scores(results, one, metric, group[0]) for one in (group, others)), how)
+            scores, rivals = (mean_scores(results, one, metric, group[0]) for one in (group, others))
+            test = paired_test(scores, rivals, how)
             rows.append({column: getattr(test, name) for name, column in DIFFERENCE.items()})
         else:
             rows.append(dict.fromkeys(DIFFERENCE.values(), float("nan")))
@@ -184,7 +185,7 @@ def closure_limits(
     groups = Groups(cells, keys)
     rows = []
     for group in groups:
-        settings = ({}, {"order": order, "steps": steps})
+        settings: tuple[dict[str, Any], ...] = ({}, {"order": order, "steps": steps})
         pairs = ([groups.partners(group, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
         rivals = next((pair for pair in pairs if all(pair)), None)
         if rivals is None or group in rivals:
@@ -211,8 +212,7 @@ class Groups:
     def partners(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
         """Each cell's partner with the values of ``other``; none at all where a cell has none."""
         keys = [tuple((dict(zip(FIELDS, CELL(cell), strict=True)) | other).values()) for cell in cells]
-        partners = [self._cells.get(key) for key in keys]
-        return [] if None in partners else partners
+        return [self._cells[key] for key in keys] if self._cells.keys() >= {*keys} else []
 
 
 def _limits(scores: np.ndarray, how: Statistics) -> tuple[float, float]:
