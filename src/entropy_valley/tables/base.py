@@ -54,8 +54,8 @@ class Report:
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        """The cells whose results it shows; none where the config does not ask for it."""
-        raise NotImplementedError
+        """The cells whose results it shows; none where it is of no cells, or the config does not ask for it."""
+        return []
 
     @property
     def wanted(self) -> bool:
@@ -95,11 +95,6 @@ class Report:
     def statistics(self) -> Statistics:
         """How two systems are tested."""
         return Statistics(**self.experiment.analysis.model_dump())
-
-    @property
-    def test(self) -> dict[str, Any]:
-        """Metric and :attr:`statistics` of the paired tests, as the functions that test cells take them."""
-        return {"metric": self.metric, "how": self.statistics}
 
     @property
     def text(self) -> str:
@@ -222,7 +217,8 @@ class TableReport(Report):
 
         Raises :class:`InputError` for cells that do not belong into one table, see :func:`notes.provenance`.
         """
-        provenance = notes.provenance(self, results)  # first: only comparable numbers may be subtracted
+        # First: only comparable numbers may be subtracted.
+        provenance = notes.provenance(self, results) if self.scored else ()
         numbers = self.numbers(results)
         table = self.table(results, numbers)
         return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers

@@ -15,13 +15,21 @@ import pandas as pd
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.methods import base_method
 from entropy_valley.results import SCORES
-from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, require_sentences, sample_std
+from entropy_valley.stats.closure import (
+    BASELINES,
+    gap_closures,
+    mean,
+    per_sentence,
+    require_sentences,
+    sample_std,
+    sign_of,
+)
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 
 EVERY = "all"  # backbones together
 HINDSIGHT = "hindsight"  # the best of several canvases, sentence by sentence
@@ -134,20 +142,16 @@ class Pooled(OfStudy, TableReport):
             runs = rows["runs"].iloc[0]
             name = "All backbones" if backbone == EVERY else self.backbone(backbone)
             groups = [
-                Group(
+                Group.of(
                     self.label(row["method"]),
-                    (
-                        TableRow(
-                            tuple(TableCell(self.entry(row, name)) for _, name in columns),
-                            shaded=row["method"] == self.against,
-                        ),
-                    ),
+                    (self.entry(row, name) for _, name in columns),
+                    shaded=row["method"] == self.against,
                 )
                 for row in rows.to_dict("records")
             ]
-            sections.append(TableSection(tuple(groups), f"{name}, {runs} runs"))
+            sections.append(TableSection(groups, f"{name}, {runs} runs"))
         head = (Column("Length method", align="l"), *(column for column, _ in columns))
-        return Table(head, tuple(sections), tuple(map(Note, READING)))
+        return Table(head, sections, list(map(Note, READING)))
 
 
 Place = tuple[str, str]  # a direction and a test set
@@ -160,7 +164,7 @@ class Scores:
     """
 
     def __init__(self, results: Results, cells: Sequence[Cell], report: Pooled, best_of: Sequence[str] = ()) -> None:
-        self._how, sign = report.statistics, 1 if report.metric.higher_is_better else -1
+        self._how, sign = report.statistics, sign_of(report.metric)
         self._scores: dict[str, dict[Run, dict[Place, pd.Series]]] = {}
         for cell in sorted(cells, key=lambda cell: cell.method != "oracle"):  # all have its order of sentences
             scores, like = results.sentences(cell, report.metric), self._of(cell, "oracle")
@@ -206,7 +210,7 @@ class Scores:
     @functools.cached_property
     def _resampled(self) -> dict[str, np.ndarray]:
         """By method the mean scores of the bootstrap's resamples, (resamples,)."""
-        totals: float | np.ndarray = 0.0
+        totals = np.zeros((self._how.resamples, len(self._scores)))
         for place in dict.fromkeys(place for _, place, _ in self._runs("oracle")):
             columns = [
                 np.mean([scores for _, where, scores in self._runs(method) if where == place], axis=0)
@@ -219,12 +223,10 @@ class Scores:
     def shares(self, method: str) -> dict[str, float]:
         """For each baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN where
         the 95 % interval of that lead contains 0."""
-        values = {}
+        values: dict[str, float] = {}
         for baseline, prefix in BASELINES.items():
-            names, keys = (
-                (method, baseline, "oracle"),
-                (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std"))),
-            )
+            names = (method, baseline, "oracle")
+            keys = (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std")))
             gaps = self._resampled["oracle"] - self._resampled[baseline]
             if not np.quantile(gaps, LEVELS[0]) > 0:  # the reference's lead over the baseline may be chance
                 values |= dict.fromkeys(keys, math.nan)

@@ -171,8 +171,6 @@ def overlap_file(root: str, cell: Cell) -> str:
 
 # --- Their contents.
 
-NOT_FINITE, SCORE_AGAIN = "not a finite number", "Remove the file and score the cell again."
-
 
 class Results:
     """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
@@ -244,27 +242,18 @@ class Results:
 
     def system_scores(self, cell: Cell, metrics: Iterable[Metric]) -> dict[str, float]:
         """Its system scores by the metrics' names; one that is not a finite number is an error."""
-        values = {metric.name: self.scores(cell).get(metric.name) for metric in metrics}
-        for name, value in values.items():
-            if not _is_number(value):
-                raise InputError(
-                    self.place(cell, header_path(SCORES)), f"{name} is {value!r}, {NOT_FINITE}", SCORE_AGAIN
-                )
-        return values
+        scores, place = self.scores(cell), self.place(cell, header_path(SCORES))
+        return {metric.name: _finite(scores.get(metric.name), metric.name, place) for metric in metrics}
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
         """Its sentence scores, float, indexed by sentence id in the file's order; an id given twice is an error."""
         return self.once((cell, metric.name), lambda: self._sentences(cell, metric.name))
 
     def _sentences(self, cell: Cell, metric: str) -> pd.Series:
-        scored = self.segments(cell)
-        values = {str(row["id"]): row.get(metric) for row in scored}
-        for name, value in values.items():
-            if not _is_number(value):
-                place = f"{self.place(cell, SCORES)}, sentence {name!r}"
-                raise InputError(place, f"{metric} is {value!r}, {NOT_FINITE}", SCORE_AGAIN)
+        scored, place = self.segments(cell), self.place(cell, SCORES)
+        values = {row["id"]: _finite(row.get(metric), metric, f"{place}, sentence {row['id']!r}") for row in scored}
         if len(values) < len(scored):
-            raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
+            raise InputError(place, "a sentence id comes twice", REMEDY)
         return pd.Series(values, dtype=float, name=metric)
 
     def diagnostics(self, cell: Cell, kind: str) -> Any:
@@ -319,8 +308,12 @@ class Results:
         return translated
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _finite(value: Any, metric: str, place: str) -> float:
+    """A score of a file; InputError for one that is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        problem = f"{metric} is {value!r}, not a finite number"
+        raise InputError(place, problem, "Remove the file and score the cell again.")
+    return value
 
 
 # --- Cells of one table are made by the same settings, as the headers of their sets say.
