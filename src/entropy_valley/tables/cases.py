@@ -84,8 +84,7 @@ class _Cases(Report):
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        cells = [cell for cell in main if cell.method in METHODS]
+        cells = [cell for cell in self.main_cells if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
     recorded = ("named",)

@@ -49,8 +49,7 @@ class Cost(TableReport):
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         """EV's of the main table."""
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        return [cell for cell in main if cell.method == "ev"]
+        return [cell for cell in self.main_cells if cell.method == "ev"]
 
     @functools.cached_property
     def candidates(self) -> dict[str, int]:

@@ -22,7 +22,7 @@ from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.model.families import find_family
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences, sign_of
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
@@ -127,8 +127,7 @@ class OfEvAndRatio(TableReport):
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
-        cells = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        return [cell for cell in cells if cell.method in (EV, *RIVALS)]
+        return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
@@ -420,13 +419,13 @@ class FailureBuckets(OfEvAndRatio):
 
     def _rows(self, results: Results, cells: Mapping[str, matrix.Cell]) -> Iterator[dict[str, Any]]:
         """The rows of one run."""
-        ev, sign = cells[EV], sign_of(self.metric)
+        ev = cells[EV]
         scores, causes = results.sentences(ev, self.metric), self._causes(results, ev)
         for rival in (name for name in RIVALS if name in cells):
             other = results.sentences(cells[rival], self.metric)
             require_sentences(results.place(cells[rival], SCORES), other.index, results.place(ev, SCORES), scores.index)
             delta = scores - other.loc[scores.index]
-            lost = delta[sign * delta < 0]
+            lost = delta[self.sign * delta < 0]
             for name in (*CAUSES, ALL):
                 losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
                 share = len(losses) / len(lost) if len(lost) else float("nan")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, study_cells, table_cells
+from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean, require_sentences, sign_of
+from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean, require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats, notes
@@ -48,8 +48,7 @@ class _LengthsAndScores(Report):
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in main}
+        like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in self.main_cells}
         studies = (study_cells(self.experiment, name) for name in self.experiment.tables.studies)
         control = [
             cell
@@ -57,7 +56,7 @@ class _LengthsAndScores(Report):
             for cell in cells
             if cell.method == CONTROL and (cell.run, cell.testset, cell.order, cell.steps) in like
         ]
-        return list(dict.fromkeys([*main, *control]))
+        return list(dict.fromkeys([*self.main_cells, *control]))
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
@@ -173,14 +172,15 @@ def splits(report: Report, results: Results) -> pd.DataFrame:
     A row per pair of methods and part of PARTS, over runs (without a ``seed``) and in each run. Columns: those of RUN,
     ``method``, ``baseline``, ``runs`` and those of :func:`split`.
     """
-    errors, sign = length_errors(results, report.cells), sign_of(report.metric)
+    errors = length_errors(results, report.cells)
     pairs: dict[tuple[Any, ...], dict[int, tuple[pd.Series, pd.Series]]] = {}
     for (*setting, seed), methods in by_run(report.cells).items():
         for name, baseline in itertools.product(("ev", CONTROL), BASELINES):
             if {name, baseline} <= methods.keys():
                 first, second = methods[name], methods[baseline]
-                leads = sign * (results.sentences(first, report.metric) - results.sentences(second, report.metric))
-                pairs.setdefault((*setting, name, baseline), {})[seed] = (leads, errors[second] - errors[first])
+                leads = results.sentences(first, report.metric) - results.sentences(second, report.metric)
+                nearer = errors[second] - errors[first]
+                pairs.setdefault((*setting, name, baseline), {})[seed] = (report.sign * leads, nearer)
     rows = []
     for pair, runs in pairs.items():
         about = dict(zip((*SETTING, "method", "baseline"), pair, strict=True))

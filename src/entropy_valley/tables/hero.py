@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
+from entropy_valley.config.matrix import Cell, autoregressive_cells
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
@@ -59,8 +59,7 @@ class Hero(FigureReport):
     @functools.cached_property
     def cells(self) -> list[Cell]:
         """The main table's cells and the autoregressive ones; those of panel C are its study's."""
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        return main + autoregressive_cells(self.experiment)
+        return self.main_cells + autoregressive_cells(self.experiment)
 
     @functools.cached_property
     def sweep(self) -> Orders | None:

@@ -65,9 +65,8 @@ class OfRatings(Report):
     @property
     def comparable(self) -> bool:
         """The paper's are EV and Fixed Ratio of the main backbone."""
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
         of_paper = [cell.method for cell in self.cells] == ["ev", "ratio"] * len(self.directions)
-        return self.ready and not self.people.simulated and of_paper and {*self.cells} <= {*main}
+        return self.ready and not self.people.simulated and of_paper and {*self.cells} <= {*self.main_cells}
 
     @property
     def people(self) -> HumanEvaluation:

@@ -152,8 +152,7 @@ class ArReference(TableReport):
     @functools.cached_property
     def cells(self) -> list[Cell]:
         autoregressive = autoregressive_cells(self.experiment)
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        return main + autoregressive if autoregressive else []
+        return self.main_cells + autoregressive if autoregressive else []
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""

@@ -16,7 +16,8 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import method_settings
 from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import Published, deviation, means
@@ -41,10 +42,9 @@ class PaperComparisonTable(Report):
     made: Sequence[str] = ()  # the reports of the config whose numbers may be compared, by folder and file
 
     @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
+    def cells(self) -> list[Cell]:
         """Those of the main table, which any config has."""
-        backbone = self.experiment.tables.backbone
-        return matrix.table_cells(self.experiment, backbone) if self.experiment.paper_comparison.compare else []
+        return self.main_cells if self.experiment.paper_comparison.compare else []
 
     @property
     def of_values(self) -> bool:
@@ -60,7 +60,7 @@ class PaperComparisonTable(Report):
         return [f"{self.experiment.results}/tables/{name}.csv" for name in self.compared]
 
     @property
-    def read_cells(self) -> list[matrix.Cell]:
+    def read_cells(self) -> list[Cell]:
         """None: tables have told what they were made of."""
         return []
 

@@ -15,15 +15,7 @@ import pandas as pd
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.methods import base_method
 from entropy_valley.results import SCORES
-from entropy_valley.stats.closure import (
-    BASELINES,
-    gap_closures,
-    mean,
-    per_sentence,
-    require_sentences,
-    sample_std,
-    sign_of,
-)
+from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, require_sentences, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
@@ -70,10 +62,8 @@ class Pooled(OfStudy, TableReport):
         return self.study.against
 
     def problems(self) -> Iterator[str]:
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield f"the layout {self.study.layout} is of one reveal order and one T; name one of each"
-        if lacking := {"oracle", *BASELINES, self.against} - set(self.methods):
-            yield f"the layout {self.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"
+        yield from self.of_one_setting()
+        yield from self.of_methods("oracle", *BASELINES, self.against)
 
     @property
     def best_of(self) -> Sequence[str]:
@@ -164,7 +154,7 @@ class Scores:
     """
 
     def __init__(self, results: Results, cells: Sequence[Cell], report: Pooled, best_of: Sequence[str] = ()) -> None:
-        self._how, sign = report.statistics, sign_of(report.metric)
+        self._how = report.statistics
         self._scores: dict[str, dict[Run, dict[Place, pd.Series]]] = {}
         for cell in sorted(cells, key=lambda cell: cell.method != "oracle"):  # all have its order of sentences
             scores, like = results.sentences(cell, report.metric), self._of(cell, "oracle")
@@ -172,7 +162,7 @@ class Scores:
                 require_sentences(results.place(cell, SCORES), scores.index, "the reference's length", like.index)
                 scores = scores.loc[like.index]
             place = cell.direction, cell.testset
-            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = sign * scores
+            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = report.sign * scores
         if best_of:
             of_run = self._scores["oracle"]
             self._scores[HINDSIGHT] = {

@@ -48,7 +48,7 @@ class Main(Regular):
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        return table_cells(self.experiment, self.experiment.tables.backbone)
+        return self.main_cells
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
@@ -226,7 +226,7 @@ class Budgets(OfBudgets, Regular):
     keys = ((), "place", ("steps",))
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout budgets")
+        yield from self.of_one_backbone()
         if len(orders := {cell.order for cell in self.cells}) > 1:
             yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
         systems = {(cell.run, cell.steps, cell.method) for cell in self.cells}
@@ -326,10 +326,8 @@ class Readings(OfStudy, Regular):
         return {name: checkpoint_of(self.experiment, name) for name in {cell.backbone: None for cell in self.cells}}
 
     def problems(self) -> Iterator[str]:
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield "the layout readings is of one reveal order and one T; name one of each"
-        if lacking := {"oracle", "ratio", self.study.against} - {cell.method for cell in self.cells}:
-            yield f"the layout readings needs the methods {', '.join(sorted(lacking))}; add them"
+        yield from self.of_one_setting()
+        yield from self.of_methods("oracle", "ratio", self.study.against)
         all_cells = set(self.cells)
         for cell in self.cells:
             run, origin = cell.run, self.origins[cell.backbone]
@@ -417,9 +415,8 @@ class Reproduction(OfStudy, Regular):
         return main_metrics(self)
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout reproduction")
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield "the layout reproduction is of one reveal order and one T; name one of each"
+        yield from self.of_one_backbone()
+        yield from self.of_one_setting()
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
@@ -508,9 +505,7 @@ class Transfer(Systems):
     )
 
     def problems(self) -> Iterator[str]:
-        missing = ", ".join(sorted({"ratio", self.study.against} - {cell.method for cell in self.cells}))
-        if missing:
-            yield f"the layout {self.study.layout} compares {self.study.against} with ratio; add {missing}"
+        yield from self.of_methods("ratio", self.study.against)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         runs = numbers[numbers["statistic"] == "run"]

@@ -62,9 +62,8 @@ class Checks(OfStudy, WithGrids, TableReport):
         return [*super().inputs(), *dict.fromkeys(diagnostics_file(root, cell) for cell in self.cells)]
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout checks")
-        if METHOD not in {cell.method for cell in self.cells}:
-            yield f"the layout checks is of the method {METHOD}; add it"
+        yield from self.of_one_backbone()
+        yield from self.of_methods(METHOD)
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return measure(self, results)

@@ -18,7 +18,7 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method, is_ratio_without_slot, method_settings, reassigned_methods
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, sign_of, with_costs
+from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, with_costs
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
@@ -140,7 +140,7 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
     cells = dict(zip(rows, report.cells, strict=True))
-    sign, columns = sign_of(report.metric), (*CLOSURES, *[BEST] * (BEST in report.columns))
+    sign, columns = report.sign, (*CLOSURES, *[BEST] * (BEST in report.columns))
 
     @functools.cache
     def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
@@ -482,7 +482,7 @@ class SystemsFigure(OfStudy, FigureReport):
 
     def problems(self) -> Iterator[str]:
         if self.study.figure:
-            yield from self.of_one_backbone("the layout systems, drawn,")
+            yield from self.of_one_backbone(", drawn,")
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return with_costs(super().numbers(results), results, self.cells)
