@@ -38,7 +38,7 @@ from entropy_valley.results import (
 )
 from entropy_valley.scoring.metrics import Metric
 
-HEADER = header_path(TRANSLATIONS).name
+HEADER, SCORES_HEADER = (header_path(name).name for name in (TRANSLATIONS, SCORES))
 Settings = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -242,19 +242,27 @@ class Results:
 
     def system_scores(self, cell: Cell, metrics: Iterable[Metric]) -> dict[str, float]:
         """Its system scores by the metrics' names; one that is not a finite number is an error."""
-        scores, place = self.scores(cell), self.place(cell, header_path(SCORES))
-        return {metric.name: _finite(scores.get(metric.name), metric.name, place) for metric in metrics}
+        scores = self.scores(cell)
+        return {one.name: self._finite(scores.get(one.name), one.name, cell, SCORES_HEADER) for one in metrics}
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
         """Its sentence scores, float, indexed by sentence id in the file's order; an id given twice is an error."""
         return self.once((cell, metric.name), lambda: self._sentences(cell, metric.name))
 
     def _sentences(self, cell: Cell, metric: str) -> pd.Series:
-        scored, place = self.segments(cell), self.place(cell, SCORES)
-        values = {row["id"]: _finite(row.get(metric), metric, f"{place}, sentence {row['id']!r}") for row in scored}
+        scored = self.segments(cell)
+        values = {row["id"]: self._finite(row.get(metric), metric, cell, SCORES, row["id"]) for row in scored}
         if len(values) < len(scored):
-            raise InputError(place, "a sentence id comes twice", REMEDY)
+            raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
         return pd.Series(values, dtype=float, name=metric)
+
+    def _finite(self, value: Any, metric: str, cell: Cell, name: str, sentence: str = "") -> float:
+        """A score of a file of a set; InputError for one that is not a finite number."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            place = self.place(cell, name) + (f", sentence {sentence!r}" if sentence else "")
+            problem = f"{metric} is {value!r}, not a finite number"
+            raise InputError(place, problem, "Remove the file and score the cell again.")
+        return value
 
     def diagnostics(self, cell: Cell, kind: str) -> Any:
         """What its run's diagnostics say of its test set: the curves of ``valley``, or the rows of ``sig``."""
@@ -306,14 +314,6 @@ class Results:
                 problem = f"no {', '.join(missing)} of sentence {row['id']!r}"
                 raise InputError(self.place(cell, TRANSLATIONS), problem, REMEDY)
         return translated
-
-
-def _finite(value: Any, metric: str, place: str) -> float:
-    """A score of a file; InputError for one that is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        problem = f"{metric} is {value!r}, not a finite number"
-        raise InputError(place, problem, "Remove the file and score the cell again.")
-    return value
 
 
 # --- Cells of one table are made by the same settings, as the headers of their sets say.
