@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from entropy_valley.errors import InputError
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, header_path
@@ -27,19 +28,19 @@ BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
 RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding, not a gap
 
 
-def gap_closures(method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float]) -> np.ndarray:
+def gap_closures(method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike) -> np.ndarray:
     """(method - Ratio) / (Oracle - Ratio) of each run, a share (1 is all of the gap), shape (runs,).
 
     A run whose Oracle does not lead its Ratio has no gap to close: its value is NaN, never a huge number.
     """
-    method, ratio, oracle = (np.asarray(values, dtype=float) for values in (method, ratio, oracle))
-    gap = oracle - ratio
-    open_gap = gap > RESOLUTION * np.maximum(np.abs(oracle), np.abs(ratio))
-    return np.divide(method - ratio, gap, out=np.full(gap.shape, np.nan), where=open_gap)
+    own, low, high = (np.asarray(scores, dtype=float) for scores in (method, ratio, oracle))
+    gap = high - low
+    open_gap = gap > RESOLUTION * np.maximum(np.abs(high), np.abs(low))
+    return np.divide(own - low, gap, out=np.full(gap.shape, np.nan), where=open_gap)
 
 
 def gap_closure(
-    method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float], prefix: str = "gap_closure"
+    method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike, prefix: str = "gap_closure"
 ) -> dict[str, float]:
     """``gap_closure_mean`` and ``gap_closure_std`` (sample) over the runs that have a gap; NaN where too few have one.
 
@@ -59,16 +60,21 @@ def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) 
     """
     scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
     require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
-    leads = (scores - others.loc[scores.index]) * (1 if metric.higher_is_better else -1)
+    leads = (scores - others.loc[scores.index]) * sign_of(metric)
     return not leads.mean() > 1.96 * leads.sem()
 
 
-def mean(values: Sequence[float]) -> float:
+def sign_of(metric: Metric) -> int:
+    """1 where higher scores are better, else -1."""
+    return 1 if metric.higher_is_better else -1
+
+
+def mean(values: Sequence[float] | np.ndarray) -> float:
     """Arithmetic mean; NaN for no values."""
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def sample_std(values: Sequence[float]) -> float:
+def sample_std(values: Sequence[float] | np.ndarray) -> float:
     """Standard deviation with n - 1 in the denominator; NaN for fewer than two values."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
@@ -143,7 +149,7 @@ def aggregate(
     :func:`doubtful_gaps`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
-    rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
+    rows, signs = [], {metric.name: sign_of(metric) for metric in metrics}
     for key, group in values.groupby([*SETTING, "metric"], sort=False):
         setting = dict(zip((*SETTING, "metric"), key, strict=True))
         runs = group.pivot(index="seed", columns="method", values="value")

@@ -16,11 +16,11 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells
+from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells, table_cells
 from entropy_valley.config.methods import method_settings, order_settings, origins, sees_reference
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import summarise
+from entropy_valley.stats.closure import sign_of, summarise
 from entropy_valley.stats.significance import Statistics
 from entropy_valley.tables import formats, notes, render, style
 from entropy_valley.tables.formats import MethodNames
@@ -54,8 +54,13 @@ class Report:
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        """The cells whose results it shows; none where the config does not ask for it."""
-        raise NotImplementedError
+        """The cells whose results it shows; none where it is of no cells, or the config does not ask for it."""
+        return []
+
+    @functools.cached_property
+    def main_cells(self) -> list[Cell]:
+        """The cells of the main table: the main backbone's, under one reveal order and step budget."""
+        return table_cells(self.experiment, self.experiment.tables.backbone)
 
     @property
     def wanted(self) -> bool:
@@ -82,6 +87,11 @@ class Report:
         """The main metric, in which systems are compared sentence by sentence."""
         return self.metrics[0]
 
+    @property
+    def sign(self) -> int:
+        """1 where higher scores in the main metric are better, else -1."""
+        return sign_of(self.metric)
+
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
         """The metrics that are printed, unless said otherwise the main one and BLEU."""
@@ -95,11 +105,6 @@ class Report:
     def statistics(self) -> Statistics:
         """How two systems are tested."""
         return Statistics(**self.experiment.analysis.model_dump())
-
-    @property
-    def test(self) -> dict[str, Any]:
-        """Metric and :attr:`statistics` of the paired tests, as the functions that test cells take them."""
-        return {"metric": self.metric, "how": self.statistics}
 
     @property
     def text(self) -> str:
@@ -222,7 +227,8 @@ class TableReport(Report):
 
         Raises :class:`InputError` for cells that do not belong into one table, see :func:`notes.provenance`.
         """
-        provenance = notes.provenance(self, results)  # first: only comparable numbers may be subtracted
+        # First: only comparable numbers may be subtracted.
+        provenance = notes.provenance(self, results) if self.scored else ()
         numbers = self.numbers(results)
         table = self.table(results, numbers)
         return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
@@ -279,7 +285,23 @@ class OfStudy(Report):
         """What its layout needs and its study's cells lack, each as the end of a sentence about the study."""
         yield from ()
 
-    def of_one_backbone(self, what: str) -> Iterator[str]:
+    # Common problems.
+
+    @property
+    def _layout(self) -> str:
+        return f"the layout {self.study.layout}"
+
+    def of_one_backbone(self, how: str = "") -> Iterator[str]:
         """The problem of a report that tells no backbones apart."""
         if len({cell.backbone for cell in self.cells}) > 1:
-            yield f"{what} is of one backbone; name one"
+            yield f"{self._layout}{how} is of one backbone; name one"
+
+    def of_one_setting(self) -> Iterator[str]:
+        """The problem of a report that tells neither reveal orders nor step budgets apart."""
+        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
+            yield f"{self._layout} is of one reveal order and one T; name one of each"
+
+    def of_methods(self, *names: str) -> Iterator[str]:
+        """The problem of a report that compares these length methods."""
+        if lacking := {*names} - {cell.method for cell in self.cells}:
+            yield f"{self._layout} needs the methods {', '.join(sorted(lacking))}; add them"

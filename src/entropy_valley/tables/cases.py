@@ -16,12 +16,12 @@ from entropy_valley.config import matrix
 from entropy_valley.errors import InputError, listed
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences
+from entropy_valley.stats.closure import require_sentences, sign_of
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 from entropy_valley.texts import shown
 
@@ -84,8 +84,7 @@ class _Cases(Report):
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        cells = [cell for cell in main if cell.method in METHODS]
+        cells = [cell for cell in self.main_cells if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
     recorded = ("named",)
@@ -123,17 +122,17 @@ class Cases(_Cases, TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         heads = (Column("", align="l"), Column("Text", align="l"))
         columns = (*heads, *(Column(title, align="r") for title in ("Slots", self.metric.label, "Kept")))
-        sections = (TableSection(tuple(self._groups(case)), self.heading(case)) for case in numbers.itertuples())
-        return Table(columns, tuple(sections), (*self._notes(numbers), *map(Note, _absent(numbers))))
+        sections = [TableSection(list(self._groups(case)), self.heading(case)) for case in numbers.itertuples()]
+        return Table(columns, sections, (*self._notes(numbers), *map(Note, _absent(numbers))))
 
     def _groups(self, case: Any) -> Iterator[Group]:
         for line in _lines(case):
             score = formats.number(line.score, self.metric.decimals)
             numbers = ((line.slots, f"{line.slots:.0f}"), (line.score, score), (line.kept, f"{100 * line.kept:.0f}%"))
-            cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in numbers]
-            yield Group(line.label, (TableRow((TableCell(line.text), *cells), shaded=line.label == "EV"),))
+            texts = [formats.NONE if isnan(value) else text for value, text in numbers]
+            yield Group.of(line.label, [line.text, *texts], shaded=line.label == "EV")
         entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
-        yield Group("Entropy", (TableRow((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
+        yield Group.of("Entropy", [entropies, *[formats.NONE] * 3])
 
     def _notes(self, numbers: pd.DataFrame) -> list[Note]:
         cell = self.cells[0]
@@ -250,7 +249,6 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
     testset = {row["id"]: row for row in results.testset(cells[0], "id", "source", "target")}
     systems = {cell.method: _system(results, cell, metric, testset) for cell in cells}
     kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    sign = 1 if metric.higher_is_better else -1
     for name, row in testset.items():
         values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
         items = EXTRACTORS[kind](row["source"])
@@ -259,7 +257,7 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
         yield {
             **{"id": name, "source": row["source"], "reference": row["target"], **values, "delta": delta},
             **{"items": kind, **kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
-            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            **{"lead": sign_of(metric) * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
             "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
         }
 
@@ -294,10 +292,9 @@ def _text(numbers: Iterable[float]) -> str:
 def _absent(numbers: pd.DataFrame) -> list[str]:
     """What is said of the rules that the run has no sentence for."""
     shown = set(numbers["case"])
-    absent = (
-        [] if shown - set(RULES) else [case for case in RULES if case not in shown]
-    )  # no rule chose named sentences
-    return [f"{HEADINGS[case]}: there is no such sentence." for case in absent]
+    if shown - set(RULES):  # the config has named them
+        return []
+    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in shown]
 
 
 def _lines(case: Any) -> list[_CaseLine]:
@@ -362,7 +359,7 @@ def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
 
     from matplotlib import ticker
 
-    box = [CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6]
+    box = (CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6)
     inset = axes.inset_axes(box, transform=axes.transData)
     slots, entropies = curve(case)
     inset.axvline(case.ratio_slots, color=METHOD_COLOURS["ratio"], linestyle="--")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, study_cells, table_cells
+from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean, require_sentences
@@ -22,7 +22,7 @@ from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ class _LengthsAndScores(Report):
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in main}
+        like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in self.main_cells}
         studies = (study_cells(self.experiment, name) for name in self.experiment.tables.studies)
         control = [
             cell
@@ -57,7 +56,7 @@ class _LengthsAndScores(Report):
             for cell in cells
             if cell.method == CONTROL and (cell.run, cell.testset, cell.order, cell.steps) in like
         ]
-        return list(dict.fromkeys([*main, *control]))
+        return list(dict.fromkeys([*self.main_cells, *control]))
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
@@ -83,9 +82,9 @@ class Dissociation(_LengthsAndScores, TableReport):
         sections = []
         for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
             places = of_pair.groupby(["direction", "testset"], sort=False)
-            groups = tuple(Group(self.place(*place), tuple(_rows(self, rows))) for place, rows in places)
+            groups = [Group(self.place(*place), list(_rows(self, rows))) for place, rows in places]
             sections.append(TableSection(groups, formats.difference(str(name), str(baseline))))
-        return Table(COLUMNS, tuple(sections), tuple(_notes(self, numbers)))
+        return Table(COLUMNS, sections, list(_notes(self, numbers)))
 
 
 class DissociationFigure(_LengthsAndScores, FigureReport):
@@ -157,7 +156,8 @@ def _lengths(results: Results, cell: Cell) -> pd.Series:
 
 def points(report: Report, results: Results) -> pd.DataFrame:
     """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
-    frames, seeds = [], {}
+    frames: list[pd.DataFrame] = []
+    seeds: dict[tuple[str, str, str], int] = {}
     for cell, error in length_errors(results, report.cells).items():
         if seeds.setdefault((cell.backbone, cell.direction, cell.testset), cell.seed) == cell.seed:
             scores = results.sentences(cell, report.metric)
@@ -172,14 +172,15 @@ def splits(report: Report, results: Results) -> pd.DataFrame:
     A row per pair of methods and part of PARTS, over runs (without a ``seed``) and in each run. Columns: those of RUN,
     ``method``, ``baseline``, ``runs`` and those of :func:`split`.
     """
-    errors, sign = length_errors(results, report.cells), 1 if report.metric.higher_is_better else -1
+    errors = length_errors(results, report.cells)
     pairs: dict[tuple[Any, ...], dict[int, tuple[pd.Series, pd.Series]]] = {}
     for (*setting, seed), methods in by_run(report.cells).items():
         for name, baseline in itertools.product(("ev", CONTROL), BASELINES):
             if {name, baseline} <= methods.keys():
                 first, second = methods[name], methods[baseline]
-                leads = sign * (results.sentences(first, report.metric) - results.sentences(second, report.metric))
-                pairs.setdefault((*setting, name, baseline), {})[seed] = (leads, errors[second] - errors[first])
+                leads = results.sentences(first, report.metric) - results.sentences(second, report.metric)
+                nearer = errors[second] - errors[first]
+                pairs.setdefault((*setting, name, baseline), {})[seed] = (report.sign * leads, nearer)
     rows = []
     for pair, runs in pairs.items():
         about = dict(zip((*SETTING, "method", "baseline"), pair, strict=True))
@@ -239,7 +240,7 @@ def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
             formats.interval(row.adds, row.adds_low, row.adds_high, decimals),
             formats.percent(row.share, math.nan),
         )
-        yield TableRow(tuple(map(TableCell, texts)), shaded=row.canvas == "all")
+        yield TableRow.of(texts, shaded=row.canvas == "all")
 
 
 def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
@@ -310,8 +311,16 @@ def _panel(report: Report, summary: Summary, place: tuple[str, str], sentences: 
 def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
     """The sentences of a method, those of one error spread around it; all of Oracle's lie on 0."""
     spread = 0 if name == "oracle" else STRIP * (np.arange(len(sentences)) * GOLDEN % 1 - 0.5)
-    look = {"s": 5, "marker": METHOD_MARKERS[name], "color": METHOD_COLOURS[name], "alpha": 0.3, "linewidths": 0}
-    axes.scatter(sentences["error"] + spread, sentences["score"], rasterized=True, **look)
+    axes.scatter(
+        sentences["error"] + spread,
+        sentences["score"],
+        s=5,
+        marker=METHOD_MARKERS[name],
+        color=METHOD_COLOURS[name],
+        alpha=0.3,
+        linewidths=0,
+        rasterized=True,
+    )
 
 
 def _mean(axes: Axes, error: Any, score: Any) -> None:
@@ -319,8 +328,16 @@ def _mean(axes: Axes, error: Any, score: Any) -> None:
     name, colour = error.method, METHOD_COLOURS[error.method]
     label = f"{method(name).short}: {formats.number(error.mean, MAE.decimals)}"
     axes.errorbar(error.mean, score.mean, xerr=error.std, yerr=score.std, fmt="none", ecolor=colour, zorder=3)
-    look = {"linestyle": "none", "markersize": 7, "markeredgecolor": "white", "zorder": 3}
-    axes.plot(error.mean, score.mean, color=colour, marker=METHOD_MARKERS[name], label=label, **look)
+    axes.plot(
+        error.mean,
+        score.mean,
+        METHOD_MARKERS[name],
+        color=colour,
+        markersize=7,
+        markeredgecolor="white",
+        zorder=3,
+        label=label,
+    )
 
 
 def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.DataFrame) -> Panel:
@@ -337,11 +354,16 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
                 at = [place for place, key in enumerate(keys) if key in rows.index]
                 adds = rows.reindex([keys[place] for place in at])
                 middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
-                look = {"linestyle": "none", "marker": marker, "markersize": 5, "color": SERIES_COLOURS[number]}
-                if name == "ev":
-                    look["label"] = names[canvas]
-                beside = np.array(at) + 0.28 * (number - 1) + shift
-                axes.errorbar(beside, middle, yerr=[(middle - low).tolist(), (high - middle).tolist()], **look)
+                axes.errorbar(
+                    np.array(at) + 0.28 * (number - 1) + shift,
+                    middle,
+                    yerr=[(middle - low).tolist(), (high - middle).tolist()],
+                    linestyle="none",
+                    marker=marker,
+                    markersize=5,
+                    color=SERIES_COLOURS[number],
+                    label=names[canvas] if name == "ev" else None,
+                )
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
         axes.set_xlim(-0.6, len(places) - 0.4)
@@ -354,5 +376,11 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
 
 
 def _legend_below(axes: Axes) -> None:
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 3}
-    axes.legend(handlelength=1, handletextpad=0.4, columnspacing=1, **below)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.2),
+        ncols=3,
+        handlelength=1,
+        handletextpad=0.4,
+        columnspacing=1,
+    )

@@ -28,7 +28,7 @@ from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING, method
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
 
@@ -133,9 +133,8 @@ class DreamInstruct(TableReport):
         for name, variant in self.variants.items():
             outputs = [text for key in RISING for text in self._outputs(_numbers(numbers, name, key))]
             texts = (*_losses(_numbers(numbers, name, "")), *outputs)
-            group = Group(variant["label"], (TableRow(tuple(map(TableCell, texts))),))
-            by_shift.setdefault(_heading(variant), []).append(group)
-        sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
+            by_shift.setdefault(_heading(variant), []).append(Group.of(variant["label"], texts))
+        sections = [TableSection(groups, heading) for heading, groups in by_shift.items()]
         losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
         columns = (
             Column("Variant", align="l"),

@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
-from entropy_valley.data.categories import CATEGORIES, categories_of, refused
+from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES
 from entropy_valley.stats.closure import per_sentence, require_sentences
@@ -46,7 +46,7 @@ class Orders(OfStudy, TableReport):
         "run by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of "
         "the length is worth."
     )
-    recorded = ("main", "orders")
+    recorded: ClassVar[Sequence[str]] = ("main", "orders")
 
     @property
     def main(self) -> str:
@@ -94,12 +94,12 @@ class Orders(OfStudy, TableReport):
         """
         rows = []
         for run, systems in by_run(self.cells, RUN, SYSTEM).items():
-            numbers: dict[tuple[str, str], Numbers] = {}
+            numbers: dict[tuple[str, str], dict[str, float]] = {}
             for system, cell in systems.items():
                 cost, scores = per_sentence(results, cell), results.system_scores(cell, self.metrics)
                 numbers[system] = scores | {name: cost[name] for name in COSTS}
                 if cell.method == FIXED and cell.order != self.main:
-                    test = against_mean(results, cell, [self.fixed(systems, self.main)], **self.test)
+                    test = against_mean(results, cell, [self.fixed(systems, self.main)], self.metric, self.statistics)
                     numbers[system] |= {name: getattr(test, name) for name in TESTED}
             numbers["", ""] = self._spans(numbers)
             rows += [(*run, *system, *item) for system, values in numbers.items() for item in values.items()]
@@ -132,7 +132,7 @@ class Orders(OfStudy, TableReport):
         titles = (*metrics, f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
         runs = numbers.groupby(list(RUN), sort=False)
         sections = itertools.chain.from_iterable(self._sections(key, group) for key, group in runs)
-        return Table((Column("Schedule", align="l"), *map(Column, titles)), tuple(sections), tuple(self._notes(main)))
+        return Table((Column("Schedule", align="l"), *map(Column, titles)), list(sections), list(self._notes(main)))
 
     def _sections(self, key: Sequence[str | int], group: pd.DataFrame) -> Iterator[TableSection]:
         systems: dict[tuple[str, str], dict[str, float]] = {}
@@ -144,10 +144,10 @@ class Orders(OfStudy, TableReport):
         guided = [rows[order] for order in others if self.is_guided(order)]
         controls = [rows[order] for order in others if not self.is_guided(order)]
         heading = self.run_heading(key, orders[self.main]["sentences"])
-        yield TableSection((rows[self.main], *guided), heading)
+        yield TableSection([rows[self.main], *guided], heading)
         if controls:
-            yield TableSection(tuple(controls), "Additional controls")
-        if spans := tuple(self._span_rows(systems["", ""])):
+            yield TableSection(controls, "Additional controls")
+        if spans := list(self._span_rows(systems["", ""])):
             yield TableSection(spans)
 
     def _row(self, order: str, values: Numbers) -> Group:
@@ -188,7 +188,7 @@ def _range(scores: Sequence[float]) -> float:
 
 def _group(label: str, texts: Sequence[str]) -> Group:
     """A row of its own; what is not said is a dash."""
-    return Group(label, (TableRow(tuple(map(TableCell, [*texts, *[formats.NONE] * (7 - len(texts))]))),))
+    return Group.of(label, [*texts, *[formats.NONE] * (7 - len(texts))])
 
 
 # --- Two orders on a challenge subset: a row for each category of the source, and all together.
@@ -212,7 +212,7 @@ class Categories(Orders):
     recorded = (*Orders.recorded, "challenge")
 
     @property
-    def challenge(self) -> str:
+    def challenge(self) -> ChallengeRules:
         """How a sentence's categories are read."""
         return self.experiment.corpus.challenge
 
@@ -285,8 +285,8 @@ class Categories(Orders):
                 values.setdefault(row.category, {})[row.metric] = row.value
             heading = self.run_heading(key, values[OVERALL]["sentences"])
             rows = {name: self._category(name, numbers) for name, numbers in values.items()}
-            whole = TableSection((rows.pop(OVERALL),))
-            sections += [TableSection(tuple(rows.values()), heading), whole]
+            whole = TableSection([rows.pop(OVERALL)])
+            sections += [TableSection(list(rows.values()), heading), whole]
             correlations.append(_correlation(f"{other} − {main}", heading, values[OVERALL]))
         scores = (f"{self.metric.label} {name}" for name in (other, main))
         columns = (
@@ -297,7 +297,7 @@ class Categories(Orders):
         few = notes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"])
         canvas = "The canvas has the reference's length. A sentence may be in several categories of its source."
         concentration = Note(CONCENTRATIONS[self.experiment.sig_concentration.measure])
-        return Table(columns, tuple(sections), (Note(canvas), DELTA, *few, concentration, *correlations))
+        return Table(columns, sections, (Note(canvas), DELTA, *few, concentration, *correlations))
 
     def _category(self, name: str, values: Numbers) -> Group:
         texts = [f"{values['sentences']:.0f}", *[formats.NONE] * 4]
@@ -305,7 +305,7 @@ class Categories(Orders):
             scores = [formats.number(values[order], self.metric.decimals) for order in ("other", "main")]
             p = formats.p_value(values["p_two_sided"], self.statistics.resamples)
             texts[1:] = [*scores, formats.lead(values, self.metric), p]
-        return Group(name.capitalize(), (TableRow(tuple(TableCell(text, name == OVERALL) for text in texts)),))
+        return Group(name.capitalize(), [TableRow([TableCell(text, bold=name == OVERALL) for text in texts])])
 
 
 def _spearman(frame: pd.DataFrame) -> dict[str, float]:

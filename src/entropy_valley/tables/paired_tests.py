@@ -49,7 +49,7 @@ class Significance(TableReport):
         return super().text.replace("{zeros}", ZEROS[self.statistics.wilcoxon_zeros])
 
     def numbers(self, results: Results) -> pd.DataFrame:
-        return printed(compare(results, self.cells, **self.test))
+        return printed(compare(results, self.cells, self.metric, self.statistics))
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         decimals = self.metric.decimals
@@ -152,12 +152,11 @@ class ArReference(TableReport):
     @functools.cached_property
     def cells(self) -> list[Cell]:
         autoregressive = autoregressive_cells(self.experiment)
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        return main + autoregressive if autoregressive else []
+        return self.main_cells + autoregressive if autoregressive else []
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
-        tests = compare_autoregressive(results, self.cells, **self.test)
+        tests = compare_autoregressive(results, self.cells, self.metric, self.statistics)
         names = {"first": "method", "second_backbone": "against", "delta": "mean"}
         frames = (
             summarise(results, of_shared_seeds(self.cells), self.metrics),
@@ -206,9 +205,9 @@ class ArReference(TableReport):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
                     cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
-                groups.append(Group(method(name).label, (TableRow(tuple(cells), shaded=name == "ev"),)))
+                groups.append(Group(method(name).label, [TableRow(cells, shaded=name == "ev")]))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
-            yield TableSection(tuple(groups), f"{self.backbone(backbone)}, {kind}")
+            yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
 
     def _leads(self, leads: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Iterator[TableSection]:
         """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
@@ -220,11 +219,11 @@ class ArReference(TableReport):
                     lines.setdefault(f"Seed {row.seed:.0f}", {})[row.place] = text
                 elif rows["seed"].nunique() > 1:
                     lines.setdefault("Mean over runs", {})[row.place] = formats.signed(100 * row.mean, self.decimals)
-            groups = []
-            for label, texts in lines.items():
-                cells = ("", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places))
-                groups.append(Group(label, (TableRow(tuple(map(TableCell, cells))),)))
-            yield TableSection(tuple(groups), f"{method('ev').label} − {self.backbone(str(backbone))}")
+            groups = [
+                Group.of(label, ["", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)])
+                for label, texts in lines.items()
+            ]
+            yield TableSection(groups, f"{method('ev').label} − {self.backbone(str(backbone))}")
 
     def _size(self, backbone: str) -> str:
         """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""

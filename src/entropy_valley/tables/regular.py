@@ -48,7 +48,7 @@ class Main(Regular):
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        return table_cells(self.experiment, self.experiment.tables.backbone)
+        return self.main_cells
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
@@ -141,8 +141,8 @@ class CrossBackboneFigure(AllBackbones, FigureReport):
                 offset = (index - (len(series) - 1) / 2) * width
                 here = rows[[one == place for one in rows["place"]]]
                 bars = {backbones.index(row.backbone) + offset: row for row in here.itertuples()}
-                look = {"color": SERIES_COLOURS[index % len(SERIES_COLOURS)], "label": self.place(*place)}
-                _bars(axes, dict(sorted(bars.items())), 0.92 * width, **look)
+                colour = SERIES_COLOURS[index % len(SERIES_COLOURS)]
+                _bars(axes, dict(sorted(bars.items())), 0.92 * width, colour, self.place(*place))
             axes.margins(y=0.1)
             axes.axhline(0, color=INK, linewidth=0.7)
             axes.set_xticks(range(len(backbones)), list(map(self.backbone, backbones)))
@@ -153,11 +153,11 @@ class CrossBackboneFigure(AllBackbones, FigureReport):
         return [panel]
 
 
-def _bars(axes: Axes, bars: Mapping[float, Any], width: float, **look: str) -> None:
+def _bars(axes: Axes, bars: Mapping[float, Any], width: float, colour: str, label: str) -> None:
     """One direction's bars at their positions, each with its value or n/a."""
     means = [100 * row.gap_closure_mean for row in bars.values()]
     stds = [100 * row.gap_closure_std for row in bars.values()]
-    axes.bar(list(bars), means, width, **look)
+    axes.bar(list(bars), means, width, color=colour, label=label)
     axes.errorbar(list(bars), means, yerr=stds, fmt="none", ecolor=INK, elinewidth=0.9)
     for position, mean, std in zip(bars, means, stds, strict=True):
         text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
@@ -226,7 +226,7 @@ class Budgets(OfBudgets, Regular):
     keys = ((), "place", ("steps",))
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout budgets")
+        yield from self.of_one_backbone()
         if len(orders := {cell.order for cell in self.cells}) > 1:
             yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
         systems = {(cell.run, cell.steps, cell.method) for cell in self.cells}
@@ -248,9 +248,11 @@ class Budgets(OfBudgets, Regular):
         def within(at):
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
-        scores = [(method(name).short, functools.partial(score, name=name)) for name in COMPARED]
-        columns = [*scores, ("Gap closure", closure), ("L ≤ T", within)]
-        return [Entry(Column(title, align="r"), cell) for title, cell in columns]
+        return [
+            *(Entry(Column(method(name).short, align="r"), functools.partial(score, name=name)) for name in COMPARED),
+            Entry(Column("Gap closure", align="r"), closure),
+            Entry(Column("L ≤ T", align="r"), within),
+        ]
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         backbones = ", ".join(map(self.backbone, summary.values("backbone")))
@@ -274,9 +276,15 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
     def panel(axes: Axes) -> None:
         for name in RISING:
             rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
-            look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
-            deviations = [row.std for row in rows] if any(row.runs > 1 for row in rows) else None
-            axes.errorbar(budgets, [row.mean for row in rows], yerr=deviations, markersize=4, **look)
+            axes.errorbar(
+                budgets,
+                [row.mean for row in rows],
+                yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
+                color=METHOD_COLOURS[name],
+                marker=METHOD_MARKERS[name],
+                markersize=4,
+                label=method(name).short,
+            )
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
         axes.minorticks_off()
@@ -284,8 +292,14 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         axes.set_title(report.place(*place))
         if first:
             axes.set_ylabel(metric.label)
-            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.3)}  # within a panel it would lie over a line
-            axes.legend(ncols=len(RISING), fontsize=7, handlelength=1.2, columnspacing=1, **below)
+            axes.legend(  # below the panel: within it, it would lie over a line
+                loc="upper center",
+                bbox_to_anchor=(0.4, -0.3),
+                ncols=len(RISING),
+                fontsize=7,
+                handlelength=1.2,
+                columnspacing=1,
+            )
 
     return panel
 
@@ -312,10 +326,8 @@ class Readings(OfStudy, Regular):
         return {name: checkpoint_of(self.experiment, name) for name in {cell.backbone: None for cell in self.cells}}
 
     def problems(self) -> Iterator[str]:
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield "the layout readings is of one reveal order and one T; name one of each"
-        if lacking := {"oracle", "ratio", self.study.against} - {cell.method for cell in self.cells}:
-            yield f"the layout readings needs the methods {', '.join(sorted(lacking))}; add them"
+        yield from self.of_one_setting()
+        yield from self.of_methods("oracle", "ratio", self.study.against)
         all_cells = set(self.cells)
         for cell in self.cells:
             run, origin = cell.run, self.origins[cell.backbone]
@@ -403,9 +415,8 @@ class Reproduction(OfStudy, Regular):
         return main_metrics(self)
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout reproduction")
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield "the layout reproduction is of one reveal order and one T; name one of each"
+        yield from self.of_one_backbone()
+        yield from self.of_one_setting()
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
@@ -494,9 +505,7 @@ class Transfer(Systems):
     )
 
     def problems(self) -> Iterator[str]:
-        missing = ", ".join(sorted({"ratio", self.study.against} - {cell.method for cell in self.cells}))
-        if missing:
-            yield f"the layout {self.study.layout} compares {self.study.against} with ratio; add {missing}"
+        yield from self.of_methods("ratio", self.study.against)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         runs = numbers[numbers["statistic"] == "run"]

@@ -23,7 +23,7 @@ from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import method, ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
@@ -62,9 +62,8 @@ class Checks(OfStudy, WithGrids, TableReport):
         return [*super().inputs(), *dict.fromkeys(diagnostics_file(root, cell) for cell in self.cells)]
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout checks")
-        if METHOD not in {cell.method for cell in self.cells}:
-            yield f"the layout checks is of the method {METHOD}; add it"
+        yield from self.of_one_backbone()
+        yield from self.of_methods(METHOD)
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return measure(self, results)
@@ -86,9 +85,9 @@ class Checks(OfStudy, WithGrids, TableReport):
         groups = []
         for part, of_part in lines.items():
             texts = ((label, *(line.get(place, formats.NONE) for place in places)) for label, line in of_part.items())
-            groups.append(Group(part, tuple(TableRow(tuple(map(TableCell, row))) for row in texts)))
+            groups.append(Group(part, list(map(TableRow.of, texts))))
         heads = (Column("Check", align="l"), Column("", align="l"), *(Column(self.place(*place)) for place in places))
-        return Table(heads, (TableSection(tuple(groups)),), _notes(self, numbers[numbers["check"] == "test"]))
+        return Table(heads, [TableSection(groups)], _notes(self, numbers[numbers["check"] == "test"]))
 
     def _line(self, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
         """The check, the label of a row, and its text in one place."""
@@ -215,7 +214,7 @@ def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
         run = dict(zip(RUN, key, strict=True))
         for name, methods in groups(list(cells)).items():
             others = [cells[method] for method in methods]
-            test = against_mean(results, cells[METHOD], others, **report.test)
+            test = against_mean(results, cells[METHOD], others, report.metric, report.statistics)
             numbers = asdict(test) | {"bootstrap_seed": report.statistics.seed, "systems": len(others)}
             yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
 
@@ -269,8 +268,15 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
 
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:
     """EV's candidates as ticks on the axis."""
-    look = {"color": METHOD_COLOURS["ev"], "markersize": 12, "label": "EV's grid"}
-    axes.plot(ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), **look)
+    axes.plot(
+        ratios,
+        [0.0] * len(ratios),
+        "|",
+        transform=axes.get_xaxis_transform(),
+        color=METHOD_COLOURS["ev"],
+        markersize=12,
+        label="EV's grid",
+    )
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:
@@ -278,5 +284,5 @@ def _lowest(axes: Axes, point: pd.Series) -> None:
     left, right = axes.get_xlim()
     place = (point["at"] - left) / (right - left)
     side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
-    below = {"textcoords": "offset points", "ha": side, "va": "top"}
-    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=ON_WHITE, **below)
+    below = (point["at"], point["low"])
+    axes.annotate(text, below, (0, -3), textcoords="offset points", ha=side, va="top", bbox=ON_WHITE)
