@@ -184,7 +184,7 @@ class SpecialIds(NamedTuple):
 
 
 def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
-    """Those of a checkpoint's tokenizer.
+    """The ids of the special tokens of a checkpoint.
 
     Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
     ``config.json`` or from a release of the family with a vocabulary of the same size.

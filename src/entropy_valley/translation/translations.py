@@ -185,7 +185,7 @@ class Translations:
 
     def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""
-        job, totals = self.tests[cell.testset], dict[str, float]()
+        job = self.tests[cell.testset]
         if cell.order:
             denoising = self._denoising_of(cell)
             signed, totals = signature(job, denoising), summary(job, rows, denoising)
