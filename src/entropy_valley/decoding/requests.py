@@ -377,7 +377,7 @@ class Runner:
 
 @dataclass
 class _Piece:
-    """One sentence's work, the results that it waits for, and how many of them are missing."""
+    """One sentence's work, whether it has begun, the results that it waits for, and how many of them are missing."""
 
     name: Any
     work: Work
