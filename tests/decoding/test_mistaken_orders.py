@@ -55,6 +55,7 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
             "slots.values.entropy.where((slots.canvas == 0) | (slots.position < 2), torch.nan)",
             "sentence 's2', canvas of 3 slots, slot 2, step 0: gives NaN. Give every masked slot a number",
         ),
+        ("-slots.sig", "sentence 's1', canvas of 3 slots, slot 0, step 0: gives NaN. Give every masked slot a number"),
     ],
 )
 def test_wrong_scores_of_an_order(users_class, scores, problem):

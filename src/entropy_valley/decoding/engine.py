@@ -363,7 +363,7 @@ class Batch:
 
     def sourceless(self) -> Self:
         """The same canvases, as far revealed, each behind its prompt without the source."""
-        pairs = [(canvas, canvas.sourceless) for canvas in self.canvases]
+        pairs = [(canvas, canvas.sourceless) for canvas in self.canvases]  # each has one: else nobody wants it here
         canvases = [dataclasses.replace(canvas, prompt=prompt) for canvas, prompt in pairs if prompt is not None]
         without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]

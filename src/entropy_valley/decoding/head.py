@@ -17,7 +17,7 @@ import copy
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch.nn.functional import linear, logsigmoid, pad
@@ -39,7 +39,7 @@ class Head:
     None: as many as are read.
     """
 
-    module: Any
+    module: torch.nn.Linear
     float32: bool = False
     rows: int | None = None
 
@@ -66,7 +66,7 @@ class Head:
             yield place * entries, product(states, weight).float()
 
     @functools.cached_property
-    def _in_float32(self) -> Any:
+    def _in_float32(self) -> torch.nn.Linear:
         return copy.deepcopy(self.module).float()
 
 

@@ -82,7 +82,7 @@ class SourceGuided(Section):
     """
 
     sig: Literal["distractor", "stepwise_kl"] = Field(
-        "distractor",
+        default="distractor",
         description="the SIG of a slot: the entropy behind a distractor less that behind the source, once; or a "
         "divergence from the source-free distribution at each step, with the formulas of the order that go with it",
     )

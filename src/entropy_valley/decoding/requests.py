@@ -30,6 +30,8 @@ from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
+    import torch
+
     from entropy_valley.decoding.engine import Engine
     from entropy_valley.decoding.head import Head
     from entropy_valley.decoding.orders import Order
@@ -316,7 +318,7 @@ class Finished:
 
 
 @functools.lru_cache(maxsize=1)
-def _head(module: Any, float32: bool) -> Head:
+def _head(module: torch.nn.Linear, float32: bool) -> Head:
     """One for all texts: with an adapter it may hold a float32 copy of the whole LM head."""
     from entropy_valley.decoding.head import Head
 
@@ -375,7 +377,7 @@ class Runner:
 
 @dataclass
 class _Piece:
-    """One sentence's work, the results that it waits for, and how many of them are missing."""
+    """One sentence's work, whether it has begun, the results that it waits for, and how many of them are missing."""
 
     name: Any
     work: Work

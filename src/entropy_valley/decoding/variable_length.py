@@ -86,10 +86,10 @@ def advanced(
 class ByBlock(Section):
     """A base with the settings of decoders that finish one block of slots after another."""
 
-    reveal_threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
-    masks: PositiveInt = Field(8, description="masks of one insertion")
-    block: PositiveInt = Field(32, description="slots of a block; the next one waits until it has no mask")
-    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
+    reveal_threshold: Share = Field(default=0.9, description="every guess above it is revealed, else the best one")
+    masks: PositiveInt = Field(default=8, description="masks of one insertion")
+    block: PositiveInt = Field(default=32, description="slots of a block; the next one waits until it has no mask")
+    cap: PositiveInt = Field(default=2048, description="most slots; the backbone's context may leave fewer")
 
 
 def reveal(seen: Seen, chosen: Collection[int]) -> GrowingCanvas:

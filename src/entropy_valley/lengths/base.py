@@ -97,7 +97,8 @@ class LengthMethod(Section):
     uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
     learns: ClassVar[bool] = False  # :meth:`learn` gets development pairs, as many as its field ``pairs`` says
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
-    label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
+    # By its name: of a positional default, a type checker without pydantic's plugin knows nothing.
+    label: Printed[str | None] = Field(default=None, description="its printed name in tables and figures")
 
     @abstractmethod
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:

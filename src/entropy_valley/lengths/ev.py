@@ -44,8 +44,8 @@ def median_entropy(reading: ProbeResult) -> float:
     return round(statistics.median(reading.entropies[:-1]), 6)
 
 
-Score = Literal["mean", "sum", "length_normalised", "median"]
-SCORES: dict[Score, Callable[[ProbeResult], float]] = {
+ScoreName = Literal["mean", "sum", "length_normalised", "median"]
+SCORES: dict[ScoreName, Callable[[ProbeResult], float]] = {
     "mean": mean_entropy,
     "sum": summed_entropy,
     "length_normalised": length_normalised_entropy,
@@ -74,7 +74,7 @@ class EntropyValley(OnGrid):
     """
 
     method: Literal["ev"] = "ev"
-    score: Score = Field(
+    score: ScoreName = Field(
         "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
     )
 

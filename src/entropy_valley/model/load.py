@@ -96,7 +96,7 @@ def load_backbone(
     return Backbone(kind, model, tokenizer, mask, ids.eos, ids.bos, digest, shifted, context, float32_head, attention)
 
 
-def _require_memory(model: Any, device: str, folder: Path) -> None:
+def _require_memory(model: Decoder, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
     needed = sum(weight.nbytes for weight in model.parameters())
     memory = machine.memory() if device == "cpu" else torch.cuda.mem_get_info(device)[0]

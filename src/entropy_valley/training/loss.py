@@ -18,6 +18,7 @@ from entropy_valley.model.attention import Packed, Rows, hidden_states
 from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
+    from entropy_valley.model.decoder import Decoder
     from entropy_valley.training.settings import EosPadding, Loss
 
 # --- Random streams: a step's draws are a pure function of seed and step, without global state.
@@ -352,11 +353,11 @@ def micro_batches(
     return batches
 
 
-def cross_entropies(model: Any, batch: MicroBatch, shifted: bool) -> torch.Tensor:
+def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.Tensor:
     """CE in nats of each predicted token, (predicted tokens,), float32; last layer and LM head compute only their rows.
 
-    ``model`` is a stock ``…ForCausalLM``. Shifted and causal families predict token i from row i - 1. A prompt is never
-    empty, so that row belongs to the same sequence.
+    Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
+    sequence.
     """
     states = hidden_states(model, batch.packed, Rows(batch.rows - int(shifted)))
     return cross_entropy(model.lm_head(states).float(), batch.labels, reduction="none")

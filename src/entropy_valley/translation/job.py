@@ -405,8 +405,9 @@ class ModelJob:
     def __init__(self, spec: Mapping[str, Any], execution: Execution, testset: Path | None = None) -> None:
         self.spec, self.execution, self._started = spec, execution, time.monotonic()
         self.attention = attention_of(spec)
-        folders, bos = (execution.backbone, execution.adapter), spec["bos"]
-        self.identity = read_identity(*folders, spec["family"], spec["prompt"], bos, self.attention)
+        self.identity = read_identity(
+            execution.backbone, execution.adapter, spec["family"], spec["prompt"], spec["bos"], self.attention
+        )
         self.rows: list[dict[str, Any]] = files.read_jsonl(testset, ROW) if testset else []
         self.testset = testset
         self.precision: str = spec["precision"]

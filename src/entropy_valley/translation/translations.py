@@ -185,7 +185,7 @@ class Translations:
 
     def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""
-        job, totals = self.tests[cell.testset], dict[str, float]()
+        job = self.tests[cell.testset]
         if cell.order:
             denoising = self._denoising_of(cell)
             signed, totals = signature(job, denoising), summary(job, rows, denoising)
@@ -326,9 +326,8 @@ class Translations:
         return dataclasses.replace(self.job.runner(bar), engine=self._engine)
 
     def _engine(self) -> Engine:
-        """On the model, once it has read a few sentences of each test set as the job does."""
-        first, *_ = [job for job in self.tests.values() if job.backbone]
-        return first.engine
+        """The one of any test set: they share the model."""
+        return next(iter(self.tests.values())).engine
 
     def _guarded(self, label: str, work: Work) -> Work:
         """The same work, unless its cell has failed; an error in it, be it of a user's own method, is its cell's

@@ -28,6 +28,7 @@ from entropy_valley.texts import checked_sentence
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
+    import torch
     from matplotlib.axes import Axes
 
     from entropy_valley.decoding.engine import Engine
@@ -84,11 +85,11 @@ class Translation:
             from matplotlib import pyplot
 
             _, axes = pyplot.subplots(figsize=(4, 2.5), layout="constrained")
-        points = [(slots, entropy) for slots, entropy in sorted(self.entropies.items()) if entropy is not None]
-        axes.plot(*zip(*points, strict=True), "o-", markersize=4)
+        curve = {slots: entropy for slots, entropy in sorted(self.entropies.items()) if entropy is not None}
+        axes.plot(list(curve), list(curve.values()), "o-", markersize=4)
         if self.entropy is not None:
             axes.plot(self.canvas, self.entropy, "o", color=axes.lines[-1].get_color(), markersize=9)
-        axes.set_xticks([slots for slots, _ in points])
+        axes.set_xticks(list(curve))
         axes.set(xlabel="slots of the canvas", ylabel="mean entropy (nats)")
         return axes
 
@@ -133,7 +134,7 @@ class Translator:
         prompt: str | None = None,
         family: str | None = None,
         bos: bool | None = None,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
         dtype: str = "float32",
         **more: Any,
     ) -> Self:
@@ -152,7 +153,7 @@ class Translator:
 
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
-        device = str(device)  # or one of torch
+        device = str(device)
         require_device(device)
         torch_dtype(dtype)
         folder = None if adapter is None else find_adapter(adapter)  # before the larger download
