@@ -228,6 +228,6 @@ def test_a_training_step_is_timed(tmp_path):
 def test_the_shapes_are_those_of_the_releases(shape, tmp_path):
     hour = Hour("cuda", shape, tmp_path)
     assert subject.model_config(hour.described)["max_position_embeddings"] > 2000
-    plan = computations.pass_plan(hour.described, hour.training, 1, 80 * 10**9, longest=120)
+    plan = computations.pass_plan(hour.described, hour.subject, 80 * 10**9, longest=120)
     assert plan.micro_tokens >= 4096 and plan.expected < 80 * 10**9
     assert 6e9 < computations.size_of(hour.described).parameters < 9e9
