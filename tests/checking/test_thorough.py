@@ -133,6 +133,10 @@ def test_a_peer_that_is_missing_or_broken_is_its_own_line(checkouts, tmp_path):
     assert lines[2].text == "ValueError: old"
     with pytest.raises(InputError, match="no decoder 'lada'; did you mean llada"):
         peers.folders(["lada=/here"])
+    for given in ("llada", "llada=", f"llada={tmp_path}/nowhere"):
+        with pytest.raises(InputError, match=r"--peer: llada=.*: no such folder\. Write NAME=FOLDER"):
+            peers.folders([given])
+    assert peers.folders([f"llada={tmp_path}"]) == {"llada": tmp_path}
 
 
 def test_the_model_of_peers_attends_to_all_and_never_predicts_the_mask():

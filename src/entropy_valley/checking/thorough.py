@@ -247,6 +247,8 @@ def run(options: argparse.Namespace) -> None:
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     require_device(device, "--shape tiny --device cpu")
     shape, checkouts = options.shape or ("llada-8b" if device == "cuda" else "tiny"), peers.folders(options.peer)
+    if options.testset:
+        files.regular(options.testset)  # raises now, not when its step begins
     until, lines = time.monotonic() + 60 * options.minutes, []
     for name in options.only or checking.STEPS:
         with tempfile.TemporaryDirectory(prefix="entropy-valley-check-", ignore_cleanup_errors=True) as folder:
