@@ -177,8 +177,8 @@ def archive(address: str, path: Path, remedy: str) -> None:
         try:
             with part.open("ab") as file:
                 http_get(address, file, resume_size=file.tell(), displayed_filename=path.name)
-        except OSError as error:  # all errors of requests are OSErrors
-            if error.errno is not None:  # an error of the disk
+        except Exception as error:
+            if not _is_of_network(error):
                 raise
             again = f"Run again, which goes on from {part}. Or: {remedy}"
             raise InputError(address, f"cannot be downloaded ({error})", again) from None
@@ -196,6 +196,11 @@ def _kinds(error: BaseException | None) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__} | _kinds(error.__cause__) if error else set()
 
 
+def _is_of_network(error: Exception) -> bool:
+    """Whether it is an error of a download, and neither one of the disk nor ours."""
+    return bool(NETWORK & _kinds(error)) and getattr(error, "errno", None) is None
+
+
 @contextlib.contextmanager
 def _clear_errors(
     repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
@@ -207,7 +212,7 @@ def _clear_errors(
     except HFValidationError as error:
         raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
     except Exception as error:
-        if not NETWORK & _kinds(error) or getattr(error, "errno", None) is not None:  # ours, or an error of the disk
+        if not _is_of_network(error):
             raise
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, GatedRepoError) or status in (401, 403):

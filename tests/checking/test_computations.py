@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import re
 
@@ -53,25 +52,25 @@ def changed(monkeypatch, change):
 def tiny(request):
     shape = dict(vocabulary=320, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
     described = {"family": request.param, "folder": "none", "arguments": stock_config(**shape)}
-    return functools.partial(computations.same_shape, described, Subject())
+    return described, Subject()
 
 
 def test_the_engine_in_float32(tiny, monkeypatch):
-    assert computations.same_texts(tiny, "cpu").startswith("48 of 48")
+    assert computations.same_texts(*tiny).startswith("48 of 48")
     changed(
         monkeypatch, lambda _, done: dataclasses.replace(done, tokens=[*done.tokens, -1], text=len(done.tokens) + 1)
     )
     with pytest.raises(CheckError, match=r"^0 of 48 .*something else in float32"):
-        computations.same_texts(tiny, "cpu")
+        computations.same_texts(*tiny)
 
 
 def test_the_engine_in_bfloat16(tiny, monkeypatch):
-    assert "nats from float32" in computations.same_entropies(tiny, "cpu")
+    assert "nats from float32" in computations.same_entropies(*tiny)
     changed(
         monkeypatch, lambda _, read: dataclasses.replace(read, entropies=tuple(one * 1.1 for one in read.entropies))
     )
     with pytest.raises(CheckError, match="something else in bfloat16"):
-        computations.same_entropies(tiny, "cpu")
+        computations.same_entropies(*tiny)
 
 
 def test_the_company_of_a_canvas(smallest, monkeypatch):
@@ -90,16 +89,17 @@ def test_the_company_of_a_canvas(smallest, monkeypatch):
 def test_comet(folder, monkeypatch):
     from entropy_valley.scoring import comet
 
-    assert re.match(r"\d+ texts/s, at most 0.0e\+00 from a CPU's, 6 of 6", computations.comet(folder / "one", "cpu"))
+    text = computations.comet(folder / "one", Subject())
+    assert re.match(r"\d+ texts/s, at most 0.0e\+00 from a CPU's, 6 of 6", text)
     right, off = comet.unpadded_scores, itertools.chain((0.0, 0.0, 0.01), itertools.repeat(0.0))  # the third: a CPU's
     monkeypatch.setattr(comet, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
     with pytest.raises(CheckError, match=r"at most 1\.0e-02"):
-        computations.comet(folder / "two", "cpu")
+        computations.comet(folder / "two", Subject())
     off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
-    assert "0 of 6 the same alone" in computations.comet(folder / "three", "cpu")
+    assert "0 of 6 the same alone" in computations.comet(folder / "three", Subject())
     off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
     with pytest.raises(CheckError, match="0 of 6 the same alone"):
-        computations.comet(folder / "four", "cpu", thorough=True)
+        computations.comet(folder / "four", Subject(thorough=True))
 
 
 def shifted(scores, by):

@@ -133,6 +133,10 @@ def test_a_peer_that_is_missing_or_broken_is_its_own_line(checkouts, tmp_path):
     assert lines[2].text == "ValueError: old"
     with pytest.raises(InputError, match="no decoder 'lada'; did you mean llada"):
         peers.folders(["lada=/here"])
+    for given in ("llada", "llada=", f"llada={tmp_path}/nowhere"):
+        with pytest.raises(InputError, match=r"--peer: llada=.*: no such folder\. Write NAME=FOLDER"):
+            peers.folders([given])
+    assert peers.folders([f"llada={tmp_path}"]) == {"llada": tmp_path}
 
 
 def test_the_model_of_peers_attends_to_all_and_never_predicts_the_mask():
@@ -228,6 +232,6 @@ def test_a_training_step_is_timed(tmp_path):
 def test_the_shapes_are_those_of_the_releases(shape, tmp_path):
     hour = Hour("cuda", shape, tmp_path)
     assert subject.model_config(hour.described)["max_position_embeddings"] > 2000
-    plan = computations.pass_plan(hour.described, hour.training, 1, 80 * 10**9, longest=120)
+    plan = computations.pass_plan(hour.described, hour.subject, 80 * 10**9, longest=120)
     assert plan.micro_tokens >= 4096 and plan.expected < 80 * 10**9
     assert 6e9 < computations.size_of(hour.described).parameters < 9e9

@@ -39,21 +39,19 @@ def everything(subject: Subject, missing: str = checks.FAILED) -> Iterator[check
 def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.Check]]:
     from entropy_valley.checking import computations
 
-    device = subject.device
     if not subject.thorough:  # which has a step for it
         # First: on some clusters a GPU takes one process, and from the next check on that is this one.
         yield "training", partial(computations.training, subject, folder)
-    yield "COMET", partial(computations.comet, folder / "comet", device, subject.thorough)
+    yield "COMET", partial(computations.comet, folder / "comet", subject)
     yield "speed", partial(computations.speed, subject)
     for name, backbone in subject.backbones.items():
         yield f"memory {name}", partial(computations.fits, backbone, subject)
         if reason := computations.not_run(backbone, subject, **computations.TWO_LAYERS):
             yield f"decoding {name}", partial(checks.skip, reason)
             continue
-        load = partial(computations.same_shape, backbone, subject)
-        yield f"float32 {name}", partial(computations.same_texts, load, device)
+        yield f"float32 {name}", partial(computations.same_texts, backbone, subject)
         if subject.precision == "bfloat16" or subject.thorough:
-            yield f"bfloat16 {name}", partial(computations.same_entropies, load, device)
+            yield f"bfloat16 {name}", partial(computations.same_entropies, backbone, subject)
         yield f"company {name}", partial(computations.company, backbone, subject)
         yield f"pass {name}", partial(computations.decoding, backbone, subject)
         if subject.thorough:

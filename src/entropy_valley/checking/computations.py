@@ -9,7 +9,7 @@ import itertools
 import random
 import signal
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,6 @@ TWO_LAYERS = {"num_hidden_layers": 2}  # all layers of a model have the same sha
 XLMR = {"width": 1024, "layers": 24, "heads": 16, "context": 510, "vocabulary": 2560}  # XLM-R large, COMET-22's encoder
 ENCODER = {"intermediate_size": 4096, "vocab_size": 250002}
 COMET_ON_H100 = 1200  # texts a second that an H100 should score: 220,000 in three minutes
-Load = Callable[[str], Backbone]  # a backbone in that precision
 
 
 def training(subject: Subject, folder: Path) -> str:
@@ -62,7 +61,7 @@ def training(subject: Subject, folder: Path) -> str:
 
     if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
         raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
-    precision = subject.training["precision"] if subject.training else subject.precision
+    precision = subject.training.get("precision", subject.precision)
     job = tiny_training(folder, precision, 2, subject.device, subject.processes)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
@@ -103,15 +102,15 @@ def run_all(engine: Engine, canvases: Sequence[Canvas]) -> list[Any]:
     return [done[place] for place in range(len(canvases))]
 
 
-def same_texts(load: Load, device: str) -> str:
+def same_texts(backbone: dict[str, Any], subject: Subject) -> str:
     """In float32 the engine decodes what the plain algorithm does, but where the last bit of two logits decides: under
     both attentions, in passes that are padded and in others."""
-    loaded, same, cases, canvases = load("float32"), 0, 0, drawn(12)
+    loaded, same, cases, canvases = shaped(backbone, subject, "float32"), 0, 0, drawn(12)
     for attention in (BOTH_WAYS, PREFIX):
-        backbone = dataclasses.replace(loaded, attention=attention)
-        plain = [reference.decode(backbone, one.prompt, one.length, STEPS)[1] for one in canvases]
-        for fill in (TOKENS[device], None):
-            ours = [done.tokens[: done.text] for done in run_all(Engine(backbone, fill=fill), canvases)]
+        model = dataclasses.replace(loaded, attention=attention)
+        plain = [reference.decode(model, one.prompt, one.length, STEPS)[1] for one in canvases]
+        for fill in (TOKENS[subject.device], None):
+            ours = [done.tokens[: done.text] for done in run_all(Engine(model, fill=fill), canvases)]
             same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(canvases)
     text = f"{same} of {cases} canvases decoded as by the plain algorithm"
     if same < 0.9 * cases:
@@ -119,15 +118,14 @@ def same_texts(load: Load, device: str) -> str:
     return text
 
 
-def same_entropies(load: Load, device: str) -> str:
+def same_entropies(backbone: dict[str, Any], subject: Subject) -> str:
     """In bfloat16 the engine's entropies are as near to float32 as those of the plain algorithm in bfloat16."""
-    if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+    if subject.device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise CheckError("this GPU has no bfloat16: it is older than Ampere. Set `precision: float32`")
     canvases = drawn(12, steps=0)
-    exact = _plain_entropies(load("float32"), canvases)
-    free_memory(device)  # a GPU may have no room for both models
-    rounded = load("bfloat16")
-    ours = [h for one in run_all(Engine(rounded, fill=TOKENS[device]), canvases) for h in one.entropies]
+    exact = _plain_entropies(shaped(backbone, subject, "float32"), canvases)
+    rounded = shaped(backbone, subject, "bfloat16")
+    ours = [h for one in run_all(Engine(rounded, fill=TOKENS[subject.device]), canvases) for h in one.entropies]
     engine, plain = (
         statistics.fmean(abs(one - other) for one, other in zip(entropies, exact, strict=True))
         for entropies in (ours, _plain_entropies(rounded, canvases))
@@ -143,14 +141,7 @@ def _plain_entropies(backbone: Backbone, canvases: Sequence[Canvas]) -> list[flo
     return [entropy for prompt, tokens in masks for entropy in reference.read(backbone, prompt, tokens)[0]]
 
 
-def free_memory(device: str) -> None:
-    """Give back what a model held that is no longer needed."""
-    if device == "cuda":
-        gc.collect()
-        torch.cuda.empty_cache()
-
-
-def comet(folder: Path, device: str, thorough: bool = False) -> str:
+def comet(folder: Path, subject: Subject) -> str:
     """A COMET with random weights scores on the device as on a CPU.
 
     The thorough check takes more texts, and on a GPU the shape of COMET-22. Only there it is an error if a text has
@@ -159,7 +150,7 @@ def comet(folder: Path, device: str, thorough: bool = False) -> str:
     from entropy_valley.scoring import comet
     from entropy_valley.scoring.comet_checkpoint import load
 
-    large = thorough and device == "cuda"
+    device, large = subject.device, subject.thorough and subject.device == "cuda"
     path = random_comet(folder, ENCODER, **XLMR) if large else random_comet(folder, {}, width=32, vocabulary=300)
     rows = itertools.pairwise(sentences(2000 if large else 27))
     segments = [(one["source"], one["target"], other["target"]) for one, other in rows]
@@ -173,7 +164,7 @@ def comet(folder: Path, device: str, thorough: bool = False) -> str:
     goal = f" (an H100 should have {COMET_ON_H100:,})" if large else ""
     text = f"{len(segments) / spent:,.0f} texts/s{goal}, at most {off:.1e} from a CPU's, "
     text += f"{same} of {ALONE} the same alone"
-    if not off < 1e-3 or len({*scores.values()}) == 1 or (thorough and same < ALONE):
+    if not off < 1e-3 or len({*scores.values()}) == 1 or (subject.thorough and same < ALONE):
         raise CheckError(text)
     return text
 
@@ -234,7 +225,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     if weights + largest > room:
         raise CheckError(f"{text}: it does not fit this device")
     if given := subject.training:
-        plan = pass_plan(backbone, given, subject.processes, room if device == "cuda" else None)
+        plan = pass_plan(backbone, subject, room if device == "cuda" else None)
         recomputed = ", activation checkpointing" * plan.activation_checkpointing
         pairs, products = given["global_batch"], rate(subject) * subject.processes
         work = size.step_work(pairs * PAIR_TOKENS, pairs * PAIR_PREDICTED, plan.activation_checkpointing)
@@ -242,14 +233,11 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     return text
 
 
-def pass_plan(
-    backbone: dict[str, Any], given: Mapping[str, Any], processes: int, free: int | None, longest: int = 1
-) -> memory.PassPlan:
-    """The passes of a training with settings as :class:`Subject` has them, where a GPU has so many ``free`` bytes;
-    None: on a CPU."""
-    family = find_family(backbone["family"])
+def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None, longest: int = 1) -> memory.PassPlan:
+    """The passes of the config's training where a GPU has so many ``free`` bytes; None: on a CPU."""
+    family, given = find_family(backbone["family"]), subject.training
     model = empty_model(family, arguments_of(backbone), torch_dtype(given["precision"]))
-    need = memory.demand(model, family, Lora(**given["lora"]), processes)
+    need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
     room = memory.Room(free, need) if free else None
     return memory.plan(room, given["micro_tokens"], given["activation_checkpointing"], longest)
 
@@ -345,7 +333,9 @@ def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) ->
     if reason := not_run(backbone, subject, **other):
         raise SkippedError(reason)
     family, size, device = find_family(backbone["family"]), size_of(backbone, **other), subject.device
-    free_memory(device)  # the model of the check before
+    if device == "cuda":  # there may be no room beside the model of the check before
+        gc.collect()
+        torch.cuda.empty_cache()
     empty = empty_model(family, arguments_of(backbone, **other), torch.bfloat16)
     model, generator = empty.to_empty(device=device), torch.Generator(device).manual_seed(1)
     for name, weight in model.named_parameters():
@@ -359,7 +349,7 @@ def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) ->
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)
 
 
-def same_shape(backbone: dict[str, Any], subject: Subject, precision: str) -> Backbone:
+def shaped(backbone: dict[str, Any], subject: Subject, precision: str) -> Backbone:
     """A random model in that precision: whole for the thorough check, else of the backbone's widths in two layers."""
     subject = dataclasses.replace(subject, precision=precision)
     return random_backbone(backbone, subject, **({} if subject.thorough else TWO_LAYERS))

@@ -110,12 +110,15 @@ CALLS: dict[str, tuple[str, Callable[[Any, Stock, Sequence[Canvas]], list[list[i
 
 
 def folders(given: Sequence[str]) -> dict[str, Path]:
-    """The checkout of each peer, from ``NAME=FOLDER``. Raises InputError for another name."""
-    pairs = dict(one.partition("=")[::2] for one in given)
-    for name in pairs:
+    """The checkout of each peer, from ``NAME=FOLDER``. Raises InputError for another name, and without a folder."""
+    checkouts = {}
+    for name, _, folder in (one.partition("=") for one in given):
         if name not in PEERS:
             raise InputError("--peer", unknown(name, f"no decoder {name!r}", PEERS), "Write NAME=FOLDER.")
-    return {name: Path(folder).absolute() for name, folder in pairs.items()}
+        if not (folder and Path(folder).is_dir()):
+            raise InputError("--peer", f"{name}={folder}: no such folder", "Write NAME=FOLDER.")
+        checkouts[name] = Path(folder).absolute()
+    return checkouts
 
 
 def compare(backbone: Backbone, canvases: Sequence[Canvas], checkouts: Mapping[str, Path]) -> Iterator[Line]:

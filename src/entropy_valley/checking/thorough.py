@@ -90,27 +90,14 @@ class Hour:
         return {"family": family, "folder": os.devnull, "arguments": arguments}
 
     @property
-    def precision(self) -> str:
-        return "bfloat16" if self.device == "cuda" else "float32"
-
-    @property
-    def training(self) -> dict[str, Any]:
-        """The settings of a fine-tuning as :class:`Subject` has them."""
-        rank = 4 if self.shape == "tiny" else 64
-        lora = {"rank": rank, "alpha": 2 * rank, "dropout": 0.05}
-        given = {"precision": self.precision, "micro_tokens": AUTO, "activation_checkpointing": AUTO, "lora": lora}
-        return given | {"global_batch": self.load["batch"], "max_tokens": 1024}
-
-    @property
     def subject(self) -> Subject:
         """What the checks of `entropy-valley check` get: a config with this backbone alone."""
-        return Subject(
-            device=self.device,
-            precision=self.precision,
-            backbones={self.shape: self.described},
-            training=self.training,
-            thorough=True,
-        )
+        precision, rank = "bfloat16" if self.device == "cuda" else "float32", 4 if self.shape == "tiny" else 64
+        lora = {"rank": rank, "alpha": 2 * rank, "dropout": 0.05}
+        training: dict[str, Any] = {"precision": precision, "micro_tokens": AUTO, "activation_checkpointing": AUTO}
+        training |= {"lora": lora, "global_batch": self.load["batch"], "max_tokens": 1024}
+        backbones = {self.shape: self.described}
+        return Subject(self.device, precision=precision, backbones=backbones, training=training, thorough=True)
 
     def backbone(self) -> Backbone:
         return computations.random_backbone(self.described, self.subject)
@@ -158,12 +145,12 @@ def decoding(hour: Hour) -> Iterator[Line]:
 
 def training(hour: Hour) -> Iterator[Line]:
     """A step of a fine-tuning, without DeepSpeed: its passes, forward and backward, and AdamW."""
-    on_gpu, batch = hour.device == "cuda", hour.load["batch"]
+    subject, on_gpu, batch = hour.subject, hour.device == "cuda", hour.load["batch"]
     canvases = computations.drawn(2 * batch)
     free = torch.cuda.mem_get_info()[0] if on_gpu else None
-    plan = computations.pass_plan(hour.described, hour.training, 1, free, longest=120)
+    plan = computations.pass_plan(hour.described, subject, free, longest=120)
     backbone = hour.backbone()
-    attach_lora(backbone.model, backbone.family, Lora(**hour.training["lora"]), 1)
+    attach_lora(backbone.model, backbone.family, Lora(**subject.training["lora"]), 1)
     backbone.model.recompute = plan.activation_checkpointing
     objective = deepspeed.Objective(backbone.model, backbone.shifted).train()
     optimizer, pairs = torch.optim.AdamW(trainable(backbone.model)), as_pairs(canvases, backbone.eos_id)
@@ -200,7 +187,7 @@ def resuming(hour: Hour) -> Iterator[Line]:
     if not importlib.util.find_spec("deepspeed"):
         raise ModuleNotFoundError(name="deepspeed")
     folders = (hour.folder / "whole", hour.folder / "killed")
-    whole, killed = (computations.tiny_training(one, hour.precision, TRAINED, hour.device) for one in folders)
+    whole, killed = (computations.tiny_training(one, hour.subject.precision, TRAINED, hour.device) for one in folders)
     for job, status in ((whole, 0), (killed, -signal.SIGKILL), (killed, 0)):  # DeepSpeed trains once in a process
         process = SPAWN.Process(target=sft.run, args=(job, 1))
         process.start()
@@ -229,7 +216,7 @@ def probes(hour: Hour) -> Iterator[Line]:
     if not hour.testset:
         raise SkippedError("give --testset FILE, with a pair of sentences in each line")
     model = tiny(hour.direction) if hour.shape == "tiny" else released(hour.direction)
-    translator = Translator.load(**model, device=hour.device, dtype=hour.precision)
+    translator = Translator.load(**model, device=hour.device, dtype=hour.subject.precision)
     prompt, rows = translator.prompt, files.read_jsonl(hour.testset, ("id", "source", "target"))[:PROBED]
     lengths = [len(prompt.tokens(row["target"])) + 1 for row in rows]
     pairs = [(row, length) for row, length in zip(rows, lengths, strict=True) if length + min(OFFSETS) >= SHORTEST]
@@ -260,6 +247,8 @@ def run(options: argparse.Namespace) -> None:
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     require_device(device, "--shape tiny --device cpu")
     shape, checkouts = options.shape or ("llada-8b" if device == "cuda" else "tiny"), peers.folders(options.peer)
+    if options.testset:
+        files.regular(options.testset)  # raises now, not when its step begins
     until, lines = time.monotonic() + 60 * options.minutes, []
     for name in options.only or checking.STEPS:
         with tempfile.TemporaryDirectory(prefix="entropy-valley-check-", ignore_cleanup_errors=True) as folder:
@@ -269,7 +258,7 @@ def run(options: argparse.Namespace) -> None:
                 lines.append(line)
     chip = torch.cuda.get_device_name() if device == "cuda" else f"{machine.processor()[0]}, one thread"
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}, Python {platform.python_version()}"
-    table = [f"{shape}, {hour.precision}, {time.strftime('%Y-%m-%d')}; {chip}; {versions}", ""]
+    table = [f"{shape}, {hour.subject.precision}, {time.strftime('%Y-%m-%d')}; {chip}; {versions}", ""]
     table += ["| step | expected | measured | verdict |", "|---|---|---|---|", *(line.row for line in lines)]
     files.write_text(options.out, "\n".join([*table, ""]))
     print("", *table, "", f"This table is also in {options.out}", sep="\n")

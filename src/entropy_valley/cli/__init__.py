@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import importlib.util
+import io
 import os
 import sys
 from typing import Any
@@ -17,7 +18,7 @@ CORE |= {"filelock", "packaging", "tqdm"}
 
 
 def main() -> None:
-    replace_closed_streams()
+    prepare_streams()
     with errors.in_one_line():
         try:
             arguments = parser().parse_args()
@@ -32,11 +33,16 @@ def main() -> None:
             raise errors.InputError(error.name, problem, "pip install 'entropy-valley[workflow]'") from None
 
 
-def replace_closed_streams() -> None:
-    """Where a stream was closed, as by ``>&-``, Python has None for it, and prints errors among the results."""
+def prepare_streams() -> None:
+    """Let output go nowhere where its stream was closed, as by ``>&-``, and escape what the terminal cannot show.
+
+    For a closed stream Python has None, and prints errors among the results.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def parser() -> argparse.ArgumentParser:

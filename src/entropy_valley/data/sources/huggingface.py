@@ -95,7 +95,7 @@ class HuggingFace(Source):
                     for group in range(table.num_row_groups):  # one by one: over all, the reader's memory grows
                         for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
                             yield from batch.to_pylist()
-        except (OSError, pyarrow.ArrowException) as error:
+        except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(self._place, f"cannot be read: {first}", self._remedy()) from None
 
