@@ -610,6 +610,12 @@ def set_of(experiment: Experiment, wildcards: Wildcards) -> CellSet:
     return sets_of(experiment).named(run_of(wildcards), wildcards["set"])
 
 
+def reads_pairs(experiment: Experiment, wildcards: Wildcards) -> bool:
+    """Whether a length method of a job's cells is fitted to training pairs. Raises InputError as :func:`cells_of`."""
+    cells = CellSet(run_of(wildcards), wildcards.get("set", ""), cells_of(experiment, wildcards))
+    return "fits" in translating(experiment, cells)
+
+
 def _timed(wildcards: Wildcards) -> Cell:
     names = (wildcards[name] for name in ("testset", "method", "order"))
     return Cell(run_of(wildcards), *names, int(wildcards["steps"]))
