@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -359,4 +359,7 @@ def _split_of(sentence: Words) -> str:
 
 
 SOURCES: sources.Kinds = (*sources.SOURCES, Synthetic)
-AnySource = sources.any_of(SOURCES)
+if TYPE_CHECKING:
+    AnySource = Source
+else:
+    AnySource = sources.any_of(SOURCES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -83,8 +82,9 @@ def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
     """The records of all that a set's translations and scores are made from, in turn. Of what is behind a finished
     result only those that are there."""
 
+    is_file = remembered(experiment, os.path.isfile, lambda: functools.cache(os.path.isfile))
+
     def records() -> list[str]:
-        is_file = functools.cache(os.path.isfile)
         finished: set[str] = set()
         listed = []
         for made, read in _steps(experiment, one):
@@ -104,7 +104,7 @@ def _steps(experiment: Experiment, one: CellSet) -> Iterator[tuple[str, str]]:
     translations, adapter = one.translations(root), paths.adapter_folder(experiment, run)
     yield from _testsets(experiment, translations, run.direction, one.testsets)
     yield from _checkpoint(experiment, translations, run)
-    if "fits" in json.loads(params.translation(experiment, one)):
+    if "fits" in params.translating(experiment, one):
         yield from _corpora(experiment, translations, run.direction)
     if adapter:
         yield translations, f"{adapter}/{FACTS}"
