@@ -312,15 +312,9 @@ def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
     """The sentences of a method, those of one error spread around it; all of Oracle's lie on 0."""
     spread = 0 if name == "oracle" else STRIP * (np.arange(len(sentences)) * GOLDEN % 1 - 0.5)
     axes.scatter(
-        sentences["error"] + spread,
-        sentences["score"],
-        s=5,
-        marker=METHOD_MARKERS[name],
-        color=METHOD_COLOURS[name],
-        alpha=0.3,
-        linewidths=0,
-        rasterized=True,
-    )
+        sentences["error"] + spread, sentences["score"], s=5, marker=METHOD_MARKERS[name], color=METHOD_COLOURS[name],
+        alpha=0.3, linewidths=0, rasterized=True,
+    )  # fmt: skip
 
 
 def _mean(axes: Axes, error: Any, score: Any) -> None:
@@ -329,15 +323,9 @@ def _mean(axes: Axes, error: Any, score: Any) -> None:
     label = f"{method(name).short}: {formats.number(error.mean, MAE.decimals)}"
     axes.errorbar(error.mean, score.mean, xerr=error.std, yerr=score.std, fmt="none", ecolor=colour, zorder=3)
     axes.plot(
-        error.mean,
-        score.mean,
-        METHOD_MARKERS[name],
-        color=colour,
-        markersize=7,
-        markeredgecolor="white",
-        zorder=3,
+        error.mean, score.mean, METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white", zorder=3,
         label=label,
-    )
+    )  # fmt: skip
 
 
 def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.DataFrame) -> Panel:
@@ -355,15 +343,10 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
                 adds = rows.reindex([keys[place] for place in at])
                 middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
                 axes.errorbar(
-                    np.array(at) + 0.28 * (number - 1) + shift,
-                    middle,
-                    yerr=[(middle - low).tolist(), (high - middle).tolist()],
-                    linestyle="none",
-                    marker=marker,
-                    markersize=5,
-                    color=SERIES_COLOURS[number],
-                    label=names[canvas] if name == "ev" else None,
-                )
+                    np.array(at) + 0.28 * (number - 1) + shift, middle,
+                    yerr=[(middle - low).tolist(), (high - middle).tolist()], linestyle="none", marker=marker,
+                    markersize=5, color=SERIES_COLOURS[number], label=names[canvas] if name == "ev" else None,
+                )  # fmt: skip
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
         axes.set_xlim(-0.6, len(places) - 0.4)
@@ -377,10 +360,5 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
 
 def _legend_below(axes: Axes) -> None:
     axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.2),
-        ncols=3,
-        handlelength=1,
-        handletextpad=0.4,
-        columnspacing=1,
+        loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, handlelength=1, handletextpad=0.4, columnspacing=1
     )

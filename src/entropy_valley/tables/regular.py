@@ -277,14 +277,10 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         for name in RISING:
             rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
             axes.errorbar(
-                budgets,
-                [row.mean for row in rows],
+                budgets, [row.mean for row in rows],
                 yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
-                color=METHOD_COLOURS[name],
-                marker=METHOD_MARKERS[name],
-                markersize=4,
-                label=method(name).short,
-            )
+                color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=method(name).short,
+            )  # fmt: skip
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
         axes.minorticks_off()
@@ -293,13 +289,9 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         if first:
             axes.set_ylabel(metric.label)
             axes.legend(  # below the panel: within it, it would lie over a line
-                loc="upper center",
-                bbox_to_anchor=(0.4, -0.3),
-                ncols=len(RISING),
-                fontsize=7,
-                handlelength=1.2,
+                loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
                 columnspacing=1,
-            )
+            )  # fmt: skip
 
     return panel
 

@@ -269,14 +269,9 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:
     """EV's candidates as ticks on the axis."""
     axes.plot(
-        ratios,
-        [0.0] * len(ratios),
-        "|",
-        transform=axes.get_xaxis_transform(),
-        color=METHOD_COLOURS["ev"],
-        markersize=12,
-        label="EV's grid",
-    )
+        ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"],
+        markersize=12, label="EV's grid",
+    )  # fmt: skip
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:

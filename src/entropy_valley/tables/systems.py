@@ -533,17 +533,9 @@ def _draw(axes: Axes, point: Point) -> None:
         axes.axhline(row.mean, color=point.colour, linestyle="--", linewidth=0.9)
         return
     axes.errorbar(
-        row.passes,
-        row.mean,
-        yerr=row.std,
-        marker=point.marker,
-        color=point.colour,
-        linestyle="none",
-        markersize=SIZE,
-        ecolor=faint(point.colour),
-        elinewidth=0.7,
-        capsize=0,
-    )
+        row.passes, row.mean, yerr=row.std, marker=point.marker, color=point.colour, linestyle="none", markersize=SIZE,
+        ecolor=faint(point.colour), elinewidth=0.7, capsize=0,
+    )  # fmt: skip
 
 
 def _name(report: SystemsFigure, row: Any, usual: tuple[str, int]) -> str:
@@ -565,27 +557,15 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
     for (name, marker, colour, row), height in zip(points, heights, strict=True):
         is_line = row.method == "oracle"
         axes.annotate(
-            name,
-            (right if is_line else row.passes, row.mean),
-            (1.17, height),
-            textcoords="axes fraction",
-            annotation_clip=False,
-            zorder=1,
+            name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
+            annotation_clip=False, zorder=1,
             arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
-            va="center",
-            fontsize=7,
-            fontweight="bold" if row.method in METHOD_COLOURS else "normal",
-        )
+            va="center", fontsize=7, fontweight="bold" if row.method in METHOD_COLOURS else "normal",
+        )  # fmt: skip
         axes.plot(
-            [1.1, 1.15] if is_line else [1.125],
-            [height, height] if is_line else [height],
-            "--" if is_line else marker,
-            linewidth=0.9,
-            markersize=SIZE,
-            color=colour,
-            transform=axes.transAxes,
-            clip_on=False,
-        )
+            [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,
+            linewidth=0.9, markersize=SIZE, color=colour, transform=axes.transAxes, clip_on=False,
+        )  # fmt: skip
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:

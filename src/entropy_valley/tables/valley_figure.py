@@ -122,12 +122,6 @@ def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: s
     line = line.sort_values("at")
     axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
     axes.plot(
-        line["at"],
-        line["mean"],
-        linestyle="--" if dashed else "-",
-        color=colour,
-        marker=marker,
-        markersize=3,
-        markerfacecolor="white" if dashed else colour,
-        label=label,
-    )
+        line["at"], line["mean"], linestyle="--" if dashed else "-", color=colour, marker=marker, markersize=3,
+        markerfacecolor="white" if dashed else colour, label=label,
+    )  # fmt: skip
