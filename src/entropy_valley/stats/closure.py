@@ -58,10 +58,14 @@ def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) 
 
     Raises :class:`InputError` when the two were not scored on the same sentences.
     """
-    scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
-    require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
-    leads = (scores - others.loc[scores.index]) * sign_of(metric)
-    return not leads.mean() > 1.96 * leads.sem()
+
+    def compute() -> bool:
+        scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
+        require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
+        leads = (scores - others.loc[scores.index]) * sign_of(metric)
+        return not leads.mean() > 1.96 * leads.sem()
+
+    return results.once(("doubtful", oracle, baseline, metric.name), compute)
 
 
 def sign_of(metric: Metric) -> int:

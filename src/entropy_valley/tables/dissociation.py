@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +73,9 @@ class Dissociation(_LengthsAndScores, TableReport):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The means of methods over runs; then the parts of leads, over runs and in each run (with a ``seed``)."""
-        numbers = pd.concat([lengths_and_scores(self, results), splits(self, results)], ignore_index=True)
+        errors = length_errors(results, self.cells)
+        frames = (lengths_and_scores(self, results, errors), splits(self, results, errors))
+        numbers = pd.concat(frames, ignore_index=True)
         return numbers.astype({"seed": "Int64", "runs": "Int64"})
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
@@ -102,9 +104,10 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The sentences of the first seed (with an ``id``), then the means over runs, then the parts of leads."""
-        frames = (points(self, results), lengths_and_scores(self, results))
+        errors = length_errors(results, self.cells)
+        frames = (points(self, results, errors), lengths_and_scores(self, results, errors))
         shown = [frame[frame["method"].isin(RISING)] for frame in frames]
-        numbers = pd.concat([*shown, splits(self, results)], ignore_index=True)
+        numbers = pd.concat([*shown, splits(self, results, errors)], ignore_index=True)
         return numbers.astype({"seed": "Int64", "runs": "Int64"})
 
     def panels(self, numbers: pd.DataFrame) -> list[Panel]:
@@ -117,13 +120,16 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
 # --- The numbers.
 
 
-def lengths_and_scores(report: Report, results: Results) -> pd.DataFrame:
+Errors = Mapping[Cell, pd.Series]  # see length_errors
+
+
+def lengths_and_scores(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     """Means over runs of the main metric, :data:`MAE`, :data:`MATCHED` and :data:`FULL`, of each method.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample) and ``runs``.
     """
     rows = []
-    for cell, error in length_errors(results, report.cells).items():
+    for cell, error in errors.items():
         full = [len(row["tokens"]) == row["length"] - 1 for row in results.translations(cell, "length", "tokens")]
         values = results.system_scores(cell, [report.metric])
         values |= {MAE.name: mean(error), MATCHED.name: mean(error == 0), FULL.name: mean(full)}
@@ -154,11 +160,11 @@ def _lengths(results: Results, cell: Cell) -> pd.Series:
     return pd.Series({row["id"]: row["length"] for row in results.translations(cell, "length")})
 
 
-def points(report: Report, results: Results) -> pd.DataFrame:
+def points(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
     frames: list[pd.DataFrame] = []
     seeds: dict[tuple[str, str, str], int] = {}
-    for cell, error in length_errors(results, report.cells).items():
+    for cell, error in errors.items():
         if seeds.setdefault((cell.backbone, cell.direction, cell.testset), cell.seed) == cell.seed:
             scores = results.sentences(cell, report.metric)
             frame = pd.DataFrame({"error": error, "score": scores}).rename_axis("id")
@@ -166,13 +172,12 @@ def points(report: Report, results: Results) -> pd.DataFrame:
     return pd.concat(frames)[[*AT, "method", "id", "error", "score"]]
 
 
-def splits(report: Report, results: Results) -> pd.DataFrame:
+def splits(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     """The lead of EV, and of the control, over each baseline, by whose canvas is nearer to the reference's.
 
     A row per pair of methods and part of PARTS, over runs (without a ``seed``) and in each run. Columns: those of RUN,
     ``method``, ``baseline``, ``runs`` and those of :func:`split`.
     """
-    errors = length_errors(results, report.cells)
     pairs: dict[tuple[Any, ...], dict[int, tuple[pd.Series, pd.Series]]] = {}
     for (*setting, seed), methods in by_run(report.cells).items():
         for name, baseline in itertools.product(("ev", CONTROL), BASELINES):

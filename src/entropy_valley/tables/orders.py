@@ -22,6 +22,7 @@ from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import method
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -59,11 +60,8 @@ class Orders(OfStudy, TableReport):
         described = {}
         for name in dict.fromkeys([self.main, *(cell.order for cell in self.cells)]):
             section, guided = order_settings(self.experiment, name), source_guided(self.experiment, name)
-            described[name] = {
-                "order": section["order"],
-                "settings": section["order_settings"],
-                "source_guided": guided,
-            }
+            order, settings = section["order"], section["order_settings"]
+            described[name] = {"order": order, "settings": settings, "source_guided": guided}
         return described
 
     def is_guided(self, order: str) -> bool:
@@ -135,9 +133,7 @@ class Orders(OfStudy, TableReport):
         return Table((Column("Schedule", align="l"), *map(Column, titles)), list(sections), list(self._notes(main)))
 
     def _sections(self, key: Sequence[str | int], group: pd.DataFrame) -> Iterator[TableSection]:
-        systems: dict[tuple[str, str], dict[str, float]] = {}
-        for row in group.itertuples(index=False):
-            systems.setdefault((row.method, row.order), {})[row.metric] = row.value
+        systems = by_key(group, "method", "order")
         orders = {order: values for (name, order), values in systems.items() if name == FIXED}
         rows = {order: self._row(order, values) for order, values in orders.items()}
         others = [order for order in orders if order != self.main]
@@ -280,9 +276,7 @@ class Categories(Orders):
         other, main = self.order(self.other), self.order(self.main)
         sections, correlations = [], []
         for key, group in numbers.groupby(list(RUN), sort=False):
-            values: dict[str, dict[str, float]] = {}
-            for row in group.itertuples(index=False):
-                values.setdefault(row.category, {})[row.metric] = row.value
+            values = {name: numbers for (name,), numbers in by_key(group, "category").items()}
             heading = self.run_heading(key, values[OVERALL]["sentences"])
             rows = {name: self._category(name, numbers) for name, numbers in values.items()}
             whole = TableSection([rows.pop(OVERALL)])

@@ -142,10 +142,6 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
     cells = dict(zip(rows, report.cells, strict=True))
     sign, columns = report.sign, (*CLOSURES, *[BEST] * (BEST in report.columns))
 
-    @functools.cache
-    def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
-        return not is_doubtful(results, cells[oracle], cells[rival], report.metric)
-
     def gaps(row: Mapping[str, Any]) -> dict[str, float]:
         run, values = tuple(row[key] for key in RUN), dict.fromkeys((*columns, "cost"), float("nan"))
         for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
@@ -155,7 +151,8 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
             for column, rival in zip(columns, (*baselines, best_ratio), strict=False):
                 if oracle in rows and rival in rows:
                     scores = ([sign * one[MAIN]] for one in (row, rows[rival], rows[oracle]))
-                    values[column] = gap_closures(*scores)[0] if is_gap(oracle, rival) else float("nan")
+                    doubtful = is_doubtful(results, cells[oracle], cells[rival], report.metric)
+                    values[column] = math.nan if doubtful else gap_closures(*scores)[0]
             if oracle in rows and baselines[0] in rows:
                 values["cost"] = row["calls"] / rows[baselines[0]]["calls"]
         return values
