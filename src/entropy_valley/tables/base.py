@@ -20,7 +20,7 @@ from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells,
 from entropy_valley.config.methods import method_settings, order_settings, origins, sees_reference
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import sign_of, summarise
+from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.significance import Statistics
 from entropy_valley.tables import formats, notes, render, style
 from entropy_valley.tables.formats import MethodNames
@@ -84,13 +84,8 @@ class Report:
 
     @property
     def metric(self) -> Metric:
-        """The main metric, in which systems are compared sentence by sentence."""
+        """The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better."""
         return self.metrics[0]
-
-    @property
-    def sign(self) -> int:
-        """1 where higher scores in the main metric are better, else -1."""
-        return sign_of(self.metric)
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:

@@ -19,7 +19,7 @@ from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
@@ -185,7 +185,7 @@ def splits(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
                 first, second = methods[name], methods[baseline]
                 leads = results.sentences(first, report.metric) - results.sentences(second, report.metric)
                 nearer = errors[second] - errors[first]
-                pairs.setdefault((*setting, name, baseline), {})[seed] = (report.sign * leads, nearer)
+                pairs.setdefault((*setting, name, baseline), {})[seed] = (leads, nearer)
     rows = []
     for pair, runs in pairs.items():
         about = dict(zip((*SETTING, "method", "baseline"), pair, strict=True))
@@ -237,7 +237,11 @@ COLUMNS = (
 def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
     decimals = report.metric.decimals
     for row in parts.itertuples(index=False):
-        names = {"nearer": method(row.method).short, "equal": "equally far", "farther": method(row.baseline).short}
+        names = {
+            "nearer": report.method(row.method).short,
+            "equal": "equally far",
+            "farther": report.method(row.baseline).short,
+        }
         texts = (
             names.get(row.canvas, row.canvas),
             formats.number(row.sentences, 0 if row.runs == 1 else 1),
@@ -261,14 +265,14 @@ def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
     )
     yield from notes.few_sentences(parts.loc[parts["canvas"] == "all", "sentences"])
     if CONTROL in set(parts["method"]):
-        yield Note(f"{method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one.")
+        yield Note(f"{report.method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one.")
     yield Note(
         "If EV did not profit from the reference's length, it would also lead where its canvas is not nearer to it "
         "(equally far, or farther). A run counts where the 95 % interval of that lead leaves 0 out."
     )
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
-        yield Note(f"Not nearer than {method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
+        yield Note(f"Not nearer than {report.method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
     for metric in (MAE, MATCHED, FULL):
         label = f"Mean {metric.label.lower()} in slots" if metric is MAE else metric.label
         yield Note(f"{label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
@@ -289,7 +293,7 @@ def _listed(report: Report, means: pd.DataFrame, metric: Metric) -> str:
         texts = (
             formats.number(value, 2) if metric is MAE else formats.percent(value, math.nan) for value in rows["mean"]
         )
-        named = (f"{method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
+        named = (f"{report.method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
         places.append(f"{report.place(*place)} {', '.join(named)}")
     return "; ".join(places)
 
@@ -303,7 +307,7 @@ def _panel(report: Report, summary: Summary, place: tuple[str, str], sentences: 
             _cloud(axes, here[here["method"] == name], name)
         for name in RISING:
             at = {"place": place, "method": name}
-            _mean(axes, summary.row(MAE, at), summary.row(report.metric, at))
+            _mean(report, axes, summary.row(MAE, at), summary.row(report.metric, at))
         axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
         axes.set_title(report.place(*place))
         axes.set_xlabel("length error (slots)")
@@ -322,10 +326,10 @@ def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
     )  # fmt: skip
 
 
-def _mean(axes: Axes, error: Any, score: Any) -> None:
+def _mean(report: Report, axes: Axes, error: Any, score: Any) -> None:
     """A method's mean over runs."""
     name, colour = error.method, METHOD_COLOURS[error.method]
-    label = f"{method(name).short}: {formats.number(error.mean, MAE.decimals)}"
+    label = f"{report.method(name).short}: {formats.number(error.mean, MAE.decimals)}"
     axes.errorbar(error.mean, score.mean, xerr=error.std, yerr=score.std, fmt="none", ecolor=colour, zorder=3)
     axes.plot(
         error.mean, score.mean, METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white", zorder=3,
@@ -338,7 +342,7 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index(["direction", "testset", "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
-    names = {"nearer": "EV", "equal": "neither", "farther": method(baseline).short}  # the answers to the title
+    names = {"nearer": "EV", "equal": "neither", "farther": report.method(baseline).short}  # the answers to the title
 
     def panel(axes: Axes) -> None:
         for number, canvas in enumerate(CANVASES):
@@ -355,8 +359,8 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
         axes.set_xlim(-0.6, len(places) - 0.4)
-        axes.set_xlabel(f"crosses: {method(CONTROL).short}" * (CONTROL in set(parts["method"])))
-        axes.set_ylabel(f"part of EV's lead over\n{method(baseline).short} ({report.metric.label})")
+        axes.set_xlabel(f"crosses: {report.method(CONTROL).short}" * (CONTROL in set(parts["method"])))
+        axes.set_ylabel(f"part of EV's lead over\n{report.method(baseline).short} ({report.metric.label})")
         axes.set_title("Ours: nearer to the reference's length")
         _legend_below(axes)
 

@@ -26,7 +26,7 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
@@ -141,7 +141,11 @@ class DreamInstruct(TableReport):
         columns = (
             Column("Variant", align="l"),
             *(Column(title, "Training cross-entropy") for title in losses),
-            *(Column(title, method(name).short) for name in RISING for title in ("Empty", "Length", self.metric.label)),
+            *(
+                Column(title, self.method(name).short)
+                for name in RISING
+                for title in ("Empty", "Length", self.metric.label)
+            ),
         )
         return Table(columns, sections, self._notes(values["", REFERENCE], numbers))
 

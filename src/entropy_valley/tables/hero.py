@@ -18,7 +18,7 @@ from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results, set_files
@@ -207,7 +207,7 @@ def _look(name: str) -> tuple[str, str]:
 def _method(report: Hero, summary: Summary, name: str) -> Series:
     places = summary.values("place")
     rows = [summary.row(report.metric, {"place": place, "method": name}) for place in places]
-    return Series(method(name).short, *_look(name), rows)
+    return Series(report.method(name).short, *_look(name), rows)
 
 
 def _backbone(report: Hero, summary: Summary, beams: Summary, backbone: str) -> Series:

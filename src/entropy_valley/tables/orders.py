@@ -21,7 +21,6 @@ from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
-from entropy_valley.tables.formats import method
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -165,7 +164,7 @@ class Orders(OfStudy, TableReport):
                 over = numbers[f"{name}_ratio_over_span"]
                 times = formats.NONE if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
                 lead = formats.signed(numbers[f"{name}_ratio"], decimals)
-                yield _group(f"{method(name).short} − {method('ratio').short}", (lead, formats.NONE, times))
+                yield _group(f"{self.method(name).short} − {self.method('ratio').short}", (lead, formats.NONE, times))
 
     def _notes(self, main: str) -> Iterator[Note]:
         yield Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step.")

@@ -17,8 +17,8 @@ from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import RISING, method
-from entropy_valley.tables.pivot import Entry, Summary, best, pivot, placed
+from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.pivot import Entry, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -196,7 +196,7 @@ class ArReference(TableReport):
             for (backbone, name), summary in summaries.items()
         }
         deployable = [of_places for (_, name), of_places in rows.items() if name not in self.informed]
-        highest = [best(self.metric)(row.mean for row in column) for column in zip(*deployable, strict=True)]
+        highest = [max(row.mean for row in column) for column in zip(*deployable, strict=True)]
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
             for system in systems:
@@ -205,7 +205,7 @@ class ArReference(TableReport):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
                     cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
-                groups.append(Group(method(name).label, [TableRow(cells, shaded=name == "ev")]))
+                groups.append(Group(self.method(name).label, [TableRow(cells, shaded=name == "ev")]))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
             yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
 
@@ -223,7 +223,7 @@ class ArReference(TableReport):
                 Group.of(label, ["", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)])
                 for label, texts in lines.items()
             ]
-            yield TableSection(groups, f"{method('ev').label} − {self.backbone(str(backbone))}")
+            yield TableSection(groups, f"{self.method('ev').label} − {self.backbone(str(backbone))}")
 
     def _size(self, backbone: str) -> str:
         """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""

@@ -22,10 +22,10 @@ from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.formats import RISING, closure_title, method, ordered
+from entropy_valley.tables.formats import RISING, closure_title, ordered
 from entropy_valley.tables.formats import direction as direction_label
 from entropy_valley.tables.paired_tests import ZEROS
-from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
+from entropy_valley.tables.pivot import At, Entry, Regular, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Note, Table, TableCell
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, ON_WHITE, SERIES_COLOURS, Panel
@@ -101,7 +101,7 @@ class CrossBackbone(AllBackbones, Regular):
             return summary.closure(metric, at | {"method": "ev"}, name, shaded=True)
 
         return [
-            *(Entry(Column(method(name).short), functools.partial(score, name=name)) for name in shown),
+            *(Entry(Column(self.method(name).short), functools.partial(score, name=name)) for name in shown),
             Entry(Column("EV − Ratio"), lead),
             *(Entry(Column(closure_title(name)), functools.partial(closure, name=name)) for name in summary.baselines),
         ]
@@ -243,13 +243,16 @@ class Budgets(OfBudgets, Regular):
         def closure(at):
             oracle, ev = (summary.row(metric, at, method=name) for name in ("oracle", "ev"))
             text = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
-            return TableCell(text, bold=ev.gap_closure_runs > 0 and best(metric)((ev.mean, oracle.mean)) == ev.mean)
+            return TableCell(text, bold=ev.gap_closure_runs > 0 and ev.mean >= oracle.mean)
 
         def within(at):
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
         return [
-            *(Entry(Column(method(name).short, align="r"), functools.partial(score, name=name)) for name in COMPARED),
+            *(
+                Entry(Column(self.method(name).short, align="r"), functools.partial(score, name=name))
+                for name in COMPARED
+            ),
             Entry(Column("Gap closure", align="r"), closure),
             Entry(Column("L ≤ T", align="r"), within),
         ]
@@ -279,7 +282,7 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
             axes.errorbar(
                 budgets, [row.mean for row in rows],
                 yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
-                color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=method(name).short,
+                color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=report.method(name).short,
             )  # fmt: skip
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
@@ -521,21 +524,24 @@ class Transfer(Systems):
 
         def score(at, name):
             values = {other: row(at, other)[systems.MAIN] for other in methods}
-            is_best = name in deployable and values[name] == best(metric)(values[other] for other in deployable)
+            is_best = name in deployable and values[name] == max(values[other] for other in deployable)
             return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
 
         def tested(at, text):
             return TableCell(text(row(at, "ratio")))
 
         tests = {
-            f"{method(self.against[0]).short} − {method('ratio').short} [95 % CI]": lambda test: formats.interval(
-                test["lead"], test["ci_low"], test["ci_high"], metric.decimals
+            f"{self.method(self.against[0]).short} − {self.method('ratio').short} [95 % CI]": lambda test: (
+                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals)
             ),
             "p": lambda test: formats.p_value(test["p_two_sided"], self.statistics.resamples),
             "Wilcoxon's p": lambda test: formats.small_p(test["wilcoxon_p"]),
         }
         return [
-            *(Entry(Column(method(name).short, metric.label), functools.partial(score, name=name)) for name in methods),
+            *(
+                Entry(Column(self.method(name).short, metric.label), functools.partial(score, name=name))
+                for name in methods
+            ),
             *(Entry(Column(title), functools.partial(tested, text=text)) for title, text in tests.items()),
         ]
 

@@ -20,7 +20,7 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, Report, TableReport
-from entropy_valley.tables.formats import method, ordered
+from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
@@ -99,9 +99,9 @@ class Checks(OfStudy, WithGrids, TableReport):
                 return "Ratios that EV takes", item, share
             case "score":
                 score = formats.mean_std(values["mean"], values["std"], self.metric.decimals)
-                return self.metric.label, method(item).label, score
+                return self.metric.label, self.method(item).label, score
         p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
-        compared = COMPARED.get(item) or f"EV − {method(item).label}"
+        compared = COMPARED.get(item) or f"EV − {self.method(item).label}"
         return compared, f"seed {seed:.0f}", f"{formats.lead(values, self.metric)}, {p}"
 
 
@@ -253,7 +253,7 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
         label = report.backbone(line["backbone"].iloc[0])
         draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
         ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
-        axes.axvline(ratio, label=method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+        axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
         _draw_grid(axes, report.grids[direction])
         _lowest(axes, line.loc[line["mean"].idxmin()])
         axes.set_title(report.place(direction, testset))

@@ -22,7 +22,7 @@ from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, p
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
-from entropy_valley.tables.formats import METHODS, closure_title, method, ordered
+from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -140,17 +140,17 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
     cells = dict(zip(rows, report.cells, strict=True))
-    sign, columns = report.sign, (*CLOSURES, *[BEST] * (BEST in report.columns))
+    columns = (*CLOSURES, *[BEST] * (BEST in report.columns))
 
     def gaps(row: Mapping[str, Any]) -> dict[str, float]:
         run, values = tuple(row[key] for key in RUN), dict.fromkeys((*columns, "cost"), float("nan"))
         for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
             fixed = [key for name in report.fixed if (key := (*run, name, *setting)) in rows]
-            best_ratio = max(fixed, key=lambda key: sign * rows[key][MAIN], default=None)
+            best_ratio = max(fixed, key=lambda key: rows[key][MAIN], default=None)
             oracle, *baselines = ((*run, name, *setting) for name in ("oracle", *BASELINES))
             for column, rival in zip(columns, (*baselines, best_ratio), strict=False):
                 if oracle in rows and rival in rows:
-                    scores = ([sign * one[MAIN]] for one in (row, rows[rival], rows[oracle]))
+                    scores = ([one[MAIN]] for one in (row, rows[rival], rows[oracle]))
                     doubtful = is_doubtful(results, cells[oracle], cells[rival], report.metric)
                     values[column] = math.nan if doubtful else gap_closures(*scores)[0]
             if oracle in rows and baselines[0] in rows:
@@ -312,7 +312,7 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
 
 def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
     """The columns that a study asks for."""
-    rival, columns = method(report.against[0]).short, dict(COLUMNS)
+    rival, columns = report.method(report.against[0]).short, dict(COLUMNS)
     for name, metric in metrics_by_column(report.metrics).items():
         text = functools.partial(SystemRow.number, name=name, decimals=metric.decimals)
         columns[name] = Column(metric.label, align="c" if name == MAIN else "r"), text
