@@ -89,22 +89,20 @@ class CrossBackbone(AllBackbones, Regular):
 
     def entries(self, summary: Summary) -> list[Entry]:
         (metric,) = self.shown_metrics
-        shown = [name for name in METHODS if name in summary.methods]
+        entries = []
+        for name in METHODS:
+            if name in summary.methods:
+                score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
+                entries.append(Entry(Column(self.method(name).short), score))
 
-        def score(at, name):
-            return summary.score(metric, at | {"method": name}, shaded=name == "ev")
-
-        def lead(at):
+        def lead(at: At) -> TableCell:
             return TableCell(formats.signed(summary.row(metric, at, method="ev").delta_ratio, metric.decimals))
 
-        def closure(at, name):
-            return summary.closure(metric, at | {"method": "ev"}, name, shaded=True)
-
-        return [
-            *(Entry(Column(self.method(name).short), functools.partial(score, name=name)) for name in shown),
-            Entry(Column("EV − Ratio"), lead),
-            *(Entry(Column(closure_title(name)), functools.partial(closure, name=name)) for name in summary.baselines),
-        ]
+        entries.append(Entry(Column("EV − Ratio"), lead))
+        for name in summary.baselines:
+            closure = functools.partial(summary.closure, metric, method="ev", baseline=name, shaded=True)
+            entries.append(Entry(Column(closure_title(name)), closure))
+        return entries
 
 
 class CrossBackboneBleu(CrossBackbone):
@@ -205,6 +203,11 @@ BUDGETS = (
 )
 
 
+def not_ranked(numbers: pd.DataFrame) -> Summary:
+    """A summary of which no score is bold."""
+    return Summary(numbers, informed={*numbers["method"]})
+
+
 class OfBudgets(OfStudy):
     """What table and figure share: the scores of a study at each step budget, with their costs."""
 
@@ -217,7 +220,7 @@ class OfBudgets(OfStudy):
         return with_costs(super().numbers(results), results, self.cells)
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
-        return Summary(numbers.sort_values("steps", kind="stable"), self.informed)
+        return not_ranked(numbers.sort_values("steps", kind="stable"))
 
 
 class Budgets(OfBudgets, Regular):
@@ -237,25 +240,20 @@ class Budgets(OfBudgets, Regular):
     def entries(self, summary: Summary) -> list[Entry]:
         metric = self.metric
 
-        def score(at, name):
-            return dataclasses.replace(summary.score(metric, at | {"method": name}, shaded=name == "ev"), bold=False)
-
-        def closure(at):
+        def closure(at: At) -> TableCell:
             oracle, ev = (summary.row(metric, at, method=name) for name in ("oracle", "ev"))
             text = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
             return TableCell(text, bold=ev.gap_closure_runs > 0 and ev.mean >= oracle.mean)
 
-        def within(at):
+        def within(at: At) -> TableCell:
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
-        return [
-            *(
-                Entry(Column(self.method(name).short, align="r"), functools.partial(score, name=name))
-                for name in COMPARED
-            ),
-            Entry(Column("Gap closure", align="r"), closure),
-            Entry(Column("L ≤ T", align="r"), within),
-        ]
+        entries = []
+        for name in COMPARED:
+            score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
+            entries.append(Entry(Column(self.method(name).short, align="r"), score))
+        columns = {"Gap closure": closure, "L ≤ T": within}
+        return [*entries, *(Entry(Column(title, align="r"), cell) for title, cell in columns.items())]
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         backbones = ", ".join(map(self.backbone, summary.values("backbone")))
@@ -349,26 +347,21 @@ class Readings(OfStudy, Regular):
     def entries(self, summary: Summary) -> list[Entry]:
         against, (metric, *others) = self.study.against, self.shown_metrics
 
-        def plain(lookup, metric, name, **other):
-            return lambda at: TableCell(lookup(metric, at | {"method": name}, **other).text)
-
-        def changed(at):
+        def changed(at: At) -> TableCell:
             share = summary.row(metric, at, method=against).changed
             return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
 
-        short = self.method(against).short
-        return [
-            *(
-                Entry(Column(self.method(name).short, metric.label), plain(summary.score, metric, name))
-                for name in summary.methods
-            ),
-            *(Entry(Column(short, other.label), plain(summary.score, other, against)) for other in others),
-            *(
-                Entry(Column(closure_title(name)), plain(summary.closure, metric, against, baseline=name))
-                for name in summary.baselines
-            ),
-            Entry(Column("Changed", align="r"), changed),
-        ]
+        entries = []
+        for shown, name in [*((metric, name) for name in summary.methods), *((other, against) for other in others)]:
+            score = functools.partial(summary.score, shown, method=name)
+            entries.append(Entry(Column(self.method(name).short, shown.label), score))
+        for name in summary.baselines:
+            closure = functools.partial(summary.closure, metric, method=against, baseline=name)
+            entries.append(Entry(Column(closure_title(name)), closure))
+        return [*entries, Entry(Column("Changed", align="r"), changed)]
+
+    def summary(self, numbers: pd.DataFrame) -> Summary:
+        return not_ranked(numbers)
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         against = self.method(self.study.against).short

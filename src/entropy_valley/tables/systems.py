@@ -256,11 +256,8 @@ class SystemRow:
         counted = sum(not pd.isna(run[column]) for run in self.runs)
         return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
 
-    def untouched(self) -> str:
-        return formats.percent(self.mean["untouched"], self.std["untouched"])
-
-    def changed(self) -> str:
-        return formats.NONE if pd.isna(self.mean[CHANGED]) else formats.percent(self.mean[CHANGED], self.std[CHANGED])
+    def share(self, name: str) -> str:
+        return formats.NONE if pd.isna(self.mean[name]) else formats.percent(self.mean[name], self.std[name])
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
@@ -302,8 +299,8 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
     "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
     TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
-    CHANGED: (Column("Changed", align="r"), SystemRow.changed),
-    "untouched": (Column("Untouched", align="r"), SystemRow.untouched),
+    CHANGED: (Column("Changed", align="r"), lambda system: system.share(CHANGED)),
+    "untouched": (Column("Untouched", align="r"), lambda system: system.share("untouched")),
     "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
     "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
 }
