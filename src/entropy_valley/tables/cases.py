@@ -80,14 +80,14 @@ class _CaseLine(NamedTuple):
 class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
-    texts = True
+    texts, bleu = True, False
+    reads = (testset_file,)
+    recorded = ("named",)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         cells = [cell for cell in self.main_cells if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
-
-    recorded = ("named",)
 
     @property
     def named(self) -> list[str]:
@@ -98,13 +98,6 @@ class _Cases(Report):
     def choice(self) -> str:
         """How the sentences were chosen."""
         return "Chosen by the config." if self.named else CHOSEN.replace("{metric}", self.metric.label)
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
-
-    def inputs(self) -> list[str]:
-        return [*super().inputs(), testset_file(self.experiment.results, self.cells[0])]
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return cases(results, self.cells, self.metric, self.named)

@@ -21,7 +21,6 @@ from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.model.families import find_family
 from entropy_valley.results import SCORES, TRANSLATIONS
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
@@ -121,20 +120,12 @@ TESTS = Note(
 class OfEvAndRatio(TableReport):
     """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
 
-    texts = True
+    texts, bleu = True, False
+    reads = (testset_file, tokens_file)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
-
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        further = ((testset_file(root, cell), tokens_file(root, cell)) for cell in self.cells)
-        return [*super().inputs(), *dict.fromkeys(itertools.chain.from_iterable(further))]
 
     def setting(self, runs: str) -> str:
         """Whose numbers these are, and what is said of the runs."""

@@ -44,7 +44,7 @@ GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
 class _LengthsAndScores(Report):
     """What table and figure share: the main backbone's cells, and the control where a study decodes it."""
 
-    texts = True
+    texts, bleu = True, False
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
@@ -57,10 +57,6 @@ class _LengthsAndScores(Report):
             if cell.method == CONTROL and (cell.run, cell.testset, cell.order, cell.steps) in like
         ]
         return list(dict.fromkeys([*self.main_cells, *control]))
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
 
 
 class Dissociation(_LengthsAndScores, TableReport):

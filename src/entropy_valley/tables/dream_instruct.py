@@ -61,6 +61,7 @@ class DreamInstruct(TableReport):
         "the shift shows that the shift was at fault, not the backbone."
     )
     texts = True
+    reads = (testset_file,)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
@@ -96,7 +97,7 @@ class DreamInstruct(TableReport):
         root = self.experiment.results
         files = [f"{folder}/{FACTS}" for folder in dict.fromkeys(self.adapters(root).values())]
         files += [f"{folder}/{adapters.LOSSES}" for folder in dict.fromkeys(self.trained(root).values())]
-        return [*super().inputs(), *files, testset_file(root, self.cells[0])]
+        return [*super().inputs(), *files]
 
     def facts(self, root: str) -> dict[str, Any]:
         trained = self.trained(root)

@@ -21,7 +21,7 @@ from entropy_valley.tables.base import FigureReport
 from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
-from entropy_valley.tables.reader import Results, set_files
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.style import Panel
 
 if TYPE_CHECKING:
@@ -71,9 +71,6 @@ class Hero(FigureReport):
                 if lengths.issuperset(RISING) and any(report.is_guided(cell.order) for cell in report.cells):
                     return report
         return None
-
-    def inputs(self) -> list[str]:
-        return set_files(self.experiment, self.experiment.results, self.read_cells, self.texts)
 
     @property
     def read_cells(self) -> list[Cell]:

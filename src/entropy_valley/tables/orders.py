@@ -205,6 +205,7 @@ class Categories(Orders):
         "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
     )
     recorded = (*Orders.recorded, "challenge")
+    reads = (testset_file, diagnostics_file)
 
     @property
     def challenge(self) -> ChallengeRules:
@@ -215,10 +216,6 @@ class Categories(Orders):
     def other(self) -> str:
         """The order that is compared with the main one."""
         return next(name for name in self.orders if name != self.main)
-
-    def inputs(self) -> list[str]:
-        read = (file(self.experiment.results, cell) for file in (testset_file, diagnostics_file) for cell in self.cells)
-        return [*super().inputs(), *dict.fromkeys(read)]
 
     def problems(self) -> Iterator[str]:
         listed = [*super().problems()]

@@ -12,7 +12,6 @@ import pandas as pd
 from entropy_valley.checking import subject
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
@@ -35,14 +34,11 @@ class Significance(TableReport):
         "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's "
         "d. Seeds are never pooled. Below, in how many runs each test holds."
     )
+    bleu = False
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
         return table_cells(self.experiment)
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
 
     @property
     def text(self) -> str:

@@ -82,10 +82,7 @@ class CrossBackbone(AllBackbones, Regular):
         "Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
     )
     keys = (("metric",), "backbone", ("place",))
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
+    bleu = False
 
     def entries(self, summary: Summary) -> list[Entry]:
         (metric,) = self.shown_metrics

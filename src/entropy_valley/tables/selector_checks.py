@@ -52,14 +52,11 @@ class Checks(OfStudy, WithGrids, TableReport):
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
 
     texts = True
+    reads = (diagnostics_file,)
     caption = (
         "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
         "over canvases whose ratios were given to other sentences."
     )
-
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        return [*super().inputs(), *dict.fromkeys(diagnostics_file(root, cell) for cell in self.cells)]
 
     def problems(self) -> Iterator[str]:
         yield from self.of_one_backbone()

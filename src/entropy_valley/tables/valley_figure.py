@@ -38,13 +38,11 @@ class EntropyValleyFigure(FigureReport):
         "intervals of the mean over sentences."
     )
     width, scored = 2.1, False
+    reads = (diagnostics_file,)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         return matrix.valley_cells(self.experiment)
-
-    def inputs(self) -> list[str]:
-        return list(dict.fromkeys(diagnostics_file(self.experiment.results, cell) for cell in self.cells))
 
     def numbers(self, results: Results) -> pd.DataFrame:
         points = over_runs(curves(results, self.cells))
