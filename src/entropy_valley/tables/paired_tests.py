@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
@@ -17,7 +18,7 @@ from entropy_valley.stats.comparisons import compare, compare_autoregressive, me
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
-from entropy_valley.tables.pivot import Entry, Summary, pivot, placed
+from entropy_valley.tables.pivot import At, Entry, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -61,7 +62,7 @@ class Significance(TableReport):
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cell(at, text):
+        def cell(at: At, text: Callable[[Any], str]) -> TableCell:
             return TableCell(text(rows[tuple(at.values())]))
 
         entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]

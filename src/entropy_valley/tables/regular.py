@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -426,7 +426,7 @@ class Reproduction(OfStudy, Regular):
         return dataclasses.replace(super().label(key, at), bold=False)
 
     def entries(self, summary: Summary) -> list[Entry]:
-        def papers(at, metric, text):
+        def papers(at: At, metric: Metric, text: Callable[[Any, int], str]) -> TableCell:
             """A number that the paper has, or a dash."""
             shown = text(summary.row(metric, at), metric.decimals)
             return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
@@ -439,7 +439,7 @@ class Reproduction(OfStudy, Regular):
             ),
         }
 
-        def slots(at, name):
+        def slots(at: At, name: str) -> TableCell:
             value = getattr(summary.row(self.shown_metrics[0], at), name)
             return TableCell(formats.NONE if math.isnan(value) else formats.number(value, 2))
 
@@ -509,15 +509,15 @@ class Transfer(Systems):
         methods = ordered(runs["method"])
         deployable = [name for name in methods if name not in self.informed]
 
-        def row(at, name):
+        def row(at: At, name: str) -> dict[str, Any]:
             return rows[(*(at[key] for key in places), name)]
 
-        def score(at, name):
+        def score(at: At, name: str) -> TableCell:
             values = {other: row(at, other)[systems.MAIN] for other in methods}
             is_best = name in deployable and values[name] == max(values[other] for other in deployable)
             return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
 
-        def tested(at, text):
+        def tested(at: At, text: Callable[[Mapping[str, Any]], str]) -> TableCell:
             return TableCell(text(row(at, "ratio")))
 
         tests = {

@@ -155,7 +155,9 @@ def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     return {name: named[name] for name in order if name in named}
 
 
-def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None):
+def _tidy(
+    place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None
+) -> list[tuple[object, ...]]:
     return [(*place, seed, check, str(item), metric, value) for metric, value in numbers.items()]
 
 
