@@ -490,6 +490,7 @@ class Transfer(Systems):
     )
 
     def problems(self) -> Iterator[str]:
+        yield from self.of_one_setting()
         yield from self.of_methods("ratio", self.study.against)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:

@@ -60,6 +60,7 @@ class Checks(OfStudy, WithGrids, TableReport):
 
     def problems(self) -> Iterator[str]:
         yield from self.of_one_backbone()
+        yield from self.of_one_setting()
         yield from self.of_methods(METHOD)
 
     def numbers(self, results: Results) -> pd.DataFrame:
