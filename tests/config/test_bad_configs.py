@@ -185,6 +185,10 @@ UNFIT = [  # configs that cannot run
     (study(layout="budgets", methods=["oracle", "ratio"]), "needs the method ev at every T; add it"),
     (study(layout="budgets", methods=["ev"], orders=["med", "random"]), "one reveal order, not of med, random"),
     (study(layout="checks", methods=["ev_sum"]), "needs the methods ev; add them"),
+    *(
+        (study(layout=layout, methods=["ratio", "ev"], orders=["med", "random"]), "is of one reveal order and one T")
+        for layout in ("checks", "transfer")
+    ),
     (study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True), "is of one backbone; name one"),
     (study(methods=["ev"], backbones=["llama3-8b"]), "is autoregressive; studies compare masked backbones"),
     (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),

@@ -54,19 +54,18 @@ def gap_closure(
 
 def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) -> bool:
     """Whether Oracle's lead in a run may be chance: its 95 % interval, 1.96 standard errors of the mean over sentences
-    on either side, contains 0. Then there is no gap to close.
+    on either side, contains 0. Then there is no gap to close. ``metric`` is the main one: higher is better.
 
     Raises :class:`InputError` when the two were not scored on the same sentences.
     """
-    scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
-    require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
-    leads = (scores - others.loc[scores.index]) * sign_of(metric)
-    return not leads.mean() > 1.96 * leads.sem()
 
+    def compute() -> bool:
+        scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
+        require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
+        leads = scores - others.loc[scores.index]
+        return not leads.mean() > 1.96 * leads.sem()
 
-def sign_of(metric: Metric) -> int:
-    """1 where higher scores are better, else -1."""
-    return 1 if metric.higher_is_better else -1
+    return results.once(("doubtful", oracle, baseline, metric.name), compute)
 
 
 def mean(values: Sequence[float] | np.ndarray) -> float:
@@ -149,7 +148,7 @@ def aggregate(
     :func:`doubtful_gaps`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
-    rows, signs = [], {metric.name: sign_of(metric) for metric in metrics}
+    rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
     for key, group in values.groupby([*SETTING, "metric"], sort=False):
         setting = dict(zip((*SETTING, "metric"), key, strict=True))
         runs = group.pivot(index="seed", columns="method", values="value")

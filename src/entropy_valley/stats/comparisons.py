@@ -16,7 +16,7 @@ import pandas as pd
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import RUN, gap_closures, require_sentences, sign_of
+from entropy_valley.stats.closure import RUN, gap_closures, require_sentences
 from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def closure_limits(
         if rivals is None or group in rivals:
             rows.append((float("nan"), float("nan")))
         else:
-            scores = [sign_of(metric) * mean_scores(results, one, metric, group[0]) for one in (group, *rivals)]
+            scores = [mean_scores(results, one, metric, group[0]) for one in (group, *rivals)]
             rows.append(_limits(np.column_stack(scores), how))
     return pd.DataFrame(rows, columns=LIMITS)
 
@@ -212,7 +212,7 @@ class Groups:
 
 
 def _limits(scores: np.ndarray, how: Statistics) -> tuple[float, float]:
-    """``scores`` has shape (sentences, 3): of the system in question, Ratio and Oracle; higher is better."""
+    """``scores`` has shape (sentences, 3): of the system in question, Ratio and Oracle."""
     closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
     if np.isnan(closures).mean() > LEVELS[0]:
         return float("nan"), float("nan")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells,
 from entropy_valley.config.methods import method_settings, order_settings, origins, sees_reference
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import sign_of, summarise
+from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.significance import Statistics
 from entropy_valley.tables import formats, notes, render, style
 from entropy_valley.tables.formats import MethodNames
@@ -36,7 +36,8 @@ class Report:
     metric and ``{metrics}`` for those of the main table.
     ``endings`` are those of the files that it writes, by ``rule``.
     ``scored``: its numbers come from the scores of its cells, and from what the headers of their translations say.
-    ``texts``: they come from the translation of each sentence, too.
+    ``texts``: they come from the translation of each sentence, too. ``reads``: other files of each cell that it reads.
+    ``bleu``: it prints BLEU beside the main metric.
     ``recorded`` are the attributes that its record keeps, beside what :meth:`facts` says of every report.
     """
 
@@ -45,6 +46,8 @@ class Report:
     endings: ClassVar[Sequence[str]]
     scored: ClassVar[bool] = True
     texts: ClassVar[bool] = False
+    reads: ClassVar[Sequence[Callable[[str, Cell], str]]] = ()
+    bleu: ClassVar[bool] = True
     recorded: ClassVar[Sequence[str]] = ()
 
     def __init__(self, experiment: Experiment, key: str = "", name: str = "") -> None:
@@ -84,18 +87,13 @@ class Report:
 
     @property
     def metric(self) -> Metric:
-        """The main metric, in which systems are compared sentence by sentence."""
+        """The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better."""
         return self.metrics[0]
-
-    @property
-    def sign(self) -> int:
-        """1 where higher scores in the main metric are better, else -1."""
-        return sign_of(self.metric)
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
-        """The metrics that are printed, unless said otherwise the main one and BLEU."""
-        return self.named_metrics(self.metric.name, "bleu")
+        """The metrics that are printed."""
+        return self.named_metrics(self.metric.name, *["bleu"] * self.bleu)
 
     def named_metrics(self, *names: str) -> list[Metric]:
         """Metrics by their names, in this order."""
@@ -170,8 +168,10 @@ class Report:
     # What it reads, and what it makes of that.
 
     def inputs(self) -> list[str]:
-        """Every file that it reads: of one that is ``scored`` those of the sets of its cells."""
-        return set_files(self.experiment, self.experiment.results, self.cells, self.texts) if self.scored else []
+        """Every file that it reads: of one that is ``scored`` those of the sets of its cells, then ``reads``."""
+        root = self.experiment.results
+        of_sets = set_files(self.experiment, root, self.read_cells, self.texts) if self.scored else []
+        return [*of_sets, *dict.fromkeys(file(root, cell) for file in self.reads for cell in self.cells)]
 
     @property
     def read_cells(self) -> Iterable[Cell]:

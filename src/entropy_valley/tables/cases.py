@@ -16,7 +16,7 @@ from entropy_valley.config import matrix
 from entropy_valley.errors import InputError, listed
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences, sign_of
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
@@ -36,9 +36,9 @@ FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
 Sentence = Mapping[str, Any]
 # For each case: which sentences count, and what is the largest of the one that is taken.
 RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
-    WIN: (lambda one: one["lead"] > 0, lambda one: one["lead"]),
-    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["lead"])),
-    BEYOND: (lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
+    WIN: (lambda one: one["delta"] > 0, lambda one: one["delta"]),
+    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["delta"])),
+    BEYOND: (lambda one: one["beyond"] and one["delta"] < 0, lambda one: -one["delta"]),
 }
 HEADINGS = {
     WIN: "Largest win of EV over Ratio",
@@ -80,14 +80,14 @@ class _CaseLine(NamedTuple):
 class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
-    texts = True
+    texts, bleu = True, False
+    reads = (testset_file,)
+    recorded = ("named",)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         cells = [cell for cell in self.main_cells if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
-
-    recorded = ("named",)
 
     @property
     def named(self) -> list[str]:
@@ -98,13 +98,6 @@ class _Cases(Report):
     def choice(self) -> str:
         """How the sentences were chosen."""
         return "Chosen by the config." if self.named else CHOSEN.replace("{metric}", self.metric.label)
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
-
-    def inputs(self) -> list[str]:
-        return [*super().inputs(), testset_file(self.experiment.results, self.cells[0])]
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return cases(results, self.cells, self.metric, self.named)
@@ -243,8 +236,8 @@ def chosen(sentences: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
 def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -> Iterator[Sentence]:
     """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
 
-    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
-    shorter or longer than all candidates.
+    ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
+    candidates.
     """
     testset = {row["id"]: row for row in results.testset(cells[0], "id", "source", "target")}
     systems = {cell.method: _system(results, cell, metric, testset) for cell in cells}
@@ -253,11 +246,12 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
         values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
         items = EXTRACTORS[kind](row["source"])
         kept = {f"{method}_kept": _kept(items, values[f"{method}_output"]) for method in METHODS}
-        candidates, delta = values["ev_candidates"], values["ev_score"] - values["ratio_score"]
+        candidates = values["ev_candidates"]
         yield {
-            **{"id": name, "source": row["source"], "reference": row["target"], **values, "delta": delta},
-            **{"items": kind, **kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
-            **{"lead": sign_of(metric) * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            **{"id": name, "source": row["source"], "reference": row["target"], **values},
+            **{"delta": values["ev_score"] - values["ratio_score"], "items": kind, **kept},
+            **{"candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
+            "more_kept": kept["ev_kept"] - kept["ratio_kept"],
             "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
         }
 

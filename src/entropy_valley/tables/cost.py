@@ -17,7 +17,6 @@ from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import method
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 from entropy_valley.tables.systems import TIMED
@@ -105,7 +104,7 @@ class Cost(TableReport):
         return Table(columns, sections, (SHARES, *timing, HOURS, notes.sentences(self, results)))
 
     def _described(self, row: Mapping[str, Any]) -> str:
-        item = method(row["item"]).short if row["part"] in TIMED else row["item"]
+        item = self.method(row["item"]).short if row["part"] in TIMED else row["item"]
         place = row["direction"] and self.place(row["direction"], row["testset"])
         return ", ".join(part for part in (place, item) if part)
 

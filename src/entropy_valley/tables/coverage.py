@@ -21,15 +21,12 @@ from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.model.families import find_family
 from entropy_valley.results import SCORES, TRANSLATIONS
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import method
-from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.texts import counted
@@ -123,20 +120,12 @@ TESTS = Note(
 class OfEvAndRatio(TableReport):
     """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
 
-    texts = True
+    texts, bleu = True, False
+    reads = (testset_file, tokens_file)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
-
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        further = ((testset_file(root, cell), tokens_file(root, cell)) for cell in self.cells)
-        return [*super().inputs(), *dict.fromkeys(itertools.chain.from_iterable(further))]
 
     def setting(self, runs: str) -> str:
         """Whose numbers these are, and what is said of the runs."""
@@ -236,7 +225,7 @@ class CoverageTable(OfEvAndRatio):
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
         deltas = (Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals)
         tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *self._beside_the_papers(numbers))
-        return Table((*_heads("Category", rivals), *deltas), sections, (*self.notes(results, numbers), *tested))
+        return Table((*self.heads("Category", rivals), *deltas), sections, (*self.notes(results, numbers), *tested))
 
     def groups(self, rows: pd.DataFrame, tested: bool = True) -> list[Group]:
         """A row for each item, with EV's leads where they are ``tested``."""
@@ -256,9 +245,8 @@ class CoverageTable(OfEvAndRatio):
         shown = [systems[name] for name in (*rivals, EV)]
         if not count:
             return [TableCell("0"), *[TableCell(formats.NONE)] * (len(shown) + tested * len(rivals))]
-        choose = max if block == RETENTION else best(self.metric)
         means = [row.mean for row in shown]
-        top = choose(means) if len(set(means)) > 1 else None
+        top = max(means) if len(set(means)) > 1 else None
         values = [TableCell(self._value(block, mean), bold=mean == top) for mean in means]
         leads = [TableCell(self._lead(block, systems[name])) for name in rivals if tested]
         return [TableCell(str(count)), *values, *leads]
@@ -271,6 +259,11 @@ class CoverageTable(OfEvAndRatio):
         scale, decimals = (100, 1) if block == RETENTION else (1, self.metric.decimals)
         delta, low, high = (scale * value for value in (test.delta, test.ci_low, test.ci_high))
         return formats.interval(delta, low, high, decimals) + "*" * bool(low > 0)
+
+    def heads(self, first: str, rivals: Sequence[str]) -> list[Column]:
+        """The titles of all but EV's leads."""
+        systems = (Column(self.method(name).short) for name in (*rivals, EV))
+        return [Column(first, align="l"), Column("N", align="r"), *systems]
 
     def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[Note, ...]:
         """Whose outputs these are, and what is counted."""
@@ -347,12 +340,7 @@ class FaithfulnessSummary(CoverageTable):
             for place, rows in numbers.groupby(list(PLACE), sort=False)
         ]
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        return Table(_heads("Diagnostic", rivals), sections, self.notes(results, numbers))
-
-
-def _heads(first: str, rivals: Sequence[str]) -> tuple[Column, ...]:
-    systems = (Column(method(name).short) for name in (*rivals, EV))
-    return (Column(first, align="l"), Column("N", align="r"), *systems)
+        return Table(self.heads("Diagnostic", rivals), sections, self.notes(results, numbers))
 
 
 def _item(name: str) -> str:
@@ -425,7 +413,7 @@ class FailureBuckets(OfEvAndRatio):
             other = results.sentences(cells[rival], self.metric)
             require_sentences(results.place(cells[rival], SCORES), other.index, results.place(ev, SCORES), scores.index)
             delta = scores - other.loc[scores.index]
-            lost = delta[self.sign * delta < 0]
+            lost = delta[delta < 0]
             for name in (*CAUSES, ALL):
                 losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
                 share = len(losses) / len(lost) if len(lost) else float("nan")
@@ -452,7 +440,7 @@ class FailureBuckets(OfEvAndRatio):
             heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
             sections.append(TableSection(groups, heading))
         titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")
-        over = (Column(title, f"Against {method(name).short}") for name in rivals for title in titles)
+        over = (Column(title, f"Against {self.method(name).short}") for name in rivals for title in titles)
         runs = means["runs"].max()
         counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
         return Table((Column("Likely cause", align="l"), *over), sections, (Note(self.setting(counted)), RULES))

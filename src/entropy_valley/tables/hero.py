@@ -18,10 +18,10 @@ from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
-from entropy_valley.tables.reader import Results, set_files
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.style import Panel
 
 if TYPE_CHECKING:
@@ -71,9 +71,6 @@ class Hero(FigureReport):
                 if lengths.issuperset(RISING) and any(report.is_guided(cell.order) for cell in report.cells):
                     return report
         return None
-
-    def inputs(self) -> list[str]:
-        return set_files(self.experiment, self.experiment.results, self.read_cells, self.texts)
 
     @property
     def read_cells(self) -> list[Cell]:
@@ -207,7 +204,7 @@ def _look(name: str) -> tuple[str, str]:
 def _method(report: Hero, summary: Summary, name: str) -> Series:
     places = summary.values("place")
     rows = [summary.row(report.metric, {"place": place, "method": name}) for place in places]
-    return Series(method(name).short, *_look(name), rows)
+    return Series(report.method(name).short, *_look(name), rows)
 
 
 def _backbone(report: Hero, summary: Summary, beams: Summary, backbone: str) -> Series:
@@ -240,16 +237,9 @@ def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
     """A text over the highest point, its marker and its deviation."""
     top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
     axes.annotate(
-        text,
-        (position, top),
-        (0, SIZE / 2 + 2),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=7,
-        linespacing=0.9,
-        bbox=style.ON_WHITE,
-    )
+        text, (position, top), (0, SIZE / 2 + 2), textcoords="offset points", ha="center", va="bottom", fontsize=7,
+        linespacing=0.9, bbox=style.ON_WHITE,
+    )  # fmt: skip
 
 
 def _frame(axes: Axes, places: Sequence[str]) -> None:
@@ -261,13 +251,6 @@ def _frame(axes: Axes, places: Sequence[str]) -> None:
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         named.setdefault(label, handle)
     axes.legend(
-        named.values(),
-        named.keys(),
-        loc="upper center",
-        bbox_to_anchor=(0.45, -0.22),
-        ncols=2,
-        fontsize=7,
-        handlelength=1,
-        handletextpad=0.4,
-        columnspacing=1,
-    )
+        named.values(), named.keys(), loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=2, fontsize=7,
+        handlelength=1, handletextpad=0.4, columnspacing=1,
+    )  # fmt: skip

@@ -328,8 +328,8 @@ class HumanEvalFigure(OfRatings, FigureReport):
             axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
             axes.set_xlabel(f"Δ {self.metric.label} ({' − '.join(self.systems(direction))})")
             axes.set_ylabel("mean Δ adequacy")
-            p = correlations["adequacy_rho_p"]
-            named = "p < 0.001" if p < 0.001 else f"p = {formats.small_p(p)}"
-            axes.set_title(f"Spearman's ρ = {formats.number(correlations['adequacy_rho'], 3)} ({named})")
+            rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
+            of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
+            axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")
 
         return panel

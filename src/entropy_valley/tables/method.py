@@ -129,15 +129,9 @@ def _slots(axes: Axes, y: float, label: str, slot: float, colours: Sequence[str]
     _text(axes, 0, y, label)
     left = [LEFT + number * slot for number in range(len(colours))]
     axes.bar(
-        left,
-        0.8 * LINE,
-        slot,
-        y - 0.4 * LINE,
-        align="edge",
-        color=colours,
-        edgecolor=edge,
+        left, 0.8 * LINE, slot, y - 0.4 * LINE, align="edge", color=colours, edgecolor=edge,
         linewidth=1.0 if edge == EV else 0.5,
-    )
+    )  # fmt: skip
 
 
 def _curve(axes: Axes, heights: Sequence[float], candidates: pd.DataFrame) -> None:

@@ -21,7 +21,7 @@ from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
-from entropy_valley.tables.formats import method
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -59,11 +59,8 @@ class Orders(OfStudy, TableReport):
         described = {}
         for name in dict.fromkeys([self.main, *(cell.order for cell in self.cells)]):
             section, guided = order_settings(self.experiment, name), source_guided(self.experiment, name)
-            described[name] = {
-                "order": section["order"],
-                "settings": section["order_settings"],
-                "source_guided": guided,
-            }
+            order, settings = section["order"], section["order_settings"]
+            described[name] = {"order": order, "settings": settings, "source_guided": guided}
         return described
 
     def is_guided(self, order: str) -> bool:
@@ -135,9 +132,7 @@ class Orders(OfStudy, TableReport):
         return Table((Column("Schedule", align="l"), *map(Column, titles)), list(sections), list(self._notes(main)))
 
     def _sections(self, key: Sequence[str | int], group: pd.DataFrame) -> Iterator[TableSection]:
-        systems: dict[tuple[str, str], dict[str, float]] = {}
-        for row in group.itertuples(index=False):
-            systems.setdefault((row.method, row.order), {})[row.metric] = row.value
+        systems = by_key(group, "method", "order")
         orders = {order: values for (name, order), values in systems.items() if name == FIXED}
         rows = {order: self._row(order, values) for order, values in orders.items()}
         others = [order for order in orders if order != self.main]
@@ -169,7 +164,7 @@ class Orders(OfStudy, TableReport):
                 over = numbers[f"{name}_ratio_over_span"]
                 times = formats.NONE if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
                 lead = formats.signed(numbers[f"{name}_ratio"], decimals)
-                yield _group(f"{method(name).short} − {method('ratio').short}", (lead, formats.NONE, times))
+                yield _group(f"{self.method(name).short} − {self.method('ratio').short}", (lead, formats.NONE, times))
 
     def _notes(self, main: str) -> Iterator[Note]:
         yield Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step.")
@@ -210,6 +205,7 @@ class Categories(Orders):
         "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
     )
     recorded = (*Orders.recorded, "challenge")
+    reads = (testset_file, diagnostics_file)
 
     @property
     def challenge(self) -> ChallengeRules:
@@ -220,10 +216,6 @@ class Categories(Orders):
     def other(self) -> str:
         """The order that is compared with the main one."""
         return next(name for name in self.orders if name != self.main)
-
-    def inputs(self) -> list[str]:
-        read = (file(self.experiment.results, cell) for file in (testset_file, diagnostics_file) for cell in self.cells)
-        return [*super().inputs(), *dict.fromkeys(read)]
 
     def problems(self) -> Iterator[str]:
         listed = [*super().problems()]
@@ -280,9 +272,7 @@ class Categories(Orders):
         other, main = self.order(self.other), self.order(self.main)
         sections, correlations = [], []
         for key, group in numbers.groupby(list(RUN), sort=False):
-            values: dict[str, dict[str, float]] = {}
-            for row in group.itertuples(index=False):
-                values.setdefault(row.category, {})[row.metric] = row.value
+            values = {name: numbers for (name,), numbers in by_key(group, "category").items()}
             heading = self.run_heading(key, values[OVERALL]["sentences"])
             rows = {name: self._category(name, numbers) for name, numbers in values.items()}
             whole = TableSection([rows.pop(OVERALL)])

@@ -15,7 +15,7 @@ from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences, sign_of
+from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
 from entropy_valley.tables.reader import Results, set_files, testset_file
@@ -74,7 +74,7 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
     outputs = [_outputs(results, cell, metrics, [row["id"] for row in rows]) for cell in shown]
     data = {
         "languages": [source, target],
-        "metrics": [[one.label, one.decimals, sign_of(one)] for one in metrics],
+        "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
         "categories": CATEGORIES if source in LANGUAGES else [],
         "systems": [_named(experiment, cell) for cell in shown],

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
 from entropy_valley.checking import subject
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import RISING, method
-from entropy_valley.tables.pivot import Entry, Summary, best, pivot, placed
+from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.pivot import At, Entry, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -35,14 +35,11 @@ class Significance(TableReport):
         "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's "
         "d. Seeds are never pooled. Below, in how many runs each test holds."
     )
+    bleu = False
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
         return table_cells(self.experiment)
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
 
     @property
     def text(self) -> str:
@@ -65,7 +62,7 @@ class Significance(TableReport):
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cell(at, text):
+        def cell(at: At, text: Callable[[Any], str]) -> TableCell:
             return TableCell(text(rows[tuple(at.values())]))
 
         entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]
@@ -196,7 +193,7 @@ class ArReference(TableReport):
             for (backbone, name), summary in summaries.items()
         }
         deployable = [of_places for (_, name), of_places in rows.items() if name not in self.informed]
-        highest = [best(self.metric)(row.mean for row in column) for column in zip(*deployable, strict=True)]
+        highest = [max(row.mean for row in column) for column in zip(*deployable, strict=True)]
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
             for system in systems:
@@ -205,7 +202,7 @@ class ArReference(TableReport):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
                     cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
-                groups.append(Group(method(name).label, [TableRow(cells, shaded=name == "ev")]))
+                groups.append(Group(self.method(name).label, [TableRow(cells, shaded=name == "ev")]))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
             yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
 
@@ -223,7 +220,7 @@ class ArReference(TableReport):
                 Group.of(label, ["", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)])
                 for label, texts in lines.items()
             ]
-            yield TableSection(groups, f"{method('ev').label} − {self.backbone(str(backbone))}")
+            yield TableSection(groups, f"{self.method('ev').label} − {self.backbone(str(backbone))}")
 
     def _size(self, backbone: str) -> str:
         """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""

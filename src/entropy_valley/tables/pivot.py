@@ -49,6 +49,14 @@ def parts(frame: pd.DataFrame, keys: Sequence[str], at: At) -> Iterator[tuple[At
         yield from parts(frame[[one == value for one in frame[key]]], others, {**at, key: value})
 
 
+def by_key(tidy: pd.DataFrame, *keys: str) -> dict[tuple[Any, ...], dict[str, float]]:
+    """The values of a tidy frame by metric, for each combination of keys that it has, in its order."""
+    values: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in tidy.to_dict("records"):
+        values.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = row["value"]
+    return values
+
+
 def pivot(
     frame: pd.DataFrame,
     keys: tuple[Sequence[str], str, Sequence[str]],
@@ -137,17 +145,19 @@ class Summary:
         means = self._deployable.get(tuple(place), [])
         return name not in self._informed and row.mean == best(metric)(means)
 
-    def score(self, metric: Metric, at: At, shaded: bool = False) -> TableCell:
+    def score(self, metric: Metric, at: At, shaded: bool = False, **other: Any) -> TableCell:
         """Mean ± std, bold for the best."""
+        at = at | other
         row = self.row(metric, at)
         text = formats.mean_std(row.mean, row.std, metric.decimals)
         return TableCell(text, self.is_best(metric, at), shaded)
 
-    def closure(self, metric: Metric, at: At, baseline: str = "ratio", shaded: bool = False) -> TableCell:
+    def closure(self, metric: Metric, at: At, baseline: str = "ratio", shaded: bool = False, **other: Any) -> TableCell:
         """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap.
 
         Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is not a share of a gap.
         """
+        at = at | other
         row, prefix = self.row(metric, at), BASELINES[baseline]
         mean, std, runs = (getattr(row, f"{prefix}_{value}") for value in ("mean", "std", "runs"))
         if runs and row.method in ("oracle", baseline):

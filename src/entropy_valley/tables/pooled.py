@@ -148,7 +148,7 @@ Place = tuple[str, str]  # a direction and a test set
 
 
 class Scores:
-    """The sentences' scores of each method, in each run of some backbones; higher is better.
+    """The sentences' scores of each method, in each run of some backbones.
 
     ``best_of``: methods of which the best score of each sentence is one more method, :data:`HINDSIGHT`.
     """
@@ -162,7 +162,7 @@ class Scores:
                 require_sentences(results.place(cell, SCORES), scores.index, "the reference's length", like.index)
                 scores = scores.loc[like.index]
             place = cell.direction, cell.testset
-            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = report.sign * scores
+            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = scores
         if best_of:
             of_run = self._scores["oracle"]
             self._scores[HINDSIGHT] = {

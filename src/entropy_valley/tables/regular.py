@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,10 +22,10 @@ from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.formats import RISING, closure_title, method, ordered
+from entropy_valley.tables.formats import RISING, closure_title, ordered
 from entropy_valley.tables.formats import direction as direction_label
 from entropy_valley.tables.paired_tests import ZEROS
-from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
+from entropy_valley.tables.pivot import At, Entry, Regular, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Note, Table, TableCell
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, ON_WHITE, SERIES_COLOURS, Panel
@@ -82,29 +82,24 @@ class CrossBackbone(AllBackbones, Regular):
         "Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
     )
     keys = (("metric",), "backbone", ("place",))
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
+    bleu = False
 
     def entries(self, summary: Summary) -> list[Entry]:
         (metric,) = self.shown_metrics
-        shown = [name for name in METHODS if name in summary.methods]
+        entries = []
+        for name in METHODS:
+            if name in summary.methods:
+                score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
+                entries.append(Entry(Column(self.method(name).short), score))
 
-        def score(at, name):
-            return summary.score(metric, at | {"method": name}, shaded=name == "ev")
-
-        def lead(at):
+        def lead(at: At) -> TableCell:
             return TableCell(formats.signed(summary.row(metric, at, method="ev").delta_ratio, metric.decimals))
 
-        def closure(at, name):
-            return summary.closure(metric, at | {"method": "ev"}, name, shaded=True)
-
-        return [
-            *(Entry(Column(method(name).short), functools.partial(score, name=name)) for name in shown),
-            Entry(Column("EV − Ratio"), lead),
-            *(Entry(Column(closure_title(name)), functools.partial(closure, name=name)) for name in summary.baselines),
-        ]
+        entries.append(Entry(Column("EV − Ratio"), lead))
+        for name in summary.baselines:
+            closure = functools.partial(summary.closure, metric, method="ev", baseline=name, shaded=True)
+            entries.append(Entry(Column(closure_title(name)), closure))
+        return entries
 
 
 class CrossBackboneBleu(CrossBackbone):
@@ -205,6 +200,11 @@ BUDGETS = (
 )
 
 
+def not_ranked(numbers: pd.DataFrame) -> Summary:
+    """A summary of which no score is bold."""
+    return Summary(numbers, informed={*numbers["method"]})
+
+
 class OfBudgets(OfStudy):
     """What table and figure share: the scores of a study at each step budget, with their costs."""
 
@@ -217,7 +217,7 @@ class OfBudgets(OfStudy):
         return with_costs(super().numbers(results), results, self.cells)
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
-        return Summary(numbers.sort_values("steps", kind="stable"), self.informed)
+        return not_ranked(numbers.sort_values("steps", kind="stable"))
 
 
 class Budgets(OfBudgets, Regular):
@@ -237,22 +237,20 @@ class Budgets(OfBudgets, Regular):
     def entries(self, summary: Summary) -> list[Entry]:
         metric = self.metric
 
-        def score(at, name):
-            return dataclasses.replace(summary.score(metric, at | {"method": name}, shaded=name == "ev"), bold=False)
-
-        def closure(at):
+        def closure(at: At) -> TableCell:
             oracle, ev = (summary.row(metric, at, method=name) for name in ("oracle", "ev"))
             text = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
-            return TableCell(text, bold=ev.gap_closure_runs > 0 and best(metric)((ev.mean, oracle.mean)) == ev.mean)
+            return TableCell(text, bold=ev.gap_closure_runs > 0 and ev.mean >= oracle.mean)
 
-        def within(at):
+        def within(at: At) -> TableCell:
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
-        return [
-            *(Entry(Column(method(name).short, align="r"), functools.partial(score, name=name)) for name in COMPARED),
-            Entry(Column("Gap closure", align="r"), closure),
-            Entry(Column("L ≤ T", align="r"), within),
-        ]
+        entries = []
+        for name in COMPARED:
+            score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
+            entries.append(Entry(Column(self.method(name).short, align="r"), score))
+        columns = {"Gap closure": closure, "L ≤ T": within}
+        return [*entries, *(Entry(Column(title, align="r"), cell) for title, cell in columns.items())]
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         backbones = ", ".join(map(self.backbone, summary.values("backbone")))
@@ -277,14 +275,10 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         for name in RISING:
             rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
             axes.errorbar(
-                budgets,
-                [row.mean for row in rows],
+                budgets, [row.mean for row in rows],
                 yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
-                color=METHOD_COLOURS[name],
-                marker=METHOD_MARKERS[name],
-                markersize=4,
-                label=method(name).short,
-            )
+                color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=report.method(name).short,
+            )  # fmt: skip
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
         axes.minorticks_off()
@@ -293,13 +287,9 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         if first:
             axes.set_ylabel(metric.label)
             axes.legend(  # below the panel: within it, it would lie over a line
-                loc="upper center",
-                bbox_to_anchor=(0.4, -0.3),
-                ncols=len(RISING),
-                fontsize=7,
-                handlelength=1.2,
+                loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
                 columnspacing=1,
-            )
+            )  # fmt: skip
 
     return panel
 
@@ -354,26 +344,21 @@ class Readings(OfStudy, Regular):
     def entries(self, summary: Summary) -> list[Entry]:
         against, (metric, *others) = self.study.against, self.shown_metrics
 
-        def plain(lookup, metric, name, **other):
-            return lambda at: TableCell(lookup(metric, at | {"method": name}, **other).text)
-
-        def changed(at):
+        def changed(at: At) -> TableCell:
             share = summary.row(metric, at, method=against).changed
             return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
 
-        short = self.method(against).short
-        return [
-            *(
-                Entry(Column(self.method(name).short, metric.label), plain(summary.score, metric, name))
-                for name in summary.methods
-            ),
-            *(Entry(Column(short, other.label), plain(summary.score, other, against)) for other in others),
-            *(
-                Entry(Column(closure_title(name)), plain(summary.closure, metric, against, baseline=name))
-                for name in summary.baselines
-            ),
-            Entry(Column("Changed", align="r"), changed),
-        ]
+        entries = []
+        for shown, name in [*((metric, name) for name in summary.methods), *((other, against) for other in others)]:
+            score = functools.partial(summary.score, shown, method=name)
+            entries.append(Entry(Column(self.method(name).short, shown.label), score))
+        for name in summary.baselines:
+            closure = functools.partial(summary.closure, metric, method=against, baseline=name)
+            entries.append(Entry(Column(closure_title(name)), closure))
+        return [*entries, Entry(Column("Changed", align="r"), changed)]
+
+    def summary(self, numbers: pd.DataFrame) -> Summary:
+        return not_ranked(numbers)
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         against = self.method(self.study.against).short
@@ -441,7 +426,7 @@ class Reproduction(OfStudy, Regular):
         return dataclasses.replace(super().label(key, at), bold=False)
 
     def entries(self, summary: Summary) -> list[Entry]:
-        def papers(at, metric, text):
+        def papers(at: At, metric: Metric, text: Callable[[Any, int], str]) -> TableCell:
             """A number that the paper has, or a dash."""
             shown = text(summary.row(metric, at), metric.decimals)
             return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
@@ -454,7 +439,7 @@ class Reproduction(OfStudy, Regular):
             ),
         }
 
-        def slots(at, name):
+        def slots(at: At, name: str) -> TableCell:
             value = getattr(summary.row(self.shown_metrics[0], at), name)
             return TableCell(formats.NONE if math.isnan(value) else formats.number(value, 2))
 
@@ -505,6 +490,7 @@ class Transfer(Systems):
     )
 
     def problems(self) -> Iterator[str]:
+        yield from self.of_one_setting()
         yield from self.of_methods("ratio", self.study.against)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
@@ -524,26 +510,29 @@ class Transfer(Systems):
         methods = ordered(runs["method"])
         deployable = [name for name in methods if name not in self.informed]
 
-        def row(at, name):
+        def row(at: At, name: str) -> dict[str, Any]:
             return rows[(*(at[key] for key in places), name)]
 
-        def score(at, name):
+        def score(at: At, name: str) -> TableCell:
             values = {other: row(at, other)[systems.MAIN] for other in methods}
-            is_best = name in deployable and values[name] == best(metric)(values[other] for other in deployable)
+            is_best = name in deployable and values[name] == max(values[other] for other in deployable)
             return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
 
-        def tested(at, text):
+        def tested(at: At, text: Callable[[Mapping[str, Any]], str]) -> TableCell:
             return TableCell(text(row(at, "ratio")))
 
         tests = {
-            f"{method(self.against[0]).short} − {method('ratio').short} [95 % CI]": lambda test: formats.interval(
-                test["lead"], test["ci_low"], test["ci_high"], metric.decimals
+            f"{self.method(self.against[0]).short} − {self.method('ratio').short} [95 % CI]": lambda test: (
+                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals)
             ),
             "p": lambda test: formats.p_value(test["p_two_sided"], self.statistics.resamples),
             "Wilcoxon's p": lambda test: formats.small_p(test["wilcoxon_p"]),
         }
         return [
-            *(Entry(Column(method(name).short, metric.label), functools.partial(score, name=name)) for name in methods),
+            *(
+                Entry(Column(self.method(name).short, metric.label), functools.partial(score, name=name))
+                for name in methods
+            ),
             *(Entry(Column(title), functools.partial(tested, text=text)) for title, text in tests.items()),
         ]
 

@@ -123,9 +123,9 @@ def to_markdown(table: Table) -> str:
 def _markdown_section(section: TableSection, width: int) -> list[str]:
     heading = [_markdown_row([f"**{_markdown(section.heading)}**", *[""] * (width - 1)])] if section.heading else []
     rows = [
-        _markdown_row([_markdown(group.label) if first else "", *map(_markdown_cell, row.cells)])
+        _markdown_row(["" if number else _markdown(group.label), *map(_markdown_cell, row.cells)])
         for group in section.groups
-        for first, row in zip(itertools.chain([True], itertools.repeat(False)), group.rows, strict=False)
+        for number, row in enumerate(group.rows)
     ]
     return heading + rows
 

@@ -20,7 +20,7 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, Report, TableReport
-from entropy_valley.tables.formats import method, ordered
+from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
@@ -52,17 +52,15 @@ class Checks(OfStudy, WithGrids, TableReport):
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
 
     texts = True
+    reads = (diagnostics_file,)
     caption = (
         "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
         "over canvases whose ratios were given to other sentences."
     )
 
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        return [*super().inputs(), *dict.fromkeys(diagnostics_file(root, cell) for cell in self.cells)]
-
     def problems(self) -> Iterator[str]:
         yield from self.of_one_backbone()
+        yield from self.of_one_setting()
         yield from self.of_methods(METHOD)
 
     def numbers(self, results: Results) -> pd.DataFrame:
@@ -99,9 +97,9 @@ class Checks(OfStudy, WithGrids, TableReport):
                 return "Ratios that EV takes", item, share
             case "score":
                 score = formats.mean_std(values["mean"], values["std"], self.metric.decimals)
-                return self.metric.label, method(item).label, score
+                return self.metric.label, self.method(item).label, score
         p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
-        compared = COMPARED.get(item) or f"EV − {method(item).label}"
+        compared = COMPARED.get(item) or f"EV − {self.method(item).label}"
         return compared, f"seed {seed:.0f}", f"{formats.lead(values, self.metric)}, {p}"
 
 
@@ -158,7 +156,9 @@ def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     return {name: named[name] for name in order if name in named}
 
 
-def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None):
+def _tidy(
+    place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None
+) -> list[tuple[object, ...]]:
     return [(*place, seed, check, str(item), metric, value) for metric, value in numbers.items()]
 
 
@@ -253,7 +253,7 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
         label = report.backbone(line["backbone"].iloc[0])
         draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
         ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
-        axes.axvline(ratio, label=method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+        axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
         _draw_grid(axes, report.grids[direction])
         _lowest(axes, line.loc[line["mean"].idxmin()])
         axes.set_title(report.place(direction, testset))
@@ -269,14 +269,9 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:
     """EV's candidates as ticks on the axis."""
     axes.plot(
-        ratios,
-        [0.0] * len(ratios),
-        "|",
-        transform=axes.get_xaxis_transform(),
-        color=METHOD_COLOURS["ev"],
-        markersize=12,
-        label="EV's grid",
-    )
+        ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"],
+        markersize=12, label="EV's grid",
+    )  # fmt: skip
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:

@@ -22,7 +22,7 @@ from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, p
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
-from entropy_valley.tables.formats import METHODS, closure_title, method, ordered
+from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -140,22 +140,19 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
     cells = dict(zip(rows, report.cells, strict=True))
-    sign, columns = report.sign, (*CLOSURES, *[BEST] * (BEST in report.columns))
-
-    @functools.cache
-    def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
-        return not is_doubtful(results, cells[oracle], cells[rival], report.metric)
+    columns = (*CLOSURES, *[BEST] * (BEST in report.columns))
 
     def gaps(row: Mapping[str, Any]) -> dict[str, float]:
         run, values = tuple(row[key] for key in RUN), dict.fromkeys((*columns, "cost"), float("nan"))
         for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
             fixed = [key for name in report.fixed if (key := (*run, name, *setting)) in rows]
-            best_ratio = max(fixed, key=lambda key: sign * rows[key][MAIN], default=None)
+            best_ratio = max(fixed, key=lambda key: rows[key][MAIN], default=None)
             oracle, *baselines = ((*run, name, *setting) for name in ("oracle", *BASELINES))
             for column, rival in zip(columns, (*baselines, best_ratio), strict=False):
                 if oracle in rows and rival in rows:
-                    scores = ([sign * one[MAIN]] for one in (row, rows[rival], rows[oracle]))
-                    values[column] = gap_closures(*scores)[0] if is_gap(oracle, rival) else float("nan")
+                    scores = ([one[MAIN]] for one in (row, rows[rival], rows[oracle]))
+                    doubtful = is_doubtful(results, cells[oracle], cells[rival], report.metric)
+                    values[column] = math.nan if doubtful else gap_closures(*scores)[0]
             if oracle in rows and baselines[0] in rows:
                 values["cost"] = row["calls"] / rows[baselines[0]]["calls"]
         return values
@@ -259,11 +256,8 @@ class SystemRow:
         counted = sum(not pd.isna(run[column]) for run in self.runs)
         return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
 
-    def untouched(self) -> str:
-        return formats.percent(self.mean["untouched"], self.std["untouched"])
-
-    def changed(self) -> str:
-        return formats.NONE if pd.isna(self.mean[CHANGED]) else formats.percent(self.mean[CHANGED], self.std[CHANGED])
+    def share(self, name: str) -> str:
+        return formats.NONE if pd.isna(self.mean[name]) else formats.percent(self.mean[name], self.std[name])
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
@@ -305,8 +299,8 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
     "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
     TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
-    CHANGED: (Column("Changed", align="r"), SystemRow.changed),
-    "untouched": (Column("Untouched", align="r"), SystemRow.untouched),
+    CHANGED: (Column("Changed", align="r"), lambda system: system.share(CHANGED)),
+    "untouched": (Column("Untouched", align="r"), lambda system: system.share("untouched")),
     "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
     "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
 }
@@ -315,7 +309,7 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
 
 def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
     """The columns that a study asks for."""
-    rival, columns = method(report.against[0]).short, dict(COLUMNS)
+    rival, columns = report.method(report.against[0]).short, dict(COLUMNS)
     for name, metric in metrics_by_column(report.metrics).items():
         text = functools.partial(SystemRow.number, name=name, decimals=metric.decimals)
         columns[name] = Column(metric.label, align="c" if name == MAIN else "r"), text
@@ -533,17 +527,9 @@ def _draw(axes: Axes, point: Point) -> None:
         axes.axhline(row.mean, color=point.colour, linestyle="--", linewidth=0.9)
         return
     axes.errorbar(
-        row.passes,
-        row.mean,
-        yerr=row.std,
-        marker=point.marker,
-        color=point.colour,
-        linestyle="none",
-        markersize=SIZE,
-        ecolor=faint(point.colour),
-        elinewidth=0.7,
-        capsize=0,
-    )
+        row.passes, row.mean, yerr=row.std, marker=point.marker, color=point.colour, linestyle="none", markersize=SIZE,
+        ecolor=faint(point.colour), elinewidth=0.7, capsize=0,
+    )  # fmt: skip
 
 
 def _name(report: SystemsFigure, row: Any, usual: tuple[str, int]) -> str:
@@ -565,27 +551,15 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
     for (name, marker, colour, row), height in zip(points, heights, strict=True):
         is_line = row.method == "oracle"
         axes.annotate(
-            name,
-            (right if is_line else row.passes, row.mean),
-            (1.17, height),
-            textcoords="axes fraction",
-            annotation_clip=False,
-            zorder=1,
+            name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
+            annotation_clip=False, zorder=1,
             arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
-            va="center",
-            fontsize=7,
-            fontweight="bold" if row.method in METHOD_COLOURS else "normal",
-        )
+            va="center", fontsize=7, fontweight="bold" if row.method in METHOD_COLOURS else "normal",
+        )  # fmt: skip
         axes.plot(
-            [1.1, 1.15] if is_line else [1.125],
-            [height, height] if is_line else [height],
-            "--" if is_line else marker,
-            linewidth=0.9,
-            markersize=SIZE,
-            color=colour,
-            transform=axes.transAxes,
-            clip_on=False,
-        )
+            [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,
+            linewidth=0.9, markersize=SIZE, color=colour, transform=axes.transAxes, clip_on=False,
+        )  # fmt: skip
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:

@@ -20,6 +20,7 @@ from entropy_valley.results import record_of
 from entropy_valley.stats.paper_numbers import find, means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
 from entropy_valley.training.settings import Lora, Loss, Training
@@ -214,7 +215,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 SIDES = ("source", "target")
 RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
-Values = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
+Values = Mapping[tuple[str, str], Mapping[str, float]]  # by direction and backbone
 WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
 COUNTED = (
     ("read", "Pairs read"),
@@ -279,11 +280,11 @@ class CorpusTable(TableReport):
         return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        values = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
+        values = by_key(numbers, "direction", "backbone")
         columns = (Column("", align="l"), *(Column(formats.direction(name), align="r") for name in self.directions))
         sources = Group.of("Source", (self.experiment.directions[name].train for name in self.directions))
         counts = (
-            Group.of(label, (_count(values[name, "", key]) for name in self.directions)) for key, label in COUNTED
+            Group.of(label, (_count(values[name, ""][key]) for name in self.directions)) for key, label in COUNTED
         )
         ratios = (*self._ratios(values, CENTRE, "{:.2f} ({:.2f})"), *self._papers())
         spread = self._ratios(values, RANGE, " ".join(["{:.2f}"] * len(RANGE)))
@@ -297,12 +298,14 @@ class CorpusTable(TableReport):
     def _ratios(self, values: Values, metrics: Sequence[str], text: str) -> list[Group]:
         """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
 
-        def ratio(direction: str, backbone: str) -> str:
-            keys = [(direction, backbone, f"length_ratio_{metric}") for metric in metrics]
-            return text.format(*map(values.get, keys)) if keys[0] in values else formats.NONE
+        def row(backbone: str) -> Iterator[str]:
+            for direction in self.directions:
+                ratios = values.get((direction, backbone))
+                numbers = [ratios[f"length_ratio_{metric}"] for metric in metrics] if ratios else []
+                yield text.format(*numbers) if numbers else formats.NONE
 
         backbones = dict.fromkeys(name for one in self.directions for name in tokenizers(self.experiment, one))
-        return [Group.of(self.backbone(name), (ratio(one, name) for one in self.directions)) for name in backbones]
+        return [Group.of(self.backbone(name), row(name)) for name in backbones]
 
     def _papers(self) -> Iterator[Group]:
         """The medians that the paper prints, where our numbers are compared with its own."""
@@ -319,7 +322,7 @@ class CorpusTable(TableReport):
             yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
         yield ORDER
         for name, corpus in corpora.items():
-            drawn = _count(values[name, "", "train"])
+            drawn = _count(values[name, ""]["train"])
             text = f"Digest of the training pairs of {formats.direction(name)}, N = {drawn}:"
             yield Note(text, corpus["digest"]["train"])
 

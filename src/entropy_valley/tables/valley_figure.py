@@ -38,13 +38,11 @@ class EntropyValleyFigure(FigureReport):
         "intervals of the mean over sentences."
     )
     width, scored = 2.1, False
+    reads = (diagnostics_file,)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         return matrix.valley_cells(self.experiment)
-
-    def inputs(self) -> list[str]:
-        return list(dict.fromkeys(diagnostics_file(self.experiment.results, cell) for cell in self.cells))
 
     def numbers(self, results: Results) -> pd.DataFrame:
         points = over_runs(curves(results, self.cells))
@@ -122,12 +120,6 @@ def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: s
     line = line.sort_values("at")
     axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
     axes.plot(
-        line["at"],
-        line["mean"],
-        linestyle="--" if dashed else "-",
-        color=colour,
-        marker=marker,
-        markersize=3,
-        markerfacecolor="white" if dashed else colour,
-        label=label,
-    )
+        line["at"], line["mean"], linestyle="--" if dashed else "-", color=colour, marker=marker, markersize=3,
+        markerfacecolor="white" if dashed else colour, label=label,
+    )  # fmt: skip
