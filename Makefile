@@ -135,10 +135,12 @@ test-core:
 	PYTHONPATH=src .venv-core/bin/python -m pytest tests/test_cuda_rehearsal.py tests/model tests/decoding/test_engine.py \
 		tests/decoding/test_autoregressive.py
 
-# ruff and snakefmt check the style, lint-imports that no import runs upward, snakemake its rules.
+# ruff and snakefmt check the style, mypy that annotations are true, lint-imports that no import runs upward, snakemake its
+# rules.
 lint: install
 	ruff check .
 	ruff format --check .
+	mypy
 	lint-imports
 	snakefmt --check Snakefile workflow
 	snakemake --lint

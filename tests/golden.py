@@ -20,7 +20,7 @@ from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths import make_method
-from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
 from entropy_valley.results import System
 from entropy_valley.translation.fits import Fits, examples, length_statistics
 from entropy_valley.translation.job import ModelJob
@@ -180,7 +180,7 @@ class Stages:
         ) as job:
             found = length_statistics(job)
         bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
-        values = [statistics.confidence_bias(point["length"]) for point in bias["points"]]
+        values = [confidence_curve(point["length"], *statistics.bias) for point in bias["points"]]
         return {**found, "confidence_bias": {"values": values, "points": bias["points"]}}
 
     def learning(self) -> Any:

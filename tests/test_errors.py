@@ -41,6 +41,16 @@ def test_bad_input_is_one_line(tmp_path):
     assert log.startswith(f"error: {tmp_path / 'x'}: file not found.")
 
 
+def test_an_error_of_a_path_says_what_to_do_with_the_path(tmp_path):
+    file, act = tmp_path / "file", {"x/y": "Check the path", "": "Name a file, not a folder"}
+    file.touch()
+    for name, remedy in (act | {"file/y": "Check the path"}).items():
+        status, log = ended("open(sys.argv[1])", tmp_path / name)
+        assert status == 1 and log.endswith(f". {remedy}, then run the same command again.\n")
+    status, log = ended("__import__('os').mkdir(sys.argv[1])", file)
+    assert status == 1 and "File exists. Name another folder" in log
+
+
 def test_a_reader_that_has_gone_is_not_a_full_disk():
     command = [sys.executable, "-c", BEGIN + "[print('line') for _ in range(99999)]"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

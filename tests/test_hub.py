@@ -234,6 +234,10 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
         hub.listing("someone/model", None, KEY)
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
+    of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1
+    with monkeypatch.context() as patch, pytest.raises(InputError, match=r"cannot be downloaded \(no route\)"):
+        patch.setattr(hub, "http_get", Mock(side_effect=of_httpx("no route")))
+        hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     assert not (tmp_path / "a.zip").exists()
 
 

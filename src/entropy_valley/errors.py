@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -62,6 +62,14 @@ def tell(error: Exception, before: str = "") -> None:
     print(f"{before}{error}", file=sys.stderr, flush=True)
 
 
+_REMEDIES: Mapping[type, str] = {
+    IsADirectoryError: "Name a file, not a folder",
+    FileExistsError: "Name another folder: a file is in its place",
+    FileNotFoundError: "Check the path",
+    NotADirectoryError: "Check the path",
+}
+
+
 @contextlib.contextmanager
 def in_one_line() -> Iterator[None]:
     """Let bad input and failed writes in the block end the process with one line instead of a traceback.
@@ -81,8 +89,7 @@ def in_one_line() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
         sys.exit(1)
     except OSError as error:
-        folder = isinstance(error, IsADirectoryError)
-        act = "Name a file, not a folder" if folder else "Free space or correct the permissions"
+        act = _REMEDIES.get(type(error), "Free space or correct the permissions")
         problem = f"{error.filename or 'file system'}: {error.strerror or error}"
         print(f"error: {problem}. {act}, then run the same command again.", file=sys.stderr, flush=True)
         sys.exit(1)
@@ -107,9 +114,9 @@ def question(name: object, names: Iterable[object]) -> str:
 def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is") -> str:
     """``problem``, the names that may be meant, and which there are: of more than :data:`FEW` only the first ones.
     ``holder`` says where they are, as "`sources` has"."""
-    names = list(dict.fromkeys(map(str, names)))
-    hint, near = question(name, names), nearest(name, names)
-    listing = listed(names, FEW) or "none"
-    if near and len(names) > FEW:
-        listing = f"these and {len(names) - len(near)} more"
+    distinct = list(dict.fromkeys(map(str, names)))
+    hint, near = question(name, distinct), nearest(name, distinct)
+    listing = listed(distinct, FEW) or "none"
+    if near and len(distinct) > FEW:
+        listing = f"these and {len(distinct) - len(near)} more"
     return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listing}"

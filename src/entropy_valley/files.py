@@ -98,7 +98,7 @@ def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any
         for key in TEXTS:
             if key in keys and not isinstance(row[key], str):
                 problem = f"{key} is {brief(row[key], 60)}, not a text"
-                raise InputError(place, problem, "Remove the file, and make it again.")
+                raise InputError(place, problem, "Correct it, or make the file again.")
         rows.append(row)
     return rows
 

@@ -55,7 +55,7 @@ class Listing:
 
     def matching(self, patterns: Sequence[str]) -> list[File]:
         """The files that match any of the patterns; InputError if none does."""
-        matching = list(filter_repo_objects(self.files, allow_patterns=patterns, key=lambda file: file.name))
+        matching = list(filter_repo_objects(self.files, allow_patterns=list(patterns), key=lambda file: file.name))
         if not matching:
             raise InputError(self.repository, f"has no {', '.join(patterns)} at {self.commit}", "Check the name.")
         return matching
@@ -94,12 +94,17 @@ def listing(
     leads out of the repository."""
     with _clear_errors(repository, revision, key, kind, patterns):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
-    listed = [File(one.rfilename, (one.lfs or one).size or 0, one.lfs and one.lfs.sha256) for one in info.siblings]
+    if info.sha is None:
+        raise InputError(repository, f"{constants.ENDPOINT} does not say which commit it has", "Name its commit.")
+    listed = [
+        File(one.rfilename, (one.lfs or one).size or 0, one.lfs.sha256 if one.lfs else None)
+        for one in info.siblings or ()
+    ]
     for file in listed:
         if Path(file.name).is_absolute() or ".." in Path(file.name).parts:
             problem = f"has a file whose name leads out of its folder: {file.name}"
             raise InputError(repository, problem, "Use another repository.")
-    licence = str((info.card_data or {}).get("license") or "not stated")
+    licence = str((info.card_data and info.card_data.get("license")) or "not stated")
     return Listing(repository, info.sha, licence, bool(info.gated), tuple(listed), kind)
 
 
@@ -138,7 +143,8 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
         raise InputError(place, problem, remedy)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     names = [file.name for file in wanted]
-    with _clear_errors(source.repository, source.commit, key, source.kind, patterns * (source.kind == "dataset")):
+    copied = patterns if source.kind == "dataset" else ()
+    with _clear_errors(source.repository, source.commit, key, source.kind, copied):
         snapshot_download(
             source.repository,
             repo_type=source.kind,
@@ -146,8 +152,8 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
             local_dir=folder,
             allow_patterns=[glob.escape(name) for name in names],
         )
-    present = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    for name in filter_repo_objects(present, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
+    here = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+    for name in filter_repo_objects(here, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
         if name not in names:
             (folder / name).unlink()
     # huggingface_hub checks no hashes, and keeps cut files after a lost connection.
@@ -171,8 +177,8 @@ def archive(address: str, path: Path, remedy: str) -> None:
         try:
             with part.open("ab") as file:
                 http_get(address, file, resume_size=file.tell(), displayed_filename=path.name)
-        except OSError as error:  # all errors of requests are OSErrors
-            if error.errno is not None:  # an error of the disk
+        except Exception as error:
+            if not _is_of_network(error):
                 raise
             again = f"Run again, which goes on from {part}. Or: {remedy}"
             raise InputError(address, f"cannot be downloaded ({error})", again) from None
@@ -190,6 +196,11 @@ def _kinds(error: BaseException | None) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__} | _kinds(error.__cause__) if error else set()
 
 
+def _is_of_network(error: Exception) -> bool:
+    """Whether it is an error of a download, and neither one of the disk nor ours."""
+    return bool(NETWORK & _kinds(error)) and getattr(error, "errno", None) is None
+
+
 @contextlib.contextmanager
 def _clear_errors(
     repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
@@ -201,7 +212,7 @@ def _clear_errors(
     except HFValidationError as error:
         raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
     except Exception as error:
-        if not NETWORK & _kinds(error) or getattr(error, "errno", None) is not None:  # ours, or an error of the disk
+        if not _is_of_network(error):
             raise
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, GatedRepoError) or status in (401, 403):

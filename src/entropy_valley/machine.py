@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import importlib.metadata
+import io
 import math
 import os
 import platform
@@ -120,7 +121,8 @@ def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) 
                                 stack.enter_context(locks[gpu].acquire(blocking=False))
                                 mine.append(gpu)
                 if len(mine) < count:
-                    told or say(waiting)
+                    if not told:
+                        say(waiting)
                     told = True
                     time.sleep(POLL)
         mine.sort(key=present.index)
@@ -214,7 +216,8 @@ def speak_into(log: str | Path) -> None:
     for opened in (file, nothing):
         os.close(opened)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True, errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
 def end_with_parent(number: int, parent: int) -> None:

@@ -119,7 +119,10 @@ def _file(module: str) -> str:
 
 def _code(name: str) -> str:
     """12 hex digits: a digest of the module's code without comments and formatting, or of a file that is not Python."""
-    path = Path(importlib.util.find_spec(name.partition(":")[0]).origin)
+    spec = importlib.util.find_spec(name.partition(":")[0])
+    if spec is None or spec.origin is None:
+        raise InputError(name, "its module is no file", "Put the class into a file, NAME.py.")
+    path = Path(spec.origin)
     return _digest(path, path.stat().st_mtime_ns)
 
 

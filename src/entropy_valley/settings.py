@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, Union
 
 from pydantic import (
     AfterValidator,
@@ -26,14 +26,14 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed, question
 
 # The folders of the repository: nothing that is computed goes there.
-PROJECT = (".git", ".snakemake", "benchmarks", "config", "demo", "docs", "envs", "profiles", "slurm", "src", "tests")
-PROJECT += ("workflow",)
+PROJECT = {".git", ".snakemake", "benchmarks", "config", "demo", "docs", "envs", "profiles", "slurm", "src", "tests"}
+PROJECT |= {"workflow"}
 
 
 class Section(BaseModel):
@@ -56,7 +56,7 @@ class Section(BaseModel):
         try:
             section = validate(value)
         except ValidationError as error:
-            items = error.errors()
+            items: list[dict[str, Any]] = [dict(item) for item in error.errors()]
             unknown = [item for item in items if item["type"] == "extra_forbidden" and len(item["loc"]) == 1]
             if not unknown:
                 raise
@@ -73,7 +73,12 @@ class Section(BaseModel):
 
 def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
     """An error of pydantic from what ``errors()`` of another one gave."""
-    lines = [{**one, "type": PydanticCustomError(one["type"], one["msg"], one.get("ctx"))} for one in items]
+    lines = [
+        InitErrorDetails(
+            type=PydanticCustomError(one["type"], one["msg"], one.get("ctx")), loc=one["loc"], input=one["input"]
+        )
+        for one in items
+    ]
     return ValidationError.from_exception_data("config", lines)
 
 
@@ -205,11 +210,14 @@ def _one_or_by_direction(value: Any, check: ValidatorFunctionWrapHandler, info: 
 
 
 # A setting that the config may give by direction; its class sees that of one direction.
-PerDirection = Annotated[
-    Union[Annotated[dict[Direction, T], Tag("by direction")], Annotated[T, Tag("one")]],  # noqa: UP007 - of a type variable
-    Discriminator(_by_direction),
-    WrapValidator(_one_or_by_direction),
-]
+if TYPE_CHECKING:
+    PerDirection = Annotated[T, "by direction"]
+else:
+    PerDirection = Annotated[
+        Annotated[dict[Direction, T], Tag("by direction")] | Annotated[T, Tag("one")],
+        Discriminator(_by_direction),
+        WrapValidator(_one_or_by_direction),
+    ]
 
 
 def one_of(key: str, ours: Mapping[str, type[BaseModel]], users: type[BaseModel]) -> Any:
@@ -220,7 +228,7 @@ def one_of(key: str, ours: Mapping[str, type[BaseModel]], users: type[BaseModel]
         name = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
         return "ours" if isinstance(name, str) and name in ours else "users"
 
-    own = Annotated[Union[tuple(ours.values())], Field(discriminator=key), Tag("ours")]  # noqa: UP007 - a tuple of classes
+    own: Any = Annotated[Union[tuple(ours.values())], Field(discriminator=key), Tag("ours")]  # noqa: UP007 - a tuple of classes
     return Annotated[own | Annotated[users, Tag("users")], Discriminator(kind)]
 
 

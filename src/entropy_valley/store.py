@@ -70,7 +70,7 @@ class Store:
         requeued here, see :func:`.machine.nears_its_limit`."""
         if self._folder is None:
             return
-        lines, shard = self._lines, self._open()
+        lines, shard = self._lines, self._shard or self._new_shard(self._folder)
         content = f'{{"key":{json.dumps(key)},"value":{files.canonical(value)}'.encode()
         line = _summed(content)
         lines[key] = _Location(Path(shard.name), shard.tell(), len(line))
@@ -110,13 +110,12 @@ class Store:
         while self._reading:
             self._reading.popitem()[1].close()
 
-    def _open(self) -> IO[bytes]:
-        if self._shard is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            began = time.time_ns()  # first, so that the newest shard is the last by name
-            writer = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-            name = f"{began:020d}-{writer}-{code_digest()}.jsonl"
-            self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
+    def _new_shard(self, folder: Path) -> IO[bytes]:
+        folder.mkdir(parents=True, exist_ok=True)
+        began = time.time_ns()  # first, so that the newest shard is the last by name
+        writer = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        name = f"{began:020d}-{writer}-{code_digest()}.jsonl"
+        self._shard = open(folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard
 
 

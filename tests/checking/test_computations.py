@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import re
 
@@ -11,7 +10,7 @@ import pytest
 import tiny_checkpoints
 import torch
 
-from entropy_valley import machine, tables
+from entropy_valley import checking, machine, tables
 from entropy_valley.checking import checks, computations, subject
 from entropy_valley.checking.checks import CheckError, SkippedError
 from entropy_valley.checking.subject import Size, Subject
@@ -53,25 +52,25 @@ def changed(monkeypatch, change):
 def tiny(request):
     shape = dict(vocabulary=320, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
     described = {"family": request.param, "folder": "none", "arguments": stock_config(**shape)}
-    return functools.partial(computations.two_layers, described, Subject())
+    return described, Subject()
 
 
 def test_the_engine_in_float32(tiny, monkeypatch):
-    assert computations.same_texts(tiny, "cpu").startswith("48 of 48")
+    assert computations.same_texts(*tiny).startswith("48 of 48")
     changed(
         monkeypatch, lambda _, done: dataclasses.replace(done, tokens=[*done.tokens, -1], text=len(done.tokens) + 1)
     )
     with pytest.raises(CheckError, match=r"^0 of 48 .*something else in float32"):
-        computations.same_texts(tiny, "cpu")
+        computations.same_texts(*tiny)
 
 
 def test_the_engine_in_bfloat16(tiny, monkeypatch):
-    assert "nats from float32" in computations.same_entropies(tiny, "cpu")
+    assert "nats from float32" in computations.same_entropies(*tiny)
     changed(
         monkeypatch, lambda _, read: dataclasses.replace(read, entropies=tuple(one * 1.1 for one in read.entropies))
     )
     with pytest.raises(CheckError, match="something else in bfloat16"):
-        computations.same_entropies(tiny, "cpu")
+        computations.same_entropies(*tiny)
 
 
 def test_the_company_of_a_canvas(smallest, monkeypatch):
@@ -90,16 +89,17 @@ def test_the_company_of_a_canvas(smallest, monkeypatch):
 def test_comet(folder, monkeypatch):
     from entropy_valley.scoring import comet
 
-    assert re.match(r"\d+ texts/s, at most 0.0e\+00 from a CPU's, 6 of 6", computations.comet(folder / "one", "cpu"))
+    text = computations.comet(folder / "one", Subject())
+    assert re.match(r"\d+ texts/s, at most 0.0e\+00 from a CPU's, 6 of 6", text)
     right, off = comet.unpadded_scores, itertools.chain((0.0, 0.0, 0.01), itertools.repeat(0.0))  # the third: a CPU's
     monkeypatch.setattr(comet, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
     with pytest.raises(CheckError, match=r"at most 1\.0e-02"):
-        computations.comet(folder / "two", "cpu")
+        computations.comet(folder / "two", Subject())
     off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
-    assert "0 of 6 the same alone" in computations.comet(folder / "three", "cpu")
+    assert "0 of 6 the same alone" in computations.comet(folder / "three", Subject())
     off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
     with pytest.raises(CheckError, match="0 of 6 the same alone"):
-        computations.comet(folder / "four", "cpu", strict=True)
+        computations.comet(folder / "four", Subject(thorough=True))
 
 
 def shifted(scores, by):
@@ -135,6 +135,18 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded(monkey
     assert billions == pytest.approx(expected, abs=0.01)
     with pytest.raises(SkippedError, match="not known"):
         computations.fits({"family": "llada", "folder": "nowhere", "arguments": None}, Subject())
+
+
+def test_a_backbone_that_is_not_run_has_one_line_for_all_of_its_passes(monkeypatch):
+    for name in ("training", "comet"):
+        monkeypatch.setattr(computations, name, lambda *_: "")
+    paper = subject.of(load_files(SMALLEST[:2], tables.problems))["backbones"]
+    given = Subject(backbones={name: paper[name] for name in ("llada-8b", "llama3-8b")})
+    monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
+    lines = {line.name: (line.state, line.text) for line in checking.everything(given)}
+    assert [*lines][-4:] == ["memory llada-8b", "decoding llada-8b", "memory llama3-8b", "decoding llama3-8b"]
+    assert lines["decoding llada-8b"] == ("skipped", "too large to be run on a CPU for a check")
+    assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
 
 
 def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):

@@ -127,12 +127,16 @@ def test_a_peer_that_is_missing_or_broken_is_its_own_line(checkouts, tmp_path):
     del checkouts["dllm"]
     checkouts["authors"] = tmp_path / "elsewhere"
     lines = list(peers.compare(backbone(), computations.drawn(2, peers.STEPS), checkouts))
-    assert [line.state for line in lines] == [SKIPPED, SKIPPED, SKIPPED, FAILED]
+    assert [line.state for line in lines] == [SKIPPED, SKIPPED, FAILED]
     assert "not a clone of https://github.com/Entropy-Valley/Entropy-Valley" in lines[0].text
     assert lines[1].text == "a_package_of_theirs is not installed here"
-    assert lines[2].text.startswith("give --peer dllm=FOLDER") and lines[3].text == "ValueError: old"
+    assert lines[2].text == "ValueError: old"
     with pytest.raises(InputError, match="no decoder 'lada'; did you mean llada"):
         peers.folders(["lada=/here"])
+    for given in ("llada", "llada=", f"llada={tmp_path}/nowhere"):
+        with pytest.raises(InputError, match=r"--peer: llada=.*: no such folder\. Write NAME=FOLDER"):
+            peers.folders([given])
+    assert peers.folders([f"llada={tmp_path}"]) == {"llada": tmp_path}
 
 
 def test_the_model_of_peers_attends_to_all_and_never_predicts_the_mask():
@@ -169,8 +173,8 @@ def test_the_whole_hour_without_an_installation(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     rows = [row[2:-2].split(" | ") for row in (tmp_path / "check.md").read_text().splitlines()[4:]]
     verdicts = {row[0]: row[-1] for row in rows}
-    promised = ["float32 beside the reference", "bfloat16 beside the reference", "company, compiled", "COMET"]
-    promised += ["check: float32 tiny", "check: pass tiny", "training, killed and resumed"]
+    promised = ["COMET", "memory tiny", "float32 tiny", "bfloat16 tiny", "company tiny", "company tiny, compiled"]
+    promised += ["pass tiny", "training, killed and resumed"]
     assert {verdicts[name] for name in promised} == {OK}
     assert {*verdicts.values()} <= {OK, MEASURED, SKIPPED}
     assert (tmp_path / "check.md").read_text().rstrip() in done.stdout
@@ -181,8 +185,8 @@ def test_a_step_that_fails_is_in_the_table_and_the_others_run(tmp_path, monkeypa
     (tmp_path / "test.jsonl").write_text("{}\n")
     monkeypatch.setattr(thorough, "SPAWN", multiprocessing.get_context("fork"))  # without a GPU: it has imported all
     status, rows = run(monkeypatch, tmp_path, "--only", "probes", "peers", "--testset", str(tmp_path / "test.jsonl"))
-    assert status == 1 and [row[-1] for row in rows] == [FAILED] + 4 * [SKIPPED]
-    assert "test.jsonl:1" in rows[0][2]
+    assert status == 1 and [row[-1] for row in rows] == [FAILED, SKIPPED]
+    assert "test.jsonl:1" in rows[0][2] and rows[1][2].startswith("give --peer NAME=FOLDER")
 
 
 def test_what_is_missing_is_skipped(tmp_path, monkeypatch):
@@ -193,7 +197,7 @@ def test_what_is_missing_is_skipped(tmp_path, monkeypatch):
 
 
 def test_a_step_ends_with_the_minutes(tmp_path):
-    (line,) = thorough.step("company", Hour("cpu", "tiny", tmp_path), until=0.0)
+    (line,) = thorough.step("decoding", Hour("cpu", "tiny", tmp_path), until=0.0)
     assert (line.text, line.state) == ("stopped: the minutes are over", FAILED)
 
 

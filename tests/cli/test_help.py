@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -35,3 +37,27 @@ def test_help_is_plain_text(monkeypatch, capsys):
     for text in (overview, *(said(monkeypatch, capsys, name, "--help") for name in names)):
         assert "`" not in text and re.match(r"usage: .*?\n\n[A-Z][a-z]+ .*?\.\n\n", text, re.DOTALL), text
         assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_stream_that_is_closed_takes_what_it_gets():
+    """Python prints errors among the results where stderr was closed, and a command fails at the end of its work."""
+    code = "import sys; from entropy_valley.cli import prepare_streams; prepare_streams(); "
+    code += "print('an error', file=sys.stderr); sys.stdout.buffer.write(sys.stdin.buffer.read() + b'result')"
+    for closed, output in (("2>&-", b"result"), ("2>&1 >&-", b"an error\n"), ("<&- 2>&-", b"result")):
+        shell = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code]
+        ended = subprocess.run(shell, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+        assert ended.stdout == output
+
+
+def test_a_terminal_without_unicode_is_no_error():
+    code = "from entropy_valley.cli import prepare_streams; prepare_streams(); print('0.8 – 1')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, check=True)
+    assert ended.stdout == b"0.8 \\u2013 1\n"
+
+
+def test_a_number_of_processes_is_not_zero(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--processes", "0"])
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert "'0' is not a number of 1 or more" in capsys.readouterr().err

@@ -181,10 +181,14 @@ UNFIT = [  # configs that cannot run
     (study(methods=["ev"], layout="rows"), "layout; there are systems, pooled, ceiling, transfer, orders, categories"),
     (study(layout="orders", methods=["ev"]), "needs the method oracle and the order med; add both"),
     (study(layout="categories", methods=["oracle"], orders=["med"]), "compares med with one other order"),
-    (study(layout="transfer", methods=["ev"]), "compares ev with ratio; add ratio"),
+    (study(layout="transfer", methods=["ev"]), "needs the methods ratio; add them"),
     (study(layout="budgets", methods=["oracle", "ratio"]), "needs the method ev at every T; add it"),
     (study(layout="budgets", methods=["ev"], orders=["med", "random"]), "one reveal order, not of med, random"),
-    (study(layout="checks", methods=["ev_sum"]), "is of the method ev; add it"),
+    (study(layout="checks", methods=["ev_sum"]), "needs the methods ev; add them"),
+    *(
+        (study(layout=layout, methods=["ratio", "ev"], orders=["med", "random"]), "is of one reveal order and one T")
+        for layout in ("checks", "transfer")
+    ),
     (study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True), "is of one backbone; name one"),
     (study(methods=["ev"], backbones=["llama3-8b"]), "is autoregressive; studies compare masked backbones"),
     (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),

@@ -13,6 +13,7 @@ from entropy_valley.config.matrix import Cell, CellSet, Run
 from entropy_valley.data import sources
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.demo.grammar import SOURCES
+from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
 from entropy_valley.settings import numbers_of, values_of
 from entropy_valley.tables.paired_tests import Significance
@@ -392,3 +393,8 @@ def test_a_caption_says_what_became_of_zeros(load):
     configs = [load({"analysis": {"wilcoxon_zeros": one}}) for one in ("pratt", "wilcox")]
     captions = [Significance(one, "tables/full_significance", "full_significance").text for one in configs]
     assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
+
+
+def test_what_is_downloaded_has_no_pre_training():
+    with pytest.raises(InputError, match="is not pre-trained here"):
+        params.pretraining(PAPER, "llada-8b", 1)

@@ -188,6 +188,9 @@ def test_anchors_are_given_as_a_file(anchored):
     [
         (["[]", "[[0, 2]]", "[]"], r"anchors \[\[0, 2\]\] of sentence 2, whose reference has 1 characters"),
         (["[]", "[]"], "anchors none of sentence 3"),
+        (["[0, 1]", "[]", "[]"], r"anchors \[0, 1\] of sentence 1"),
+        (["null", "[]", "[]"], "anchors None of sentence 1"),
+        (["[]", "[]", '[["a", 1]]'], r"anchors \[\['a', 1\]\] of sentence 3"),
     ],
 )
 def test_anchors_that_do_not_fit(anchored, lines, problem):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -40,7 +41,7 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
     canvases = [Canvas([1, 2], 3, [1, 1, 1], sentence=name) for name in ("s1", "s2")]
     batch, entropies = Batch.of(list(enumerate(canvases)), MASK), torch.tensor(entropies, dtype=torch.float64)
     values = SlotValues(torch.arange(6), entropies, -entropies, -entropies)
-    after, _ = batch.advance(Pass(batch.masked(), values), order)
+    after, _ = batch.advance(Pass(batch.masked(), values, np.zeros((2, 2))), order)
     return after.ids[after.slot >= 0].tolist()
 
 
@@ -54,6 +55,7 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
             "slots.values.entropy.where((slots.canvas == 0) | (slots.position < 2), torch.nan)",
             "sentence 's2', canvas of 3 slots, slot 2, step 0: gives NaN. Give every masked slot a number",
         ),
+        ("-slots.sig", "sentence 's1', canvas of 3 slots, slot 0, step 0: gives NaN. Give every masked slot a number"),
     ],
 )
 def test_wrong_scores_of_an_order(users_class, scores, problem):

@@ -43,7 +43,7 @@ def slots(steps=(1, 0), sig=SIG):
         torch.tensor([0, 2, 3, 0, 1]),
         torch.tensor(steps),
         SlotValues(torch.zeros(5, dtype=torch.int64), tensor, -tensor, -tensor),
-        None if sig is None else torch.tensor(sig, dtype=torch.float64),
+        torch.tensor([math.nan] * 5 if sig is None else sig, dtype=torch.float64),
     )
 
 
@@ -67,7 +67,8 @@ def test_moments_are_the_steps_at_which_floors_reveals(length, steps):
     times = [step for step, count in enumerate(reveal_counts(length, steps, "floors")) if count]
     canvas = Canvas([1], length, [count for count in reveal_counts(length, steps) if count], budget=steps)
     columns = torch.arange(len(times)), torch.zeros(len(times))
-    seen = moments(Slots([canvas] * len(times), columns[0], columns[1], columns[0], SlotValues(*columns * 2)))
+    values = SlotValues(*columns * 2)
+    seen = moments(Slots([canvas] * len(times), columns[0], columns[1], columns[0], values, columns[1]))
     assert seen.tolist() == pytest.approx([step / max(1, steps - 1) for step in times])
 
 
@@ -113,7 +114,7 @@ def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(can
         before, masked, names = batch.ids.copy(), batch.masked(), batch.names
         numbers = torch.rand(3, len(masked), generator=generator, dtype=torch.float64)
         values = SlotValues(torch.full((len(masked),), step), *numbers)
-        batch, _ = batch.advance(Pass(masked, values, numbers[0]), order)
+        batch, _ = batch.advance(Pass(masked, values, np.zeros((2, len(batch))), numbers[0]), order)
         changed = (batch.ids != before).nonzero()[0]
         assert (before[changed] == MASK).all() and (batch.ids[changed] == step).all()
         for place, slot in zip(batch.canvas[changed].tolist(), batch.slot[changed].tolist(), strict=True):
@@ -133,7 +134,7 @@ def random_scores(canvases, seed=1):
     position = torch.cat([torch.arange(length) for length in lengths])
     values = SlotValues(position, *torch.zeros(3, len(position), dtype=torch.float64))
     scores = make_denoiser("random", {"seed": seed}).scores(
-        Slots(canvases, canvas, position, torch.zeros(len(canvases)), values)
+        Slots(canvases, canvas, position, torch.zeros(len(canvases)), values, values.entropy)
     )
     return [part.tolist() for part in scores.split(lengths.tolist())]
 

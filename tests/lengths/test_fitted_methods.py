@@ -180,3 +180,10 @@ def test_the_line_alone_asks_nothing():
     assert (row["length"], row["calls"], rounds) == (10, 0, [])
     low = dataclasses.replace(STATISTICS, line=dataclasses.replace(LINE, intercept=-9.0))
     assert search(make_method("length_line", {}, low), 3)[0]["length"] == 2
+
+
+@pytest.mark.parametrize(("name", "part"), [("ev_line", "line"), ("length_line", "line"), ("cal", "confidence_bias")])
+def test_without_statistics_it_says_what_is_missing(name, part):
+    length_method = make_method(name, {"ratios": 1.0} if name == "cal" else {})
+    with pytest.raises(InputError, match=f"uses {part} of the statistics of training pairs, which were not measured"):
+        search(length_method, 16)

@@ -70,6 +70,6 @@ def test_from_what_is_measured_to_statistics():
         "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
     }
     statistics = LengthStatistics.of(parts)
-    assert statistics.confidence_bias(9) == pytest.approx(0.5, abs=1e-3)
+    assert confidence_curve(9, *statistics.bias) == pytest.approx(0.5, abs=1e-3)
     assert statistics.line.expected(4) == pytest.approx(5.0)
     assert LengthStatistics.of({"line": parts["line"]}).bias is None

@@ -13,7 +13,7 @@ from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import special_ids
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import load_backbone
+from entropy_valley.model.load import NO_TOKEN, load_backbone
 from entropy_valley.model.prompt import load_tokenizer
 
 KINDS = ("mask", "eos", "pad", "bos")
@@ -28,7 +28,7 @@ def released_with(family, folder, **ids):
     """The family with a release that has the vocabulary of ``folder``, and its ids but for ``ids``."""
     size = family.to_stock(json.loads((folder / "config.json").read_text()))["vocab_size"]
     true = special_ids(folder, dataclasses.replace(family, releases=()), load_tokenizer(folder, family))
-    release = dataclasses.replace(family.releases[0], config={"vocab_size": size}, ids=true | ids)
+    release = dataclasses.replace(family.releases[0], config={"vocab_size": size}, ids=true._asdict() | ids)
     return dataclasses.replace(family, releases=(release,))
 
 
@@ -43,7 +43,7 @@ def test_they_are_those_of_the_literal_tokens(tiny, family):
     vocabulary = backbone.tokenizer.get_vocab()
     assert backbone.eos_id == vocabulary[family.eos_token]
     assert backbone.bos_id == vocabulary[family.bos_token]
-    assert backbone.mask_id == (None if family.causal else vocabulary[family.mask_token])
+    assert backbone.mask_id == (NO_TOKEN if family.causal else vocabulary[family.mask_token])
 
 
 @pytest.mark.parametrize("kind", ["mask", "eos", "pad"])
@@ -57,7 +57,7 @@ def test_one_of_several_ids_in_the_config_is_enough(folder, family):
     tokenizer = load_tokenizer(folder, family)
     eos = tokenizer.get_vocab()[family.eos_token]
     edit_config(folder, eos_token_id=[77, eos])
-    assert special_ids(folder, family, tokenizer)["eos"] == eos
+    assert special_ids(folder, family, tokenizer).eos == eos
     edit_config(folder, eos_token_id=[77, 78])
     with pytest.raises(InputError, match=r"eos id is \d+, config.json says \[77, 78\]"):
         special_ids(folder, family, tokenizer)
@@ -66,7 +66,7 @@ def test_one_of_several_ids_in_the_config_is_enough(folder, family):
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_id_in_a_release_of_its_vocabulary_is_named(tiny, family, kind):
     folder, tokenizer = tiny[family.name][1], load_tokenizer(tiny[family.name][1], family)
-    assert special_ids(folder, released_with(family, folder), tokenizer)["eos"] is not None
+    assert special_ids(folder, released_with(family, folder), tokenizer).eos is not None
     with refusal(family, kind, rf"{kind} id is \d+, {family.releases[0].repository} has 77"):
         special_ids(folder, released_with(family, folder, **{kind: 77}), tokenizer)
 
@@ -94,7 +94,7 @@ def test_a_mask_token_that_the_tokenizer_declares_goes_first(tiny, tmp_path):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"mask_token": vocabulary[5]}))
     (folder / "special_tokens_map.json").unlink(missing_ok=True)
     edit_config(folder, mask_token_id=5)
-    assert special_ids(folder, family, load_tokenizer(folder, family))["mask"] == 5
+    assert special_ids(folder, family, load_tokenizer(folder, family)).mask == 5
 
 
 def test_a_chat_template_and_its_tokens(family):

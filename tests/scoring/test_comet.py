@@ -47,6 +47,11 @@ def test_scores_are_those_of_predict(comet_folder, segments, batch_size, tmp_pat
     assert scores(copy(comet_folder, tmp_path), segments, batch_size=batch_size) == pytest.approx(expected, abs=1.5e-6)
 
 
+def test_a_checkpoint_is_needed():
+    with pytest.raises(InputError, match=r"no checkpoint is given.*hf download"):
+        ready(None)
+
+
 def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_path, monkeypatch):
     whole = scores(comet_folder, segments, batch_size=5)
     real, calls = comet.batch_scores, []

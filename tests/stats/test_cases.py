@@ -9,7 +9,7 @@ from entropy_valley.tables.cases import RULES, chosen
 
 numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0])
 sentence = st.fixed_dictionaries(
-    {"lead": numbers, "more_kept": st.one_of(numbers, st.just(float("nan"))), "beyond": st.booleans()}
+    {"delta": numbers, "more_kept": st.one_of(numbers, st.just(float("nan"))), "beyond": st.booleans()}
 )
 
 

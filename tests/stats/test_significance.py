@@ -63,6 +63,13 @@ def test_equal_systems():
     assert (test.p_one_sided, test.p_two_sided, test.wilcoxon_p) == (1, 1, 1)
 
 
+def test_a_limit_at_exactly_zero_is_not_above_it():
+    """The sixth of 201 sorted means is the lower limit: here 0, and the seventh is above it."""
+    means = np.sort(bootstrap_means(np.array([-0.01, *[0.01] * 5]), 201, 0))
+    assert means[5] == 0 < means[6]
+    assert paired_test([-0.01, *[0.01] * 5], [0.0] * 6, Statistics(201)).ci_low == 0
+
+
 TENTHS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=26)
 
 

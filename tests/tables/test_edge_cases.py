@@ -149,6 +149,13 @@ def test_a_backbone_with_a_seed_that_the_first_lacks_has_no_difference_over_runs
     assert frame.loc[["mean"], ["difference", "difference_low"]].isna().all(axis=None)
 
 
+def test_a_methods_label_also_stands_in_the_titles_of_columns(tmp_path):
+    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley"}})
+    assert "| Valley − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
+    head = run.text("tables/defr_transfer").splitlines()[0]
+    assert "| toy COMET: Valley | Valley − Ratio [95 % CI] |" in head
+
+
 def test_the_number_of_sentences_of_each_direction(run):
     for cell in where(run, MAIN, direction="zh-en"):
         run.put(cell, SCORES, sentences=2037)
@@ -275,6 +282,13 @@ class TestPeople:
         rows = files.read_jsonl(path)
         run.replace(path, [row for row in rows if row["annotator"] != "B" or row["id"] > rows[4]["id"]])
         assert "Partial: of the 8 sentences of En→Zh were rated by A 8, B 3, C 8." in run.text("tables/human_eval")
+
+    def test_equal_ratings_have_no_correlation_and_print_no_nan(self, run):
+        path = self.ratings(run, "en-zh")
+        equal = {"first": {"adequacy": 3, "fluency": 3}, "second": {"adequacy": 3, "fluency": 3}}
+        run.replace(path, [row | equal for row in files.read_jsonl(path)])
+        titles = [axes.get_title() for axes in run.figure("figures/human_eval").axes]
+        assert "Spearman's ρ = n/a" in titles and not any("nan" in title for title in titles)
 
     def test_an_annotator_who_sent_nothing_has_dashes(self, run):
         path = self.ratings(run, "zh-en")

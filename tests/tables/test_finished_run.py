@@ -46,6 +46,11 @@ def test_every_number_follows_from_the_rows(run, made):
     assert sum(count for part, count in report.same.items() if part.startswith(shown)) > 5000
 
 
+def test_a_comet_checkpoint_that_is_named_must_be_there(run):
+    with pytest.raises(InputError, match=r"elsewhere: file not found"):
+        verify(run.root, run.root / "elsewhere")
+
+
 def test_a_p_value_is_compared_by_its_digits_however_small_it_is():
     how = {"resamples": 100, "seed": 0, "generator": "pcg64", "cohen": "sample", "wilcoxon_zeros": "pratt"}
     p = paired(np.linspace(0.1, 0.3, 200), np.zeros(200), how)["wilcoxon_p"]

@@ -11,7 +11,7 @@ rule translate:
     input:
         adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
-        pairs=pairs_of("translate"),
+        pairs=pairs_of,
         testsets=testsets_of,
     output:
         rows=f"{SET}/{TRANSLATIONS}",
@@ -41,7 +41,7 @@ rule shard:
     input:
         adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
-        pairs=pairs_of("shard"),
+        pairs=pairs_of,
         testsets=testsets_of,
     output:
         shard=SHARD,
@@ -127,7 +127,7 @@ rule latency:
     input:
         adapter=adapter_of(adapters.FACTS, adapters.SETTINGS, adapters.WEIGHTS),
         backbone=backbone_of,
-        pairs=pairs_of("latency"),
+        pairs=pairs_of,
         testset=TESTSET,
     output:
         LATENCY,

@@ -224,10 +224,13 @@ def diagnosed_testsets(wildcards):
     return [TESTSET.format(direction=wildcards.direction, testset=name) for name in sorted(names)]
 
 
-def pairs_of(rule):
-    """The training pairs of a run, where a length method is fitted to them."""
-    spec = spec_of(rule)
-    return of_jobs(lambda wildcards: rules.corpus.output.train if "fits" in json.loads(spec(wildcards)) else [])
+@of_jobs
+def pairs_of(wildcards):
+    """The training pairs of a run, where a length method is fitted to them. Ends the run for a set that no run has."""
+    try:
+        return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def shards_of(pattern):

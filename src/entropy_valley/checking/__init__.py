@@ -1,7 +1,11 @@
-"""`entropy-valley check`: will the config's jobs run here? Each check ends in one line: ok, failed or skipped."""
+"""`entropy-valley check`: will the config's jobs run here? Each check ends in one line: ok, failed or skipped.
+
+`check --thorough` is the same on whole models in a released shape, and more: see :mod:`.thorough`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
     from entropy_valley.checking.subject import Subject
 
 # Of the thorough check: its steps, the shapes that it knows, each with its family, and repositories of other decoders.
-STEPS = ("check", "decoding", "company", "precision", "training", "resuming", "comet", "probes", "peers")
+STEPS = ("check", "decoding", "training", "resuming", "probes", "peers")
 SHAPES = {"llada-8b": "llada", "dream-7b": "dream", "diffullama-7b": "diffullama", "tiny": "llada"}
 PEERS = {"authors": "Entropy-Valley/Entropy-Valley", "llada": "ML-GSAI/LLaDA", "dllm": "ZHZisZZ/dllm"}
 PEERS |= {"fast-dllm": "NVlabs/Fast-dLLM"}
@@ -35,16 +39,21 @@ def everything(subject: Subject, missing: str = checks.FAILED) -> Iterator[check
 def _computations(subject: Subject, folder: Path) -> Iterator[tuple[str, checks.Check]]:
     from entropy_valley.checking import computations
 
-    device = subject.device
-    # First: on some clusters a GPU takes one process, and from the next check on that is this one.
-    yield "training", partial(computations.training, subject, folder)
-    yield "COMET", partial(computations.comet, folder / "comet", device)
+    if not subject.thorough:  # which has a step for it
+        # First: on some clusters a GPU takes one process, and from the next check on that is this one.
+        yield "training", partial(computations.training, subject, folder)
+    yield "COMET", partial(computations.comet, folder / "comet", subject)
     yield "speed", partial(computations.speed, subject)
     for name, backbone in subject.backbones.items():
         yield f"memory {name}", partial(computations.fits, backbone, subject)
-        load = partial(computations.two_layers, backbone, subject)
-        yield f"float32 {name}", partial(computations.same_texts, load, device)
-        if subject.precision == "bfloat16":
-            yield f"bfloat16 {name}", partial(computations.same_entropies, load, device)
+        if reason := computations.not_run(backbone, subject, **computations.TWO_LAYERS):
+            yield f"decoding {name}", partial(checks.skip, reason)
+            continue
+        yield f"float32 {name}", partial(computations.same_texts, backbone, subject)
+        if subject.precision == "bfloat16" or subject.thorough:
+            yield f"bfloat16 {name}", partial(computations.same_entropies, backbone, subject)
         yield f"company {name}", partial(computations.company, backbone, subject)
         yield f"pass {name}", partial(computations.decoding, backbone, subject)
+        if subject.thorough:
+            compiled = dataclasses.replace(subject, batch_invariant=True, compile_layers=True)
+            yield f"company {name}, compiled", partial(computations.company, backbone, compiled)

@@ -73,6 +73,11 @@ def run(checks: Iterable[tuple[str, Check]], missing: str = FAILED) -> Iterator[
         yield Line(name, state, " ".join(text.split()), round(time.monotonic() - started, 1))
 
 
+def skip(reason: str) -> str:
+    """A check that does not apply here."""
+    raise SkippedError(reason)
+
+
 def ending(error: Exception, missing: str = FAILED) -> tuple[str, str]:
     """State and text of a check that raised."""
     if isinstance(error, SkippedError):

@@ -19,7 +19,7 @@ import torch
 from entropy_valley.checking import PEERS
 from entropy_valley.checking.checks import MEASURED, SKIPPED, Line, SkippedError, ending
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import Order, make_denoiser
+from entropy_valley.decoding.orders import MinimumEntropy, Order
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model.load import Backbone, stock_model
@@ -65,10 +65,11 @@ def authors(module: Any, model: Stock, canvases: Sequence[Canvas]) -> list[list[
     """The paper's loop, ``translate_single``. The text of a list of tokens is that list."""
     module.set_mask_token_id(model.mask_id)
     given = {"num_steps": STEPS, "schedule_name": "med", "device": str(model.device)}
-    model.tokenizer.encode = lambda text, **_: torch.tensor([list(one.prompt)])
     model.tokenizer.decode = lambda tokens, **_: list(tokens)
     texts = []
     for one in canvases:
+        prompt = torch.tensor([list(one.prompt)])
+        model.tokenizer.encode = lambda text, prompt=prompt, **_: prompt
         texts.append(module.translate_single(model, model.tokenizer, "", one.length, **given)["translation"])
     return texts
 
@@ -90,7 +91,8 @@ def dllm(module: Any, model: Stock, canvases: Sequence[Canvas]) -> list[list[int
     sampler = module.MDLMSampler(model=model, tokenizer=model.tokenizer)
     config = module.MDLMSamplerConfig(steps=STEPS, block_size=None, temperature=0.0, return_dict=False)
     inputs = [[*one.prompt, *[model.mask_id] * one.length] for one in canvases]
-    order, filled = sorted(range(len(inputs)), key=lambda place: len(inputs[place])), {}
+    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
+    filled: dict[int, list[int]] = {}
     for first in range(0, len(order), BATCH):
         places = order[first : first + BATCH]
         rows = sampler.infill([inputs[place] for place in places], config).tolist()
@@ -100,7 +102,7 @@ def dllm(module: Any, model: Stock, canvases: Sequence[Canvas]) -> list[list[int
 
 # Of each peer: the module of its function in a checkout, what calls it, and the reveal order that is its.
 CALLS: dict[str, tuple[str, Callable[[Any, Stock, Sequence[Canvas]], list[list[int]]], Order]] = {
-    "authors": ("ladit.decoding.translate", authors, make_denoiser("med")),
+    "authors": ("ladit.decoding.translate", authors, MinimumEntropy()),
     "llada": ("generate", llada, MostProbable()),
     "dllm": ("dllm.core.samplers.mdlm", dllm, MostProbable()),
     "fast-dllm": ("llada.generate", partial(llada, threshold=THRESHOLD), MostProbable()),
@@ -108,48 +110,54 @@ CALLS: dict[str, tuple[str, Callable[[Any, Stock, Sequence[Canvas]], list[list[i
 
 
 def folders(given: Sequence[str]) -> dict[str, Path]:
-    """The checkout of each peer, from ``NAME=FOLDER``. Raises InputError for another name."""
-    pairs = dict(one.partition("=")[::2] for one in given)
-    for name in pairs:
+    """The checkout of each peer, from ``NAME=FOLDER``. Raises InputError for another name, and without a folder."""
+    checkouts = {}
+    for name, _, folder in (one.partition("=") for one in given):
         if name not in PEERS:
             raise InputError("--peer", unknown(name, f"no decoder {name!r}", PEERS), "Write NAME=FOLDER.")
-    return {name: Path(folder).absolute() for name, folder in pairs.items()}
+        if not (folder and Path(folder).is_dir()):
+            raise InputError("--peer", f"{name}={folder}: no such folder", "Write NAME=FOLDER.")
+        checkouts[name] = Path(folder).absolute()
+    return checkouts
 
 
 def compare(backbone: Backbone, canvases: Sequence[Canvas], checkouts: Mapping[str, Path]) -> Iterator[Line]:
-    """A line for each peer: seconds a canvas, passes, tokens, and the texts that are the same as ours in its order."""
+    """A line for each peer that has a checkout: seconds a canvas, passes, tokens, and the texts that are the same as
+    ours in its order."""
+    if not checkouts:
+        raise SkippedError("give --peer NAME=FOLDER, your clone of a public decoder; --help names them")
     if backbone.shifted:
         raise SkippedError("they read logits as LLaDA has them, and this backbone's are shifted")
     canvases = [one for one in canvases if one.length <= STEPS]
-    for name in PEERS:
+    for name, folder in checkouts.items():
         try:
-            yield beside(name, checkouts.get(name), backbone, canvases)
+            yield beside(name, folder, backbone, canvases)
         except Exception as error:
             yield Line(f"peer {name}", *ending(error, missing=SKIPPED))
 
 
-def load(name: str, folder: Path | None) -> Any:
+def load(name: str, folder: Path) -> Any:
     """The module of a peer. Its import runs code of the checkout, as the user has chosen by naming that folder.
 
-    Raises SkippedError where none is named, or where it has no such file.
+    Raises SkippedError where it has no such file.
     """
-    module, repository = CALLS[name][0], f"https://github.com/{PEERS[name]}"
-    if not folder:
-        raise SkippedError(f"give --peer {name}=FOLDER, a clone of {repository}")
+    module = CALLS[name][0]
     file = folder / f"{module.replace('.', '/')}.py"
     if not file.is_file():
-        raise SkippedError(f"no {file}: it is not a clone of {repository}")
+        raise SkippedError(f"no {file}: it is not a clone of https://github.com/{PEERS[name]}")
     sys.path.insert(0, str(folder))
     sys.path.append(str(file.parent))  # from where some of Fast-dLLM's files import others
     return importlib.import_module(module)
 
 
-def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequence[Canvas]) -> Line:
+def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canvas]) -> Line:
     """The line of a peer; ours runs as the jobs do, on a GPU in padded passes, before and after it: a machine that
     other programs use shows in how far the two ratios are apart."""
     module, (_, decode, order) = load(name, folder), CALLS[name]
     model, device, count = Stock(backbone), backbone.device.type, len(canvases)
-    engine, done, others = Engine(backbone, fill=padded_tokens({}, device, None)), {}, []
+    engine = Engine(backbone, fill=padded_tokens({}, device, None))
+    done: dict[int, Any] = {}
+    others: list[list[int]] = []
 
     def ours() -> None:
         engine.ledger = Ledger()
@@ -159,7 +167,8 @@ def beside(name: str, folder: Path | None, backbone: Backbone, canvases: Sequenc
         model.passes = model.tokens = 0
         others[:] = decode(module, model, canvases[:most])
 
-    ours(), theirs(1)  # what is done once is not timed
+    ours()
+    theirs(1)  # what is done once is not timed
     first, spent, last = (latency.seconds(run, device) for run in (ours, partial(theirs, count), ours))
     ratios = sorted((spent / first, spent / last))
     ends = [other.index(backbone.eos_id) if backbone.eos_id in other else len(other) for other in others]

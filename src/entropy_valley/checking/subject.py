@@ -83,10 +83,9 @@ class Size:
 class Subject:
     """``backbones`` by name, those of the matrix: ``family``, ``folder`` and, where known, the config's ``arguments``.
 
-    ``training``: those settings of :class:`training.settings.Training` that memory and time depend on; None: nothing is
-    trained.
-    ``processes``: how many processes, one a GPU, a training has. ``precision``, ``batch_invariant`` and
-    ``compile_layers`` are those of decoding.
+    ``training``: those settings of :class:`training.settings.Training` that memory and time depend on; empty where
+    nothing is trained. ``processes``: how many processes, one a GPU, a training has. ``precision``, ``batch_invariant``
+    and ``compile_layers`` are those of decoding. ``thorough``: on whole models, where two layers may stand for all.
     """
 
     device: str = "cpu"
@@ -95,7 +94,8 @@ class Subject:
     batch_invariant: bool | str = "auto"
     compile_layers: bool = False
     backbones: dict[str, dict[str, Any]] = field(default_factory=dict)
-    training: dict[str, Any] | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+    thorough: bool = False
 
     @property
     def fill(self) -> int | None:
@@ -112,7 +112,7 @@ def of(experiment: Experiment) -> dict[str, Any]:
         "processes": experiment.training.processes if trained else 1,
         **experiment.decoding.model_dump(mode="json", include=_OF_DECODING),
         "backbones": {name: backbone(experiment, name) for name in names},
-        "training": experiment.training.model_dump(mode="json", include=_OF_TRAINING) if trained else None,
+        "training": experiment.training.model_dump(mode="json", include=_OF_TRAINING) if trained else {},
     }
 
 
@@ -122,7 +122,7 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     release = section.hub and find_family(section.family).release(section.hub.repository)
     shape = release.config if release else None
     if settings := section.pretraining:
-        shape = stock_config(**settings.model_dump(include=SHAPE.keys()))
+        shape = stock_config(**settings.model_dump(include={*SHAPE}))
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 

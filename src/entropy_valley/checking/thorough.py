@@ -1,7 +1,8 @@
 """`entropy-valley check --thorough`: on a borrowed GPU, is everything computed correctly, and how fast?
 
-Each step runs in a process of its own, on random weights in a released shape: if one fails, the others still run. What
-it finds are lines, and at the end they are one Markdown table.
+The first step has the checks of `entropy-valley check`, on whole models with random weights in a released shape; the
+others measure, or need what no config has. Each step runs in a process of its own: if one fails, the others still run.
+What it finds are lines, and at the end they are one Markdown table.
 """
 
 from __future__ import annotations
@@ -55,14 +56,11 @@ LENGTHS, TEMPLATE = (5, 8, 11, 13, 16, 19, 22, 27, 32, 44), 12  # tokens of WMT2
 RATIOS = (0.70, 0.75, 0.80, 0.85, 0.90)  # the paper's
 OFFSETS, PROBED = range(-4, 5), 200  # slots from the reference's length; pairs of a test set
 TIMES_FLOOR = 3  # a GPU is slow beyond so many times the time of the matrix products
-XLMR = {"width": 1024, "layers": 24, "heads": 16, "context": 510, "vocabulary": 2560}  # XLM-R large, COMET-22's encoder
-XLMR |= {"encoder": {"intermediate_size": 4096, "vocab_size": 250002}}
-COMET_ON_H100 = 1200  # texts a second that an H100 should score: 220,000 in three minutes
 TRAINED = 20  # steps of a training that is killed
-# Sentences to decode, and T; pairs of a training step; texts to score; canvases for peers.
+# Sentences to decode, and T; pairs of a training step; canvases for peers.
 LOADS = {
-    "cpu": {"sentences": 3, "steps": 4, "batch": 8, "texts": 40, "peers": 12},
-    "cuda": {"sentences": 512, "steps": 32, "batch": 128, "texts": 2000, "peers": 120},
+    "cpu": {"sentences": 3, "steps": 4, "batch": 8, "peers": 12},
+    "cuda": {"sentences": 512, "steps": 32, "batch": 128, "peers": 120},
 }
 
 
@@ -93,17 +91,16 @@ class Hour:
 
     @property
     def subject(self) -> Subject:
-        """What `entropy-valley check` is to check: a config with this backbone alone."""
+        """What the checks of `entropy-valley check` get: a config with this backbone alone."""
         precision, rank = "bfloat16" if self.device == "cuda" else "float32", 4 if self.shape == "tiny" else 64
         lora = {"rank": rank, "alpha": 2 * rank, "dropout": 0.05}
-        training = {"precision": precision, "micro_tokens": AUTO, "activation_checkpointing": AUTO, "lora": lora}
-        training |= {"global_batch": self.load["batch"], "max_tokens": 1024}
+        training: dict[str, Any] = {"precision": precision, "micro_tokens": AUTO, "activation_checkpointing": AUTO}
+        training |= {"lora": lora, "global_batch": self.load["batch"], "max_tokens": 1024}
         backbones = {self.shape: self.described}
-        return Subject(device=self.device, precision=precision, backbones=backbones, training=training)
+        return Subject(self.device, precision=precision, backbones=backbones, training=training, thorough=True)
 
-    def backbone(self, precision: str | None = None) -> Backbone:
-        subject = dataclasses.replace(self.subject, precision=precision or self.subject.precision)
-        return computations.random_backbone(self.described, subject)
+    def backbone(self) -> Backbone:
+        return computations.random_backbone(self.described, self.subject)
 
     def engines(self) -> Iterator[tuple[str, Engine]]:
         """With exact and with prefix attention: in padded passes, as the jobs on GPUs run them, and in others."""
@@ -126,8 +123,7 @@ class Hour:
 
 def check(hour: Hour) -> Iterator[Line]:
     """All lines of `entropy-valley check` for this shape."""
-    for line in checking.everything(hour.subject, missing=SKIPPED):
-        yield dataclasses.replace(line, name=f"check: {line.name}")
+    return checking.everything(hour.subject, missing=SKIPPED)
 
 
 def decoding(hour: Hour) -> Iterator[Line]:
@@ -145,18 +141,6 @@ def decoding(hour: Hour) -> Iterator[Line]:
         spent = latency.seconds(partial(list, translations), hour.device)
         work = size.pass_work(engine.ledger.tokens, engine.ledger.rows)
         yield hour.timed(f"decoding, {name}", spent, work, lambda seconds: f"{seconds / count:.4f} s a sentence")
-
-
-def company(hour: Hour) -> Iterator[Line]:
-    """The check of that name once more, with compiled layers."""
-    subject = dataclasses.replace(hour.subject, batch_invariant=True, compile_layers=True)
-    yield Line("company, compiled", OK, computations.company(hour.described, subject))
-
-
-def precision(hour: Hour) -> Iterator[Line]:
-    """The engine beside the plain algorithm: texts in float32, and in bfloat16 how far entropies are from float32."""
-    for name, compare in (("float32", computations.same_texts), ("bfloat16", computations.same_entropies)):
-        yield Line(f"{name} beside the reference", OK, compare(hour.backbone, hour.device))
 
 
 def training(hour: Hour) -> Iterator[Line]:
@@ -184,8 +168,8 @@ def training(hour: Hour) -> Iterator[Line]:
     rows = sum(len(part.rows) for part in parts[1])
     work = computations.size_of(hour.described).step_work(tokens, rows, plan.activation_checkpointing)
     yield hour.timed(f"training, {batch} pairs", spent, work, lambda seconds: f"{tokens / seconds:,.0f} tokens/s")
-    if on_gpu:
-        held, most = torch.cuda.max_memory_allocated(), plan.expected
+    if on_gpu and (most := plan.expected):
+        held = torch.cuda.max_memory_allocated()
         name, state = f"memory, {plan.micro_tokens} tokens a pass", OK if held <= most else FAILED
         yield Line(name, state, f"{machine.amount(held)} ({held} bytes)", expected=f"at most {most} bytes")
 
@@ -202,8 +186,8 @@ def resuming(hour: Hour) -> Iterator[Line]:
     """A tiny fine-tuning by DeepSpeed, whole; and again, killed after its first checkpoint and resumed."""
     if not importlib.util.find_spec("deepspeed"):
         raise ModuleNotFoundError(name="deepspeed")
-    folders, precision = (hour.folder / "whole", hour.folder / "killed"), hour.subject.precision
-    whole, killed = (computations.tiny_training(one, precision, TRAINED, device=hour.device) for one in folders)
+    folders = (hour.folder / "whole", hour.folder / "killed")
+    whole, killed = (computations.tiny_training(one, hour.subject.precision, TRAINED, hour.device) for one in folders)
     for job, status in ((whole, 0), (killed, -signal.SIGKILL), (killed, 0)):  # DeepSpeed trains once in a process
         process = SPAWN.Process(target=sft.run, args=(job, 1))
         process.start()
@@ -224,14 +208,6 @@ def resuming(hour: Hour) -> Iterator[Line]:
     yield Line("training, killed and resumed", OK if good else FAILED, text, expected=expected)
 
 
-def comet(hour: Hour) -> Iterator[Line]:
-    """The check of that name, on more texts, and on a GPU in the shape of COMET-22."""
-    large, texts = hour.device == "cuda", hour.load["texts"]
-    size = XLMR if large else {}
-    expected = f"{COMET_ON_H100:,} texts/s on an H100; {computations.ALONE} the same" if large else ""
-    yield Line("COMET", OK, computations.comet(hour.folder, hour.device, texts, strict=True, **size), expected=expected)
-
-
 def probes(hour: Hour) -> Iterator[Line]:
     """Mean entropy and repeated tokens of all-mask canvases, by slots from the reference; nothing is decoded.
 
@@ -243,14 +219,14 @@ def probes(hour: Hour) -> Iterator[Line]:
     translator = Translator.load(**model, device=hour.device, dtype=hour.subject.precision)
     prompt, rows = translator.prompt, files.read_jsonl(hour.testset, ("id", "source", "target"))[:PROBED]
     lengths = [len(prompt.tokens(row["target"])) + 1 for row in rows]
-    rows = [(row, length) for row, length in zip(rows, lengths, strict=True) if length + min(OFFSETS) >= SHORTEST]
-    requests = [Probe(prompt.encode(row["source"]), length + offset) for offset in OFFSETS for row, length in rows]
+    pairs = [(row, length) for row, length in zip(rows, lengths, strict=True) if length + min(OFFSETS) >= SHORTEST]
+    requests = [Probe(prompt.encode(row["source"]), length + offset) for offset in OFFSETS for row, length in pairs]
     engine = Engine(translator.backbone, fill=hour.subject.fill)
     readings = Runner(lambda: engine, engine.ledger).answers(requests)
     for place, offset in enumerate(OFFSETS):
-        of_offset = readings[place * len(rows) : (place + 1) * len(rows)]
+        of_offset = readings[place * len(pairs) : (place + 1) * len(pairs)]
         entropy, repeated = (statistics.fmean(map(read, of_offset)) for read in (mean_entropy, repeats))
-        text = f"entropy {entropy:.3f} nats, repeats {repeated:.2f}, {len(rows)} pairs"
+        text = f"entropy {entropy:.3f} nats, repeats {repeated:.2f}, {len(pairs)} pairs"
         yield Line(f"probes, {offset:+d} slots from the reference", MEASURED, text)
 
 
@@ -259,7 +235,7 @@ def public_decoders(hour: Hour) -> Iterator[Line]:
     return peers.compare(hour.backbone(), computations.drawn(hour.load["peers"], peers.STEPS), hour.checkouts)
 
 
-FUNCTIONS = (check, decoding, company, precision, training, resuming, comet, probes, public_decoders)
+FUNCTIONS = (check, decoding, training, resuming, probes, public_decoders)
 SPAWN = multiprocessing.get_context("spawn")  # a GPU cannot be used after a fork
 
 
@@ -271,6 +247,8 @@ def run(options: argparse.Namespace) -> None:
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     require_device(device, "--shape tiny --device cpu")
     shape, checkouts = options.shape or ("llada-8b" if device == "cuda" else "tiny"), peers.folders(options.peer)
+    if options.testset:
+        files.regular(options.testset)  # raises now, not when its step begins
     until, lines = time.monotonic() + 60 * options.minutes, []
     for name in options.only or checking.STEPS:
         with tempfile.TemporaryDirectory(prefix="entropy-valley-check-", ignore_cleanup_errors=True) as folder:
@@ -302,8 +280,9 @@ def step(name: str, hour: Hour, until: float) -> Iterator[Line]:
         reason = f"ended with {process.exitcode}" if process.exitcode else ""
     finally:
         if process.exitcode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if process.pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
             process.kill()
     if reason:
         yield Line(name, FAILED, reason)

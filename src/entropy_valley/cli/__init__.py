@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import importlib.metadata
 import importlib.util
+import io
+import os
+import sys
 from typing import Any
 
 from entropy_valley import errors
 
 # What the library itself imports.
-CORE = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "numpy", "scipy", "pydantic", "yaml")
-CORE += ("filelock", "packaging", "tqdm")
+CORE = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "numpy", "scipy", "pydantic", "yaml"}
+CORE |= {"filelock", "packaging", "tqdm"}
 
 
 def main() -> None:
+    prepare_streams()
     with errors.in_one_line():
         try:
             arguments = parser().parse_args()
@@ -30,6 +33,18 @@ def main() -> None:
             raise errors.InputError(error.name, problem, "pip install 'entropy-valley[workflow]'") from None
 
 
+def prepare_streams() -> None:
+    """Let output go nowhere where its stream was closed, as by ``>&-``, and escape what the terminal cannot show.
+
+    For a closed stream Python has None, and prints errors among the results.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def parser() -> argparse.ArgumentParser:
     """What ``entropy-valley`` understands."""
     # It takes a second, in which Ctrl-C is to be one line, too.
@@ -37,12 +52,17 @@ def parser() -> argparse.ArgumentParser:
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
-    exact = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
-    subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=exact)
+    subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=_Exact)
     for module in (plan, verify, translate, commands):
         module.add(subparsers)
     return whole
+
+
+class _Exact(argparse.ArgumentParser):
+    """An option has one name: `--config` is not `--configfile`, and means something else to Snakemake."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
 
 
 class _Version(argparse.Action):

@@ -85,7 +85,7 @@ def report(jobs: Jobs, only: Mapping[str, Sequence[str]], cells: bool = False) -
 def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:
     """Raise InputError for a name in ``only``, see :func:`report`, that no cell of the config has."""
     cells = [cell.key() for cell in all_cells(experiment)]
-    problems = {}
+    problems: dict[str, list[str]] = {}
     for column, names in only.items():
         values = sorted({str(cell[column]) for cell in cells}) if column != "state" else STATES
         for name in names:
@@ -193,21 +193,23 @@ def reasons(states: Iterable[CellState], jobs: Iterable[JobState] = (), limit: i
     other jobs are not. At most ``limit`` reasons of each state."""
     groups: dict[tuple[str, str, str], dict[Cell | Job, Reason]] = {}
     shown = set()
-    for one in states:
-        for reason in one.reasons:
+    for state_of_cell in states:
+        for reason in state_of_cell.reasons:
             shown.add(reason)
-            groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.cell] = reason
-    for one in jobs:
-        for reason in one.reasons:
+            key = (state_of_cell.state, reason.job.rule, reason.text)
+            groups.setdefault(key, {})[state_of_cell.cell] = reason
+    for state_of_job in jobs:
+        for reason in state_of_job.reasons:
             told = reason.state != MISSING or reason.log or reason.text == UNNEEDED
             if reason not in shown and told and not reason.follows:
-                groups.setdefault((one.state, reason.job.rule, reason.text), {})[one.job] = reason
+                key = (state_of_job.state, reason.job.rule, reason.text)
+                groups.setdefault(key, {})[state_of_job.job] = reason
     for state in (STALE, MISSING):
         of_state = {key: group for key, group in groups.items() if key[0] == state}
         for (_, rule, text), group in list(of_state.items())[:limit]:
             yield f"{state}: {rule}: {text} ({_number(group)})"
             cells = [_coordinates(one) for one in group if isinstance(one, Cell)]
-            if rows := cells or [one.wildcards for one in group if one.wildcards]:
+            if rows := cells or [dict(one.wildcards) for one in group if isinstance(one, Job) and one.wildcards]:
                 yield f"    {where(rows)}"
             logs = list(dict.fromkeys(one.log for one in group.values() if one.log))
             yield from (f"    log: {log}" for log in logs[:LOGS])
@@ -239,8 +241,8 @@ def _cells(states: Iterable[CellState]) -> Table:
         place = (cell.run.backbone, f"{cell.run.direction} {cell.run.pool}".strip(), cell.testset, cell.method)
         key = (one.state, *place, cell.order or "–", str(cell.steps or "–"), "; ".join(texts))
         groups.setdefault(key, []).append(cell.run.seed)
-    for (*key, why), seeds in groups.items():
-        table.add_row(*key, " ".join(map(str, sorted(seeds))), why)
+    for (*names, why), seeds in groups.items():
+        table.add_row(*names, " ".join(map(str, sorted(seeds))), why)
     return table
 
 
@@ -252,9 +254,9 @@ def compare(before: Jobs, after: Jobs) -> None:
     for rule in dict.fromkeys(rule for rule, _ in [*new, *old]):
         names = [key for key in {**new, **old} if key[0] == rule]
         kinds = Counter(_kind(key, old, new) for key in names)
-        counts = [str(kinds[kind] or "–") for kind in ("as before", "changed", "new", "gone")]
         if kinds["as before"] != len(names):
-            table.add_row(rule, str(len(names)), *counts)
+            numbers = [str(kinds[kind] or "–") for kind in ("as before", "changed", "new", "gone")]
+            table.add_row(rule, str(len(names)), *numbers)
     console = _console()
     if table.row_count:
         console.print("", table, "", sep="\n")

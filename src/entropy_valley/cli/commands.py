@@ -26,7 +26,8 @@ def add(commands: Any) -> None:
     )
     configs.add(parser)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
-    parser.add_argument("--processes", type=int, metavar="N", help="of a training; default: those of the config")
+    processes = "of a training; default: those of the config"
+    parser.add_argument("--processes", type=configs.count, metavar="N", help=processes)
     installation = "look at torch's build and the driver alone"
     parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
     profile = "ask SLURM whether it grants what the jobs of the config request"

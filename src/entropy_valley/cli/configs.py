@@ -57,7 +57,7 @@ def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experi
     differ."""
     files = [paths(configfiles), paths([*configfiles, *over])]
     before, after = experiment(configfiles), experiment([*configfiles, *over])
-    changes = [str(one) for one in differences(*map(merge, files))]
+    changes = [str(one) for one in differences(merge(files[0]), merge(files[1]))]
     print(f"Config:   {listed([*map(str, files[0])])}")
     print(f"Against:  the same{listed(['', *map(str, files[1][len(files[0]) :])])}")
     print(f"{counted(len(changes), 'key')} of the config differ{'s' * (len(changes) == 1)}")

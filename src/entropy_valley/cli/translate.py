@@ -31,7 +31,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
 from entropy_valley.texts import checked_sentence, not_utf8
-from entropy_valley.translation.fits import PAIRS
+from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
@@ -221,14 +221,20 @@ class Chosen:
         with ModelJob(self.spec, execution) as job:
             fits, backbone = Fits.of(job, self.fits), job.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
-        denoising = [self.spec[key] for key in ("order", "steps", "schedule", "order_settings")]
-        shared = (job.engine, job.reveals_masks, CachePolicy.of(self.spec))
         translators = {}
         for name, settings in self.methods.items():
             method = fits.method(name, settings)
             uses_head = getattr(method, "uses_length_head", False)
-            head = LengthHead.of(fits.head, device) if uses_head else None
-            translators[name] = Translator(backbone, prompt, method, *denoising, head, *shared)
+            translators[name] = Translator(
+                backbone,
+                prompt,
+                method,
+                **{key: self.spec[key] for key in ("order", "steps", "schedule", "order_settings")},
+                length_head=LengthHead.of(fits.head, device) if uses_head and fits.head else None,
+                engine=job.engine,
+                mask_token=job.reveals_masks,
+                cache=CachePolicy.of(self.spec),
+            )
         return translators
 
 
@@ -281,7 +287,7 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
         return shipped.CHECKPOINT, given.adapter or shipped.adapter(run.direction)
     backbone = Path(paths.backbone_folder(experiment, run.backbone, run.seed))
     own = paths.adapter_folder(experiment, run)
-    adapter = given.adapter or (own and Path(own))
+    adapter: Path | None = given.adapter or (Path(own) if own else None)
     if experiment.adapters != "released":
         return backbone, adapter
     from entropy_valley import hub
@@ -298,9 +304,11 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
         trained = paths.adapter_run(experiment, run)
         section = paths.released_adapter(experiment, trained)
-        source = section.repository, section.revision, section.subfolder
         key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
-        adapter = Path(section.folder) if section.folder else load.kept_adapter(*source, key, *agreed)
+        if section.folder:
+            adapter = Path(section.folder)
+        elif section.repository:
+            adapter = load.kept_adapter(section.repository, section.revision, section.subfolder, key, *agreed)
     return backbone, adapter
 
 

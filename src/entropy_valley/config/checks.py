@@ -5,7 +5,7 @@ A key says at its field which other key defines its names. Without these checks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,7 +15,7 @@ from entropy_valley.config.expand import KeyPath, Problem
 from entropy_valley.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs, study_cells
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.paths import adapter_run
-from entropy_valley.config.schema import Experiment, Study
+from entropy_valley.config.schema import BackboneSection, Experiment, Study
 from entropy_valley.data.categories import refused
 from entropy_valley.decoding.orders import KNOWN
 from entropy_valley.errors import refusal, unknown
@@ -62,7 +62,7 @@ def undefined_names(
         "sources": experiment.sources,
         "studies": experiment.studies,
         "length_methods": [name for name, block in experiment.length_methods if block is not None],
-        "reveal_orders": {**KNOWN, **orders},
+        "reveal_orders": [*KNOWN, *orders],
         "scoring": _metrics(experiment),
         "matrix.backbones": matrix.backbones,
         "matrix.orders": matrix.orders,
@@ -77,7 +77,7 @@ def undefined_names(
         if name not in definitions[mark.to] and name not in mark.also:
             yield path, unknown(name, f"{name!r} is not defined", definitions[mark.to], f"`{mark.to}` has")
         elif mark.to == "reveal_orders" and name not in orders:
-            needed = [key for key, field in KNOWN[name].model_fields.items() if field.is_required()]
+            needed = [key for key, field in KNOWN[str(name)].model_fields.items() if field.is_required()]
             if needed:
                 yield path, f"{name} needs {', '.join(needed)}; name a block of `reveal_orders` that has its settings"
 
@@ -93,8 +93,9 @@ def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refer
                 yield from ((at, mark, name) for at, name in _names(below, (*path, key), mark.keys))
             yield from _references(below, (*path, key))
     elif isinstance(value, list | dict):
-        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _references(below, (*path, key))
+        entries: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+        for entry, below in entries:
+            yield from _references(below, (*path, entry))
 
 
 def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str | int]]:
@@ -133,8 +134,8 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
         yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
     for method in matrix.methods:
         ratios = getattr(getattr(experiment.length_methods, method, None), "ratios", None)
-        for direction in matrix.directions if isinstance(ratios, dict) else []:
-            if direction not in ratios:
+        if isinstance(ratios, dict):
+            for direction in (name for name in matrix.directions if name not in ratios):
                 yield ("matrix", "directions"), f"`length_methods.{method}.ratios` has no {direction}; add it there"
 
 
@@ -149,7 +150,7 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
         if section.chat and family.chat is None:
             yield ("backbones", name, "chat"), f"the family {family.name} has no chat template; remove this key"
-        if section.adapter_of and (problem := _not_shared(experiment, name)):
+        if section.adapter_of and (problem := _not_shared(section, experiment.backbones[section.adapter_of])):
             yield ("backbones", name, "adapter_of"), problem
         if section.attention == PREFIX and section.zero_shot:
             yield ("backbones", name, "attention"), "the bare checkpoint was trained without it; remove this key"
@@ -162,9 +163,8 @@ def _families(experiment: Experiment) -> Iterator[Problem]:
             yield ("autoregressive", "backbones"), f"{name!r} is of family {family.name}, not an autoregressive one"
 
 
-def _not_shared(experiment: Experiment, name: str) -> str | None:
-    """Why a backbone cannot have the adapters of the one that it names."""
-    section, other = experiment.backbones[name], experiment.backbones[experiment.backbones[name].adapter_of]
+def _not_shared(section: BackboneSection, other: BackboneSection) -> str | None:
+    """Why a backbone cannot have the adapters of the ``other`` one, which it names."""
     if other.adapter_of or other.zero_shot or section.zero_shot:
         return "has no adapters of its own; name a backbone that is trained"
     if any(getattr(section, key) != getattr(other, key) for key in ("hub", "folder", "pretrained", "pretraining")):
@@ -268,9 +268,9 @@ def undefined(experiment: Experiment, name: str) -> list[str]:
 
 def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
     """Pools that a direction does not have, or that are larger than what they are taken from."""
-    for direction in matrix.study_directions(experiment, study) if study.pools else []:
+    for direction in matrix.study_directions(experiment, study):
         pools, most = experiment.directions[direction].pools, experiment.corpus_of(direction).train
-        for name in study.pools:
+        for name in study.pools or ():
             if name not in pools:
                 yield unknown(name, f"pool {name!r} is not defined", pools, f"`directions.{direction}.pools` has")
             elif pools[name] > most:

@@ -102,11 +102,10 @@ def _is_template(name: Any, block: Any) -> bool:
 def _made(template: str, block: Mapping[str, Any], expanded: Expanded) -> dict[str, dict[str, Any]]:
     """A block for each value that ``each`` lists, under the name that the template gives it."""
     place, each = (METHODS, template, "each"), block.get("each")
-    values = next(iter(each.values())) if isinstance(each, Mapping) and len(each) == 1 else None
+    key, values = next(iter(each.items())) if isinstance(each, Mapping) and len(each) == 1 else ("", None)
     if not (isinstance(values, list) and values):
         expanded.problems.append((place, "give one key and the list of its values, like {seed: [1, 2, 3]}"))
         return {}
-    (key,) = each
     shared, blocks = {name: value for name, value in block.items() if name != "each"}, {}
     for index, value in enumerate(values):
         try:

@@ -59,7 +59,10 @@ def near(path: str | Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C library's, where there is one, is faster
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's, where there is one, is faster
+
+
+class _Loader(_SafeLoader):
     """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
     (032 is 26), in hexadecimal (0x20 is 32), in binary, or in base 60 (1:04 is 64)."""
 
@@ -319,7 +322,7 @@ def _file(path: KeyPath, files: Mapping[str, Any]) -> str:
         return sum(_value(path[:end], content) is not MISSING for end in range(1, len(path) + 1))
 
     deepest = max(map(depth, files.values()), default=0)
-    return next((f"{name}: " for name, content in reversed(files.items()) if depth(content) == deepest), "")
+    return next((f"{name}: " for name, content in reversed([*files.items()]) if depth(content) == deepest), "")
 
 
 # --- Models with all that belongs to them, for the library: those of the paper's authors, and LLaDA-tiny.
@@ -333,14 +336,14 @@ def released(direction: str) -> dict[str, Any]:
     """
     experiment = load_files([*base_files(INSTALLED), INSTALLED / RELEASED])
     backbone = experiment.tables.backbone
-    adapters = experiment.released[backbone]
+    hub, adapters = experiment.backbones[backbone].hub, experiment.released[backbone]
     if direction not in adapters:
         problem = unknown(direction, f"no released adapter for {direction!r}", adapters)
         raise InputError("direction", problem, "Give one of these.")
     (adapter,) = adapters[direction].values()
     return {
-        "backbone": experiment.backbones[backbone].hub.repository,
-        "adapter": adapter.repository + (f"@{adapter.revision}" if adapter.revision else ""),
+        "backbone": hub and hub.repository,
+        "adapter": f"{adapter.repository}@{adapter.revision}" if adapter.revision else adapter.repository,
         "prompt": experiment.directions[direction].prompt,
         "ratios": method_settings(experiment, "ev", direction)["ratios"],
     }

@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import finalize
 
 from entropy_valley.config.schema import Experiment, Study
@@ -15,7 +15,7 @@ from entropy_valley.errors import FEW, InputError, listed, question
 from entropy_valley.results import SCORES, TRANSLATIONS
 
 T = TypeVar("T")
-_computed: dict[int, dict[Hashable, object]] = {}  # by the config's identity: its model cannot be hashed
+_computed: dict[int, dict[Hashable, Any]] = {}  # by the config's identity: its model cannot be hashed
 
 
 def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) -> T:

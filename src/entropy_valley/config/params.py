@@ -36,6 +36,7 @@ from entropy_valley.config.paths import (
 )
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
 from entropy_valley.demo import shipped
+from entropy_valley.errors import InputError
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
@@ -138,7 +139,7 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
 
 def dataset(experiment: Experiment, name: str) -> str:
     """For the download of a data set; ``name`` is that of its folder."""
-    return _slice(**downloaded_datasets(experiment)[name].download._asdict())
+    return _slice(**downloaded_datasets(experiment)[name].files._asdict())
 
 
 @once
@@ -216,6 +217,9 @@ def hub(experiment: Experiment, backbone: str) -> str:
 
 def pretraining(experiment: Experiment, backbone: str, seed: int) -> str:
     section = experiment.backbones[backbone]
+    if section.pretraining is None:
+        file = f"{experiment.results}/backbones/{backbone}.json"
+        raise InputError(f"backbone {backbone}", "is not pre-trained here", f"Ask for {file}.")
     settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
     return _slice(
         revision=revisions.PRETRAINING,
@@ -233,7 +237,8 @@ def pretraining(experiment: Experiment, backbone: str, seed: int) -> str:
 
 def pretraining_directions(experiment: Experiment, backbone: str) -> list[str]:
     """The directions whose corpora a backbone is pre-trained on."""
-    return experiment.backbones[backbone].pretraining.directions or experiment.matrix.directions
+    pretraining = experiment.backbones[backbone].pretraining
+    return (pretraining and pretraining.directions) or experiment.matrix.directions
 
 
 def any_adapter(experiment: Experiment, run: Run) -> str:
@@ -331,7 +336,8 @@ def model_of(experiment: Experiment, run: Run) -> dict[str, Any]:
 def prompt(experiment: Experiment, backbone: str, direction: str) -> str:
     """The template of a direction as a backbone gets it: in the chat template where it wants one."""
     section, template = experiment.backbones[backbone], experiment.directions[direction].prompt
-    return find_family(section.family).chat.replace("{prompt}", template) if section.chat else template
+    chat = find_family(section.family).chat if section.chat else None
+    return chat.replace("{prompt}", template) if chat else template
 
 
 def shifted(experiment: Experiment, backbone: str) -> bool:
@@ -398,8 +404,8 @@ def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     if cells.autoregressive:
         return _generation(experiment, cells)
     run, own = cells.run, experiment.of(cells.run.backbone)
-    methods = dict.fromkeys(cell.method for cell in cells.cells)
-    methods = list(methods | dict.fromkeys(origin for name in methods for origin in origins(own, name)))
+    shown = dict.fromkeys(cell.method for cell in cells.cells)
+    methods = list(shown | dict.fromkeys(origin for name in shown for origin in origins(own, name)))
     fits = _fits(own, run, methods)
     return {
         **filling(own, run),
@@ -610,9 +616,15 @@ def set_of(experiment: Experiment, wildcards: Wildcards) -> CellSet:
     return sets_of(experiment).named(run_of(wildcards), wildcards["set"])
 
 
+def reads_pairs(experiment: Experiment, wildcards: Wildcards) -> bool:
+    """Whether a length method of a job's cells is fitted to training pairs. Raises InputError as :func:`cells_of`."""
+    cells = CellSet(run_of(wildcards), wildcards.get("set", ""), cells_of(experiment, wildcards))
+    return "fits" in translating(experiment, cells)
+
+
 def _timed(wildcards: Wildcards) -> Cell:
-    names = (wildcards[name] for name in ("testset", "method", "order"))
-    return Cell(run_of(wildcards), *names, int(wildcards["steps"]))
+    testset, method, order = (wildcards[name] for name in ("testset", "method", "order"))
+    return Cell(run_of(wildcards), testset, method, order, int(wildcards["steps"]))
 
 
 def _translate(experiment: Experiment, wildcards: Wildcards) -> str:

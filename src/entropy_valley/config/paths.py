@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 from entropy_valley.config.matrix import Run
 from entropy_valley.config.schema import AdapterSection, Experiment, checkpoints
-from entropy_valley.data.sources.base import Source
+from entropy_valley.data.dataset import HubFiles
 from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
 from entropy_valley.scoring.comet_checkpoint import folder_name
 
@@ -19,8 +20,10 @@ def checkpoint_of(experiment: Experiment, backbone: str) -> str:
 def pretraining_seed(experiment: Experiment, backbone: str, seed: int | None = None) -> int:
     """The seed of the pre-training that a backbone's run of this seed starts from; None: its first run."""
     origin, matrix = checkpoint_of(experiment, backbone), experiment.matrix
-    fixed = experiment.backbones[origin].pretraining.seed
-    return fixed if fixed is not None else seed or matrix.seeds_of.get(origin, matrix.seeds)[0]
+    pretraining = experiment.backbones[origin].pretraining
+    if pretraining and pretraining.seed is not None:
+        return pretraining.seed
+    return seed or matrix.seeds_of.get(origin, matrix.seeds)[0]
 
 
 def adapter_run(experiment: Experiment, run: Run) -> Run:
@@ -75,13 +78,20 @@ def downloaded_comets(experiment: Experiment) -> dict[str, str]:
     return metrics
 
 
-def downloaded_datasets(experiment: Experiment) -> dict[str, Source]:
-    """The first source of each data set that is downloaded from the hub, by the name of the data set's folder."""
-    sources: dict[str, Source] = {}
-    for name, source in experiment.sources.items():
-        if folder := dataset_of(experiment, name):
-            sources.setdefault(folder, source)
-    return sources
+class Dataset(NamedTuple):
+    """A data set of the hub: the files of it that are downloaded, and its rows, where a source says how many."""
+
+    files: HubFiles
+    rows: int | None
+
+
+def downloaded_datasets(experiment: Experiment) -> dict[str, Dataset]:
+    """Each data set that is downloaded from the hub, as its first source names it, by the name of its folder."""
+    datasets: dict[str, Dataset] = {}
+    for source in experiment.sources.values():
+        if source.download:
+            datasets.setdefault(source.download.folder, Dataset(source.download, source.total))
+    return datasets
 
 
 def dataset_of(experiment: Experiment, source: str) -> str | None:

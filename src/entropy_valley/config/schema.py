@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -35,6 +35,7 @@ from entropy_valley.demo.settings import Estimator, Pretraining
 from entropy_valley.errors import question, refusal
 from entropy_valley.human_evaluation.settings import HumanEvaluation
 from entropy_valley.lengths import LENGTH_METHODS
+from entropy_valley.lengths.base import LengthMethod
 from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.lengths.settings import LengthHeadTraining, LengthStatisticsSection, SigConcentration, Valley
 from entropy_valley.model.families import FAMILIES, find_family
@@ -82,7 +83,11 @@ class UserClass(BaseModel):
     KIND: ClassVar[str]  # what such a class is, in errors
     KEY: ClassVar[str]  # the key that names the class
     OURS: ClassVar[Mapping[str, type]]  # the classes of this package that the key may name instead
-    MAKE: ClassVar[Callable[[str, Mapping[str, Any]], object] | None] = None  # makes it, where that needs no direction
+
+    @staticmethod
+    def _make(name: str, settings: Mapping[str, Any]) -> object:
+        """Makes the class, where that needs no direction."""
+        return None
 
     @field_validator("method", "order", "metric", check_fields=False)
     @classmethod
@@ -102,21 +107,27 @@ class UserClass(BaseModel):
             if missing := sorted(getattr(kind, "__abstractmethods__", ())):
                 raise ValueError(f"{name} has no method {' and no '.join(missing)}. {plugins.GUIDE.rstrip('.')}")
             kind.model_validate(self.model_extra, context=info.context)
-        if self.MAKE and (problem := refusal(self.MAKE, name, self.model_extra)):
+        if problem := refusal(self._make, name, self.model_extra or {}):
             raise ValueError(problem)
         return self
 
 
-USERS = {"description": "module:Class, or the name of one of ours", "json_schema_extra": {"pattern": ":"}}
-BLOCKS = {**LENGTH_METHODS, "reassigned": Reassigned}
+USERS = Field(description="module:Class, or the name of one of ours", json_schema_extra={"pattern": ":"})
+BLOCKS: dict[str, type[BaseModel]] = {**LENGTH_METHODS, "reassigned": Reassigned}
 
 
 class UserMethod(UserClass):
     """A length method of the user's own. The other keys are its settings."""
 
     KIND, KEY, OURS = "length method", "method", BLOCKS
-    method: str = Field(**USERS)
+    method: str = USERS
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
+
+
+if TYPE_CHECKING:
+    MethodBlock = LengthMethod | Reassigned | UserMethod
+else:
+    MethodBlock = one_of("method", BLOCKS, UserMethod)
 
 
 class OtherMethods(BaseModel):
@@ -124,22 +135,22 @@ class OtherMethods(BaseModel):
     also be a user's own ``module:Class``."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, one_of("method", BLOCKS, UserMethod)]
+    __pydantic_extra__: dict[str, MethodBlock]
 
 
-LengthMethods = create_model(
-    "LengthMethods",
-    __base__=OtherMethods,
-    __doc__=OtherMethods.__doc__,
-    **{name: (method | None, None) for name, method in LENGTH_METHODS.items()},
-)
+_OF_OURS: dict[str, Any] = {name: (method | None, None) for name, method in LENGTH_METHODS.items()}
+LengthMethods = create_model("LengthMethods", __base__=OtherMethods, __doc__=OtherMethods.__doc__, **_OF_OURS)
 
 
 class UserOrder(UserClass):
     """A reveal order or a variable-length decoder of the user's own. The other keys are its settings."""
 
-    KIND, KEY, OURS, MAKE = "reveal order", "order", KNOWN, staticmethod(make_denoiser)
-    order: str = Field(**USERS)
+    KIND, KEY, OURS = "reveal order", "order", KNOWN
+    order: str = USERS
+
+    @staticmethod
+    def _make(name: str, settings: Mapping[str, Any]) -> object:
+        return make_denoiser(name, settings)
 
 
 METRIC_LABEL = Field(description="as tables print it")
@@ -169,12 +180,21 @@ class FurtherChrf(Chrf):
 class UserMetric(UserClass):
     """A metric of the user's own. The other keys are its settings."""
 
-    KIND, KEY, OURS, MAKE = "metric", "metric", METRICS, staticmethod(make_metric)
-    metric: str = Field(**USERS)
+    KIND, KEY, OURS = "metric", "metric", METRICS
+    metric: str = USERS
     label: Printed[str] = METRIC_LABEL
 
+    @staticmethod
+    def _make(name: str, settings: Mapping[str, Any]) -> object:
+        return make_metric(name, settings)
 
-FURTHER = {"comet": FurtherComet, "bleu": FurtherBleu, "chrf": FurtherChrf}
+
+FURTHER: dict[str, type[BaseModel]] = {"comet": FurtherComet, "bleu": FurtherBleu, "chrf": FurtherChrf}
+if TYPE_CHECKING:
+    MetricBlock = FurtherComet | FurtherBleu | FurtherChrf | UserMetric
+    OrderBlock = Any  # KNOWN has classes of two protocols, which say nothing of settings
+else:
+    MetricBlock, OrderBlock = one_of("metric", FURTHER, UserMetric), one_of("order", KNOWN, UserOrder)
 
 
 # --- Metrics.
@@ -195,15 +215,13 @@ class Scoring(Section):
     comet: CometSection
     bleu: Bleu = Bleu()
     chrf: Chrf = Chrf()
-    metrics: dict[Name, one_of("metric", FURTHER, UserMetric)] = Field(
-        {}, description="further ones, by their key in files"
-    )
+    metrics: dict[Name, MetricBlock] = Field({}, description="further ones, by their key in files")
 
 
 def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     """All metrics of the config: the main one (that of ``scoring.comet``), BLEU, chrF, and the further ones."""
     further = {
-        name: make_metric(one.metric, one.model_extra) if isinstance(one, UserMetric) else one
+        name: make_metric(one.metric, one.model_extra or {}) if isinstance(one, UserMetric) else one
         for name, one in scoring.metrics.items()
     }
     return (
@@ -523,7 +541,7 @@ class Experiment(Section):
     )
     length_statistics: LengthStatisticsSection = LengthStatisticsSection()
     length_head_training: LengthHeadTraining = LengthHeadTraining()
-    reveal_orders: dict[Name, one_of("order", KNOWN, UserOrder)] = Field(
+    reveal_orders: dict[Name, OrderBlock] = Field(
         {}, description="reveal orders, and variable-length decoders in their place, with their settings"
     )
     decoding: Decoding

@@ -120,13 +120,19 @@ def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction
         return rows
     spans_of = dict(zip(range(1, max(numbers) + 1), spans, strict=False))
     for number, row in zip(numbers, rows, strict=True):
-        most = len(row["target"])
-        if not all(0 <= start < end <= most for start, end in spans_of.get(number, [[-1, -1]])):
-            given = spans_of.get(number, "none")
+        most, given = len(row["target"]), spans_of.get(number, "none")
+        if not _are_parts(given, most):
             problem = f"anchors {given} of sentence {number}, whose reference has {most} characters"
             raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
-        row["anchors"] = spans_of[number]
+        row["anchors"] = given
     return rows
+
+
+def _are_parts(spans: Any, most: int) -> bool:
+    """Whether a user's value is a list of [start, end] in a text of ``most`` characters."""
+    if not (isinstance(spans, list) and all(isinstance(one, list) and len(one) == 2 for one in spans)):
+        return False
+    return all(isinstance(end, int) and isinstance(start, int) and 0 <= start < end <= most for start, end in spans)
 
 
 def origin(spec: Mapping[str, Any], split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> dict[str, Any]:

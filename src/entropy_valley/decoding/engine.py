@@ -64,6 +64,7 @@ from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Ledger, ProbeResult, Queue
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Rows, download, hidden_states, upload
+from entropy_valley.model.load import NO_TOKEN
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.orders import Order
@@ -97,8 +98,8 @@ class Engine:
         lookahead: int = 3,
     ) -> None:
         self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
-        self._compiles = compile_layers and fill is not None
-        self._never = -1 if reveals_masks else backbone.mask_id  # the token that is in no distribution
+        self._compiled = fill if compile_layers and fill else 0  # passes of no more tokens have compiled layers
+        self._never = NO_TOKEN if reveals_masks else backbone.mask_id  # the token that is in no distribution
         self._device = backbone.device
         device = self._device.type
         self.budget = fill or budget or BUDGET[device]
@@ -152,7 +153,7 @@ class Engine:
         if not named:
             return batch, []
         starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
-        settled = []
+        settled: list[tuple[Any, Decoded]] = []
         if starting.canvases:
             starting, _ = starting.advance(_first_steps(starting, self._device), order)
             starting, settled = starting.release(self.backbone.eos_id)
@@ -216,22 +217,23 @@ class Engine:
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
         read = layout.at[masked - int(backbone.shifted)]
         columns = (read, np.flatnonzero(paired), np.flatnonzero(~paired))
-        packed, (rows, *compared) = layout.packed(self.prompts.pool, columns, self._device)
+        packed, (rows, compared, others) = layout.packed(self.prompts.pool, columns, self._device)
         tokens = len(layout.ids)
-        compiles = self._compiles and tokens <= self.fill  # a longer pass has another shape
-        states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill, compiles)
+        compiled = tokens <= self._compiled  # a longer pass has another shape
+        states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill, compiled)
         if layout.saved:
             self.prompts.keep(layout)
-        head, special = self.head, (self._never, backbone.eos_id)
+        sig: torch.Tensor | None = None
         if any(wanted):
-            seen = sourced_values(head, states[:own], states[own:], *compared, *special)
+            pair = states[:own], states[own:]
+            values, sig = sourced_values(self.head, *pair, compared, others, self._never, backbone.eos_id)
         else:
-            seen = slot_values(head, states, *special), None
+            values = slot_values(self.head, states, self._never, backbone.eos_id)
         self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         run = np.array([layout.lengths, layout.counts])
         cost = run[:, : len(batch)].copy()
         cost[:, np.array(wanted, dtype=bool)] += run[:, len(batch) : len(whole)]
-        return Pass(masked[:own], *seen, cost)
+        return Pass(masked[:own], values, cost, sig)
 
 
 def _room(backbone: Backbone) -> int:
@@ -254,7 +256,8 @@ def _first_steps(batch: Batch, device: torch.device) -> Pass:
     starts = [canvas.start for canvas in batch.canvases]
     columns = ([getattr(start, name) for start in starts] for name in VALUES)
     tokens, *numbers = (np.concatenate(column) for column in columns)
-    return Pass(batch.masked(), SlotValues(*upload([tokens], device), *upload(numbers, device)))
+    values = SlotValues(*upload([tokens], device), *upload(numbers, device))
+    return Pass(batch.masked(), values, np.zeros((2, len(batch)), np.int64))
 
 
 # --- The canvases of a pass. All of this lies in the host's memory: which canvases leave after a pass is decided there
@@ -272,8 +275,8 @@ class Pass(NamedTuple):
 
     places: np.ndarray
     values: SlotValues
+    cost: np.ndarray
     sig: torch.Tensor | None = None
-    cost: np.ndarray | None = None
 
     def wasted(self, right: Sequence[bool]) -> dict[str, int]:
         """What a ledger counts apart, given which of the guessed states, the last canvases of the pass, were right."""
@@ -312,22 +315,22 @@ class Batch:
             token for canvas, slots in zip(canvases, filled, strict=True) for token in (*canvas.prompt, *slots)
         )
         prompts, sizes = _integers(len(canvas.prompt) for canvas in canvases), _integers(c.size for c in canvases)
-        canvas = np.repeat(np.arange(len(names)), sizes)
-        position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[canvas]
+        owner = np.repeat(np.arange(len(names)), sizes)
+        position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[owner]
         masks = [list(tokens).count(mask_id) for tokens in filled]
-        rows = (ids, canvas, position, position - prompts[canvas], *np.zeros((3, len(ids))))
+        rows = (ids, owner, position, position - prompts[owner], *np.zeros((3, len(ids))))
         return cls(mask_id, names, canvases, [0] * len(names), masks, *rows)
 
     def __len__(self) -> int:
         return len(self.canvases)
 
-    def select(self, flags: Sequence[bool]) -> Self:
+    def select(self, flags: Sequence[bool] | np.ndarray) -> Self:
         """The flagged canvases alone."""
         chosen = np.array(flags, dtype=bool)
         rows = chosen[self.canvas]
-        per_canvas = {name: list(itertools.compress(getattr(self, name), flags)) for name in _PER_CANVAS}
-        per_row = {name: getattr(self, name)[rows] for name in _PER_ROW}
-        return type(self)(self.mask_id, **per_canvas, **per_row, canvas=(np.cumsum(chosen) - 1)[self.canvas[rows]])
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _PER_ROW}
+        columns |= {name: list(itertools.compress(getattr(self, name), flags)) for name in _PER_CANVAS}
+        return dataclasses.replace(self, **columns, canvas=(np.cumsum(chosen) - 1)[self.canvas[rows]])
 
     def split(self, flags: Sequence[bool]) -> tuple[Self, Self]:
         """The flagged canvases, and the others."""
@@ -339,10 +342,9 @@ class Batch:
         """These canvases, and behind them those of another batch."""
         if not len(self) or not len(other):
             return self if len(self) else other
-        per_canvas = {name: getattr(self, name) + getattr(other, name) for name in _PER_CANVAS}
-        per_row = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _PER_ROW}
-        canvas = np.concatenate([self.canvas, other.canvas + len(self)])
-        return type(self)(self.mask_id, **per_canvas, **per_row, canvas=canvas)
+        columns: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _PER_CANVAS}
+        columns |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _PER_ROW}
+        return dataclasses.replace(self, **columns, canvas=np.concatenate([self.canvas, other.canvas + len(self)]))
 
     def masked(self) -> np.ndarray:
         """The places of the rows that are masked slots, ascending."""
@@ -361,7 +363,8 @@ class Batch:
 
     def sourceless(self) -> Self:
         """The same canvases, as far revealed, each behind its prompt without the source."""
-        canvases = [dataclasses.replace(canvas, prompt=canvas.sourceless) for canvas in self.canvases]
+        pairs = [(canvas, canvas.sourceless) for canvas in self.canvases]  # each has one: else nobody wants it here
+        canvases = [dataclasses.replace(canvas, prompt=prompt) for canvas, prompt in pairs if prompt is not None]
         without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
         return dataclasses.replace(without, steps=self.steps, masks=self.masks)
@@ -385,22 +388,25 @@ class Batch:
         leaving, rest = self.split(reads)
         return rest, leaving._readings([column[read] for column in columns])
 
-    def _scores(self, seen: Pass, chosen: np.ndarray, order: Order) -> torch.Tensor:
+    def _scores(self, seen: Pass, chosen: np.ndarray, order: Order | None) -> torch.Tensor:
         """What the order says of the ``chosen`` ones of the masked rows: those of all canvases that it reveals."""
-        places, reveals = seen.places[chosen], [bool(canvas.counts) for canvas in self.canvases]
-        canvases, steps = (list(itertools.compress(column, reveals)) for column in (self.canvases, self.steps))
-        canvas = (np.cumsum(reveals) - 1)[self.canvas[places]]
-        columns = [chosen, canvas, self.slot[places], _integers(steps)]
-        rows, *columns = upload(columns, seen.values.entropy.device)
+        if order is None:
+            raise ValueError("a canvas is to be denoised, and there is no order")
+        reveals = [bool(canvas.counts) for canvas in self.canvases]
+        canvases, steps = list(itertools.compress(self.canvases, reveals)), itertools.compress(self.steps, reveals)
+        owner, slot = (np.cumsum(reveals) - 1)[self.canvas[seen.places[chosen]]], self.slot[seen.places[chosen]]
+        device = seen.values.entropy.device
+        rows, canvas, position, step = upload([chosen, owner, slot, _integers(steps)], device)
         values, sig = seen.values, seen.sig
         if len(canvases) < len(self):
             values = SlotValues(*(column[rows] for column in values))
             sig = None if sig is None else sig[rows]
         if canvases[0].sigs:  # of all canvases or of none: they share the order
             first = np.cumsum([0, *(one.length for one in canvases)])
-            sigs = np.concatenate([one.sigs for one in canvases])[first[canvas] + self.slot[places]]
-            (sig,) = upload([sigs], seen.values.entropy.device)
-        return scored(order, Slots(canvases, *columns, values, sig))
+            (sig,) = upload([np.concatenate([one.sigs for one in canvases])[first[owner] + slot]], device)
+        if sig is None:
+            sig = torch.full_like(values.entropy, torch.nan)
+        return scored(order, Slots(canvases, canvas, position, step, values, sig))
 
     def _require_numbers(self, places: np.ndarray, column: np.ndarray, order: Order | None) -> None:
         """Raise InputError where a number is NaN: of an order's scores, or without one of the model's entropies."""
@@ -426,12 +432,13 @@ class Batch:
     def _readings(self, columns: Sequence[np.ndarray]) -> list[tuple[Any, ProbeResult]]:
         """The readings of these canvases; ``columns``: what a pass says of their masked rows, the SIG last, if any."""
         tokens, *numbers = (column.tolist() for column in columns)
-        columns, sigs = [[int(token) for token in tokens], *numbers[:3]], numbers[3] if len(numbers) > 3 else []
+        values, sigs = [[int(token) for token in tokens], *numbers[:3]], numbers[3] if len(numbers) > 3 else []
         stops = itertools.accumulate(self.masks, initial=0)
         readings = []
         for name, canvas, (start, stop) in zip(self.names, self.canvases, itertools.pairwise(stops), strict=True):
-            compared = () if canvas.sourceless is None else tuple(sigs[start:stop])
-            readings.append((name, ProbeResult(*(tuple(column[start:stop]) for column in columns), compared)))
+            token, entropy, logprob, eos = (tuple(column[start:stop]) for column in values)
+            sig = () if canvas.sourceless is None else tuple(sigs[start:stop])
+            readings.append((name, ProbeResult(token, entropy, logprob, eos, sig)))
         return readings
 
     def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:

@@ -17,7 +17,7 @@ import copy
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch.nn.functional import linear, logsigmoid, pad
@@ -39,7 +39,7 @@ class Head:
     None: as many as are read.
     """
 
-    module: Any
+    module: torch.nn.Linear
     float32: bool = False
     rows: int | None = None
 
@@ -66,7 +66,7 @@ class Head:
             yield place * entries, product(states, weight).float()
 
     @functools.cached_property
-    def _in_float32(self) -> Any:
+    def _in_float32(self) -> torch.nn.Linear:
         return copy.deepcopy(self.module).float()
 
 
@@ -195,22 +195,20 @@ def sourced_values(
         return SlotValues(*columns), sig
     rest = slot_values(head, states[others], mask_id, eos_id)
     place = torch.cat([paired, others]).argsort()
-    columns = (torch.cat(pair)[place] for pair in zip(columns, rest, strict=True))
-    return SlotValues(*columns), torch.cat([sig, torch.full_like(rest.entropy, torch.nan)])[place]
+    joined = (torch.cat(pair)[place] for pair in zip(columns, rest, strict=True))
+    return SlotValues(*joined), torch.cat([sig, torch.full_like(rest.entropy, torch.nan)])[place]
 
 
 def _sourced(
     head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int
 ) -> tuple[torch.Tensor, ...]:
     """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
-    whole = sides = None
-    blocks = (head.blocks(rows) for rows in (states, sourceless))
-    for (first, own), (_, other) in zip(*blocks, strict=True):
-        between = _part_by_part(own, other, mask_id - first)
-        part = _part(own, first, mask_id - first, eos_id - first)  # last: it overwrites the logits
-        whole = part if whole is None else merge(whole, part)
-        sides = between if sides is None else _joined_divergences(sides, between)
-    return (*finish(whole), sides.divergence.clamp(min=0))
+    parts, divergences = [], []
+    for (first, own), (_, other) in zip(head.blocks(states), head.blocks(sourceless), strict=True):
+        divergences.append(_part_by_part(own, other, mask_id - first))
+        parts.append(_part(own, first, mask_id - first, eos_id - first))  # last: it overwrites the logits
+    sig = functools.reduce(_joined_divergences, divergences).divergence.clamp(min=0)
+    return (*finish(functools.reduce(merge, parts)), sig)
 
 
 def _part_by_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:
@@ -246,8 +244,8 @@ def _joined_divergences(one: _Divergence, other: _Divergence) -> _Divergence:
     between = _terms(first, logsigmoid(q)) + _terms(second, logsigmoid(-q))
     inside = first.exp() * one.divergence + second.exp() * other.divergence
     # Not logaddexp, whose last bit on a CPU depends on where a row lies among the others.
-    masses = (torch.maximum(a, b) - logsigmoid((a - b).abs()) for a, b in ((one.p, other.p), (one.q, other.q)))
-    return _Divergence(*masses, between + inside)
+    mass_p, mass_q = (torch.maximum(a, b) - logsigmoid((a - b).abs()) for a, b in zip(one[:2], other[:2], strict=True))
+    return _Divergence(mass_p, mass_q, between + inside)
 
 
 # --- What a GPU needs so that results stay the same: sums that do not depend on the company.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from entropy_valley.decoding.head import SlotValues
     from entropy_valley.decoding.prompts import Reuse
     from entropy_valley.decoding.requests import Canvases, Gain, Request
-    from entropy_valley.decoding.variable_length import Slots, VariableLengthDecoder
+    from entropy_valley.decoding.variable_length import GrowingCanvas, VariableLengthDecoder
     from entropy_valley.model.load import Backbone
 
 
@@ -42,8 +42,8 @@ class Slots:
     """The masked slots of all canvases of a pass, canvas by canvas in slot order.
 
     Per slot: ``canvas`` (index into ``canvases``), ``position`` (from 0), ``values``, and for a :class:`SourceGuided`
-    order ``sig``, how much the slot depends on the source (nats, float64; a stepwise one is NaN in canvases whose step
-    does not need it); for one that wants anchors it is 1 at these and 0 elsewhere.
+    order ``sig``, how much the slot depends on the source (nats, float64); for one that wants anchors it is 1 at these
+    and 0 elsewhere. It is NaN for all other orders, and a stepwise one in canvases whose step does not need it.
     Per canvas: ``step``, how many of its steps that reveal anything are done.
     """
 
@@ -52,9 +52,9 @@ class Slots:
     position: torch.Tensor
     step: torch.Tensor
     values: SlotValues
-    sig: torch.Tensor | None = None
+    sig: torch.Tensor
 
-    def on_device(self, *columns: Sequence[float]) -> tuple[torch.Tensor, ...]:
+    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[torch.Tensor, ...]:
         """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
         from entropy_valley.model.attention import upload  # here: what only names an order imports no torch
 
@@ -82,7 +82,7 @@ class SourceGuided(Section):
     """
 
     sig: Literal["distractor", "stepwise_kl"] = Field(
-        "distractor",
+        default="distractor",
         description="the SIG of a slot: the entropy behind a distractor less that behind the source, once; or a "
         "divergence from the source-free distribution at each step, with the formulas of the order that go with it",
     )
@@ -112,7 +112,7 @@ def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
         return bool(needs(step, steps))
 
 
-def sourceless_steps(order: Order, passes: int, steps: int) -> int:
+def sourceless_steps(order: Order | None, passes: int, steps: int) -> int:
     """How many of the first ``passes`` of ``steps`` steps look at a stepwise SIG: each takes another pass."""
     return sum(needs_sourceless(order, step, steps) for step in range(passes))
 
@@ -162,7 +162,7 @@ class Hybrid(SourceGuided):
     def scores(self, slots: Slots) -> torch.Tensor:
         (bounds,) = slots.on_device([self._by_entropy(len(one.counts), one.budget) for one in slots.canvases])
         by_entropy = (slots.step < bounds)[slots.canvas]
-        return slots.values.entropy if slots.sig is None else slots.values.entropy.where(by_entropy, -slots.sig)
+        return slots.values.entropy.where(by_entropy, -slots.sig)
 
     @functools.cached_property
     def _share(self) -> Fraction:
@@ -255,9 +255,9 @@ class Random(Section):
 
     def scores(self, slots: Slots) -> torch.Tensor:
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
-        first = itertools.accumulate(map(len, drawn[:-1]), initial=0)
-        (first,), (drawn,) = slots.on_device(list(first)), slots.on_device(np.concatenate(drawn))
-        return drawn[first[slots.canvas] + slots.position]
+        starts = list(itertools.accumulate(map(len, drawn[:-1]), initial=0))
+        (first,), (numbers,) = slots.on_device(starts), slots.on_device(np.concatenate(drawn))
+        return numbers[first[slots.canvas] + slots.position]
 
 
 def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
@@ -470,7 +470,7 @@ class FixedLength:
         """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
         steps, and are one decode. A SIG against a distractor is that prompt's, and anchors are known by their slots."""
         it = self.canvas
-        compared = it.sourceless and list(it.sourceless)
+        compared: list[Any] | None = None if it.sourceless is None else list(it.sourceless)
         if self.distractor is not None:
             compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
         canvas = [list(it.prompt), compared, it.length, list(it.counts), *it.reuse.key]
@@ -502,14 +502,14 @@ class Draft:
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
         mask, hidden = backbone.mask_id, list(range(self.length))
-        tokens, seen = [mask] * self.length, [[]] * self.length
+        tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
         reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
         for step in range(self.steps + 1):
             if reading is None:
                 revealed = len(hidden) < self.length
                 reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
             columns = (getattr(reading, name) for name in VALUES)
-            for slot, *values in zip(hidden, *columns, strict=True):
+            for slot, values in zip(hidden, zip(*columns, strict=True), strict=True):
                 seen[slot] = values
             count = counts[step] if step < self.steps else 0
             for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
@@ -548,7 +548,7 @@ class VariableLength:
         return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        slots: Slots = [None] * self.length
+        slots: GrowingCanvas = [None] * self.length
         passes = run = rows = 0
         reading = self.start or stored(Probe(self.prompt, self.length))
         while None in slots:
@@ -563,7 +563,8 @@ class VariableLength:
             about, reading = f"sentence {self.sentence!r}, pass {passes}", None
             slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
             passes += 1
-        tokens = [slot.token for slot in slots]
+        revealed = [slot for slot in slots if slot is not None]
+        tokens = [slot.token for slot in revealed]
         text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)
-        mean = round(math.fsum(slot.logprob for slot in slots[:text]) / text, 4) if text else None
+        mean = round(math.fsum(slot.logprob for slot in revealed[:text]) / text, 4) if text else None
         return DecodedVariableLength(tokens, text, mean, passes, run, rows)

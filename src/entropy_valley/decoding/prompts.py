@@ -39,8 +39,11 @@ KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder
 
 PromptIds = tuple[int, ...]
 
-# A prompt, and how many masked slots behind it its rows see; or the canvas, by its name, that keeps them for itself.
-RowSource = tuple[PromptIds, int | tuple[Any]]
+# What computes the rows of a prompt: a sequence, the prompt and so many masked slots behind it; or the passes over one
+# canvas, by its name, which keeps them for itself.
+SharedSource = tuple[PromptIds, int]
+OwnSource = tuple[PromptIds, tuple[Any]]
+RowSource = SharedSource | OwnSource
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class CachePolicy:
 
     def of_probe(self, lengths: Sequence[int]) -> Reuse:
         """For the last of the ``lengths`` that a sentence's probes have, different ones in the order of the probes."""
-        if self.is_exact:
+        if self.refresh is None:
             return NO_REUSE
         number = len(lengths) - 1
         first = number // self.refresh * self.refresh
@@ -103,11 +106,11 @@ class CachePolicy:
 
     def of_canvas(self, passes: int) -> Reuse:
         """For a canvas of so many passes; one pass is exact."""
-        return NO_REUSE if self.is_exact or passes == 1 else Reuse(min(self.refresh, passes))
+        return NO_REUSE if self.refresh is None or passes == 1 else Reuse(min(self.refresh, passes))
 
     def saved(self, steps: Sequence[int]) -> int:
         """How many of these steps take the prompt from an earlier one of them."""
-        return 0 if self.is_exact else sum(step % self.refresh > 0 for step in steps[1:])
+        return 0 if self.refresh is None else sum(step % self.refresh > 0 for step in steps[1:])
 
 
 NO_CACHE = CachePolicy()
@@ -137,13 +140,13 @@ class CachedPrompts:
 
         self._backbone, self.pool = backbone, Pool()
         self.cached: dict[RowSource, Places] = {}
-        self.waiting: Collection[RowSource] = ()  # what only canvases in the queue will attend to
+        self.waiting: Collection[SharedSource] = ()  # what only canvases in the queue will attend to
 
     @functools.cached_property
     def most(self) -> int:
         """The rows that may be kept: they take half of the memory that is free when this is first asked."""
         config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
-        heads = config.num_key_value_heads * config.head_dim
+        heads = config.key_heads * config.head_dim
         row = 2 * config.num_hidden_layers * heads * weight.element_size()
         import torch
 
@@ -155,7 +158,7 @@ class CachedPrompts:
         """Whether all canvases of a sentence attend to the same rows of its prompt."""
         return self._backbone.attention == PREFIX
 
-    def sources(self, canvas: Canvas) -> list[RowSource]:
+    def sources(self, canvas: Canvas) -> list[SharedSource]:
         """The sequences that compute the rows of a canvas's prompts; none if its own passes do."""
         return canvas.shared_sources if self.are_shared else canvas.sources
 
@@ -168,12 +171,10 @@ class CachedPrompts:
         as soon as half of the room is taken."""
         if not (self.cached or self.pool.size):
             return
-        needed = {
-            source
-            for batch in batches
-            for name, canvas in zip(batch.names, batch.canvases, strict=True)
-            for source in self.sources(canvas) or [own(name, prompt) for prompt in canvas.prompts]
-        }
+        needed: set[RowSource] = set()
+        for batch in batches:
+            for name, canvas in zip(batch.names, batch.canvases, strict=True):
+                needed.update(self.sources(canvas) or [own(name, prompt) for prompt in canvas.prompts])
         later = self.waiting if 2 * self.pool.used <= self.most else ()
         self.cached = {source: places for source, places in self.cached.items() if source in needed or source in later}
         self.pool.keep(self.cached.values())
@@ -191,24 +192,25 @@ class CachedPrompts:
         """
         from entropy_valley.model.decoder import FULL_KERNEL
 
-        sources = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
-        needed = dict.fromkeys(source for source in sources if source)
+        shared = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
+        needed = dict.fromkeys(source for source in shared if source)
         if not (needed or self.waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
             return PassLayout.of(whole)
+        sources: list[RowSource | None] = [*shared]  # where the prompt of each canvas comes from, if not from its pass
         giving: dict[RowSource, int] = {}  # which sequence computes the rows of a source
         for place, (name, canvas, step) in enumerate(zip(whole.names, whole.canvases, whole.steps, strict=True)):
             prompt = tuple(canvas.prompt)
             if sources[place] is None and canvas.reuse.refresh:
-                source = own(name, prompt)
-                if canvas.reuse.attends(step, source in self.cached):
-                    sources[place] = source
+                kept = own(name, prompt)
+                if canvas.reuse.attends(step, kept in self.cached):
+                    sources[place] = kept
                 else:
-                    giving[source] = place
+                    giving[kept] = place
             elif sources[place] is None and whole.masks[place] == canvas.length:
-                source = prompt, canvas.length
-                wanted = source in needed or source in self.waiting or canvas.reuse.is_source
-                if wanted and source not in self.cached:
-                    giving[source] = place
+                given = prompt, canvas.length
+                wanted = given in needed or given in self.waiting or canvas.reuse.is_source
+                if wanted and given not in self.cached:
+                    giving[given] = place
         alone = [source for source in needed if source not in self.cached and source not in giving]
         giving |= {source: place for place, source in enumerate(alone, len(whole))}
         new = [source for source in giving if source not in self.cached]
@@ -228,7 +230,7 @@ class CachedPrompts:
         self.cached |= {source: places for source, (_, places) in layout.saved.items()}
 
 
-def own(name: Any, prompt: PromptIds) -> RowSource:
+def own(name: Any, prompt: PromptIds) -> OwnSource:
     """The rows of a prompt that the passes over the canvas of that name compute, for no other."""
     return prompt, (name,)
 
@@ -337,17 +339,17 @@ class PassLayout:
         """The sequences on the device, and the ``columns``; all go there in one copy."""
         from entropy_valley.model.attention import CachedRows, Packed, upload
 
-        kept = ()
+        kept: list[np.ndarray] = []
         if self.cached:
             starts = np.cumsum((0, *self.lengths))
             rows = [starts[sequence] + np.arange(len(places)) for sequence, places in self.saved.values()]
             into = [places for _, places in self.saved.values()]
             keys = placed(np.array(self.lengths), np.array([len(places) for places in self.cached]))
-            kept = (*(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys)
+            kept = [*(np.concatenate([_NONE, *column]) for column in (rows, into, self.cached)), *keys]
         ids, position, *tensors = upload([self.ids, self.position, *kept, *columns], device)
         of_pool, others = tensors[: len(kept)], tensors[len(kept) :]
-        rows = CachedRows(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
-        return Packed(ids[None], position[None], self.lengths, kept=rows), others
+        cached = CachedRows(pool, tuple(map(len, self.cached)), *of_pool) if self.cached else None
+        return Packed(ids[None], position[None], self.lengths, kept=cached), others
 
 
 def placed(lengths: np.ndarray, cached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,11 +25,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from entropy_valley import files
-from entropy_valley.decoding.prompts import NO_REUSE, PromptIds, Reuse, RowSource
+from entropy_valley.decoding.prompts import NO_REUSE, PromptIds, Reuse, SharedSource
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
+    import torch
+
     from entropy_valley.decoding.engine import Engine
     from entropy_valley.decoding.head import Head
     from entropy_valley.decoding.orders import Order
@@ -120,13 +122,13 @@ class Canvas:
         return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
 
     @functools.cached_property
-    def sources(self) -> list[RowSource]:
+    def sources(self) -> list[SharedSource]:
         """The sequences that compute the rows of its prompts; none if its own passes do."""
         beside = self.reuse.beside
         return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
 
     @functools.cached_property
-    def shared_sources(self) -> list[RowSource]:
+    def shared_sources(self) -> list[SharedSource]:
         """The same where all canvases behind a prompt share its rows, which see none of them."""
         return [(prompt, 0) for prompt in self.prompts]
 
@@ -142,7 +144,7 @@ class Queue:
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
         self.heap: list[tuple[Any, int, Any, Canvas]] = []
         self._arrivals, self._shared = itertools.count(), False
-        self.sources: Counter[RowSource] = Counter()  # of the canvases that wait
+        self.sources: Counter[SharedSource] = Counter()  # of the canvases that wait
         for name, canvas in canvases:
             self.put(name, canvas)
 
@@ -159,7 +161,7 @@ class Queue:
         self.sources.update(self._sources(canvas))
         heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
 
-    def _sources(self, canvas: Canvas) -> list[RowSource]:
+    def _sources(self, canvas: Canvas) -> list[SharedSource]:
         return canvas.shared_sources if self._shared else canvas.sources
 
     def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
@@ -202,7 +204,7 @@ class Decoded(Result):
 
 # --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text.
 
-Canvases = Generator[Canvas, ProbeResult | Decoded, Any]
+Canvases = Generator[Canvas, Any, Any]  # it is sent the Decoded of a canvas with counts, the ProbeResult of another
 
 Work = Generator[Sequence["Request"], list[Any], Any]
 
@@ -316,7 +318,7 @@ class Finished:
 
 
 @functools.lru_cache(maxsize=1)
-def _head(module: Any, float32: bool) -> Head:
+def _head(module: torch.nn.Linear, float32: bool) -> Head:
     """One for all texts: with an adapter it may hold a float32 copy of the whole LM head."""
     from entropy_valley.decoding.head import Head
 
@@ -375,22 +377,24 @@ class Runner:
 
 @dataclass
 class _Piece:
-    """One sentence's work, the results that it waits for, and how many of them are missing."""
+    """One sentence's work, whether it has begun, the results that it waits for, and how many of them are missing."""
 
     name: Any
     work: Work
-    results: list[Any] | None = None  # what a generator is sent first
+    begun: bool = False
+    results: list[Any] = field(default_factory=list)
     missing: int = 0
 
 
 @dataclass(eq=False)
 class _Computation:
-    """A request that the model must answer, and who waits for it: pieces of work, and the place in their results."""
+    """A request that the model must answer, its key in the store ("" without a store), and who waits for it: pieces of
+    work, and the place in their results. It has ``canvases`` as soon as there is a model."""
 
     request: Request
-    key: str | None
+    key: str
     waiting: list[tuple[_Piece, int]] = field(default_factory=list)
-    canvases: Canvases | None = None
+    canvases: Canvases = field(init=False)
 
 
 class _Stream:
@@ -415,29 +419,31 @@ class _Stream:
 
     def _go_on(self, backbone: Backbone | None = None) -> Iterator[tuple[Any, Any]]:
         """Go on with all work as far as results are there, and start what must be computed, if there is a model."""
-        while self._ready or (backbone and self._new):
+        while True:
             if self._ready:
                 yield from self._resume(self._ready.popleft())
-            else:
+            elif self._new and backbone:
                 computation = self._new.popleft()
                 computation.canvases = computation.request.canvases(backbone, self._stored)
                 self._compute(computation, None)
+            else:
+                return
 
     def _resume(self, piece: _Piece) -> Iterator[tuple[Any, Any]]:
         """Send a piece of work its results, and see what it asks for next: from the store, from a computation that
         runs already, or from a new one."""
         try:
-            requests = piece.work.send(piece.results)
+            requests = piece.work.send(piece.results) if piece.begun else next(piece.work)
         except StopIteration as done:
             yield piece.name, done.value
             return
-        piece.results, piece.missing = [None] * len(requests), len(requests)
+        piece.begun, piece.results, piece.missing = True, [None] * len(requests), len(requests)
         self._ledger.count(requested=len(requests))
         for place, request in enumerate(requests):
             if (stored := self._stored(request)) is not None:
                 self._answer(piece, place, stored)
                 continue
-            key = self._memo and self._memo.key(request)
+            key = self._memo.key(request) if self._memo else ""
             computation = self._pending.get(key)
             if computation is None:
                 computation = _Computation(request, key)
@@ -452,7 +458,7 @@ class _Stream:
             self._ready.append(piece)
 
     def _stored(self, request: Request) -> Any | None:
-        return self._memo and self._memo.get(request)
+        return self._memo.get(request) if self._memo else None
 
     def _compute(self, computation: _Computation, result: ProbeResult | Decoded | None) -> None:
         """Put the next canvas of a computation into the queue; after the last one store its result and hand it out."""

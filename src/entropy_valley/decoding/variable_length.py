@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple, Protocol
 
@@ -43,7 +43,7 @@ class Guess(NamedTuple):
         return math.exp(self.logprob)
 
 
-Slots = list[Revealed | None]  # None: a mask
+GrowingCanvas = list[Revealed | None]  # None: a mask
 
 Seen = Sequence[Revealed | Guess]  # the canvas after a pass: a guess for each mask
 
@@ -54,15 +54,18 @@ class VariableLengthDecoder(Protocol):
     ``cap``: most slots it may grow to; the backbone's context may leave fewer.
     """
 
-    cap: int
+    @property
+    def cap(self) -> int: ...
 
-    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
         """The canvas after pass ``step`` (from 0). At least one more slot is revealed. The canvas never grows beyond
         ``most`` slots."""
         ...
 
 
-def advanced(decoder: VariableLengthDecoder, seen: Seen, eos_id: int, step: int, most: int, about: str) -> Slots:
+def advanced(
+    decoder: VariableLengthDecoder, seen: Seen, eos_id: int, step: int, most: int, about: str
+) -> GrowingCanvas:
     """The canvas that a decoder returns. ``about`` names the sentence in errors.
 
     Raises InputError where a user's own decoder reveals no slot or goes beyond ``most`` slots.
@@ -83,13 +86,13 @@ def advanced(decoder: VariableLengthDecoder, seen: Seen, eos_id: int, step: int,
 class ByBlock(Section):
     """A base with the settings of decoders that finish one block of slots after another."""
 
-    reveal_threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
-    masks: PositiveInt = Field(8, description="masks of one insertion")
-    block: PositiveInt = Field(32, description="slots of a block; the next one waits until it has no mask")
-    cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
+    reveal_threshold: Share = Field(default=0.9, description="every guess above it is revealed, else the best one")
+    masks: PositiveInt = Field(default=8, description="masks of one insertion")
+    block: PositiveInt = Field(default=32, description="slots of a block; the next one waits until it has no mask")
+    cap: PositiveInt = Field(default=2048, description="most slots; the backbone's context may leave fewer")
 
 
-def reveal(seen: Seen, chosen: Collection[int]) -> Slots:
+def reveal(seen: Seen, chosen: Collection[int]) -> GrowingCanvas:
     """The canvas with the guesses of the ``chosen`` slots revealed."""
     return [
         one if isinstance(one, Revealed) else Revealed(one.token, one.logprob) if slot in chosen else None
@@ -97,17 +100,18 @@ def reveal(seen: Seen, chosen: Collection[int]) -> Slots:
     ]
 
 
-def open_slots(seen: Seen, block: int) -> list[int]:
-    """The masked slots of the first unfinished block of ``block`` slots."""
-    masked = [slot for slot, one in enumerate(seen) if isinstance(one, Guess)]
-    return [slot for slot in masked if slot // block == masked[0] // block]
+def open_slots(seen: Seen, block: int) -> dict[int, Guess]:
+    """The masked slots of the first unfinished block of ``block`` slots, each with its guess; the first slot first."""
+    masked = {slot: one for slot, one in enumerate(seen) if isinstance(one, Guess)}
+    unfinished = min(masked) // block
+    return {slot: guess for slot, guess in masked.items() if slot // block == unfinished}
 
 
-def confident(seen: Seen, among: Sequence[int], threshold: float) -> set[int]:
-    """Those of the masked slots ``among`` whose guess has a probability above ``threshold``. If there is none, the slot
-    of the best guess; the first one wins a tie."""
-    sure = {slot for slot in among if seen[slot].chance > threshold}
-    return sure or {max(among, key=lambda slot: seen[slot].logprob)}
+def confident(guesses: Mapping[int, Guess], threshold: float) -> set[int]:
+    """The slots whose guess has a probability above ``threshold``. If there is none, the slot of the best guess; the
+    first one wins a tie."""
+    sure = {slot for slot, guess in guesses.items() if guess.chance > threshold}
+    return sure or {max(guesses, key=lambda slot: guesses[slot].logprob)}
 
 
 def eos_confidence(chances: Sequence[float], window: int) -> float:
@@ -133,13 +137,13 @@ class DaedalDecoder(ByBlock):
     eos_threshold: Share = Field(0.9, description="below this EOS confidence masks are inserted")
     insertion_threshold: Share = Field(0.1, description="only a slot whose guess is below it becomes several masks")
 
-    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
-        among = open_slots(seen, self.block)
-        sure = confident(seen, among, self.reveal_threshold)
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
+        guesses = open_slots(seen, self.block)
+        sure = confident(guesses, self.reveal_threshold)
         slots = reveal(seen, sure)
-        unsure = [slot for slot in among if slot not in sure and seen[slot].chance < self.insertion_threshold]
+        unsure = [slot for slot in guesses if slot not in sure and guesses[slot].chance < self.insertion_threshold]
         if unsure and self._confidence(seen, eos_id) < self.eos_threshold:
-            weakest = min(unsure, key=lambda slot: seen[slot].logprob)
+            weakest = min(unsure, key=lambda slot: guesses[slot].logprob)
             slots[weakest : weakest + 1] = [None] * max(1, min(self.masks, most - len(slots) + 1))
         return slots
 
@@ -171,8 +175,8 @@ class RhoEosDecoder(ByBlock):
     high: Share = Field(0.6, description="above it masks are dropped")
     adjustments: NonNegativeInt = Field(64, description="passes that may change the length")
 
-    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
-        slots = reveal(seen, confident(seen, open_slots(seen, self.block), self.reveal_threshold))
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
+        slots = reveal(seen, confident(open_slots(seen, self.block), self.reveal_threshold))
         guesses = [one for one in seen if isinstance(one, Guess)]
         density = Fraction(sum(guess.token == eos_id for guess in guesses), len(guesses))
         low, high = Fraction(str(self.low)), Fraction(str(self.high))  # the config's decimals, exactly
@@ -188,7 +192,7 @@ class RhoEosDecoder(ByBlock):
         return self.masks * min(_LARGEST, 2 ** (math.ceil(gap / _SEGMENT) - 1))
 
 
-def _droppable(slots: Slots) -> int:
+def _droppable(slots: GrowingCanvas) -> int:
     """Masks behind all revealed slots, two slots staying."""
     behind = sum(1 for _ in itertools.takewhile(lambda one: one is None, reversed(slots)))
     return max(0, min(behind, len(slots) - SHORTEST))
@@ -207,12 +211,12 @@ class SemiAutoregressiveDecoder(Section):
     block: PositiveInt = Field(32, description="slots of a block")
     cap: PositiveInt = Field(2048, description="most slots; the canvas never grows")
 
-    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> Slots:
-        among = open_slots(seen, self.block)
-        best = sorted(among, key=lambda slot: (-seen[slot].logprob, slot))[: self.tokens]
-        slots, end = reveal(seen, best), (among[0] // self.block + 1) * self.block
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
+        guesses = open_slots(seen, self.block)
+        best = sorted(guesses, key=lambda slot: (-guesses[slot].logprob, slot))[: self.tokens]
+        slots, end = reveal(seen, best), (min(guesses) // self.block + 1) * self.block
         finished = slots[:end]
-        ends = None not in finished and any(one.token == eos_id for one in finished)
+        ends = None not in finished and any(one is not None and one.token == eos_id for one in finished)
         return finished if ends else slots
 
 

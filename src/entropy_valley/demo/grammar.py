@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -102,7 +102,7 @@ def stream(seed: int) -> Iterator[Words]:
 def with_meanings(seed: int) -> Iterator[tuple[Utterance, Words]]:
     """The sentences of :func:`stream`, each behind its meaning."""
     rng = Random(seed)
-    seen = tuple(set() for _ in LANGUAGES)
+    seen: list[set[str]] = [set() for _ in LANGUAGES]
     while True:
         utterance = draw(rng)
         sentence = languages.express(utterance)
@@ -175,6 +175,7 @@ def _question(rng: Random) -> Question:
 
 def _conditional(rng: Random) -> Conditional:
     kind = rng.random()
+    main: Tap | Command | Action
     if kind < 0.25:
         main = Tap(rng.choice(LABELS), rng.choice(("", "", *_HEADINGS)), rng.random() < 0.3)
     elif kind < 0.6:
@@ -357,5 +358,8 @@ def _split_of(sentence: Words) -> str:
     return _HELD_OUT.get(hashlib.blake2b(sentence.en.encode(), digest_size=1).digest()[0] % _BUCKETS, "train")
 
 
-SOURCES = (*sources.SOURCES, Synthetic)
-AnySource = sources.any_of(SOURCES)
+SOURCES: sources.Kinds = (*sources.SOURCES, Synthetic)
+if TYPE_CHECKING:
+    AnySource = Source
+else:
+    AnySource = sources.any_of(SOURCES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import namedtuple
 from importlib import resources
 from typing import Any, NamedTuple
@@ -89,16 +90,24 @@ def capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-class Language:
-    """What the languages share.
-
-    Each has ``order`` (a command or a tap; ``first`` where it begins the sentence), ``clause`` and ``noun_phrase``.
-    Where it matters, in German, a clause is told the position of its finite verb: ``main`` (second), ``inverted``
-    (first) or ``final``; and a noun phrase its case: 0 nominative, 1 accusative, 2 dative.
-    """
+class Language(ABC):
+    """What the languages share."""
 
     code: str
     stop, question_mark, because = ".", "?", ""
+
+    @abstractmethod
+    def order(self, order: Command | Tap, first: bool = True) -> str:
+        """A command or a tap; ``first`` where it begins the sentence."""
+
+    @abstractmethod
+    def clause(self, clause: Clause, order: str = "main") -> str:
+        """A clause. ``order`` matters in German: its finite verb comes second (``main``), first (``inverted``) or last
+        (``final``)."""
+
+    @abstractmethod
+    def noun_phrase(self, phrase: NounPhrase, case: int = 0) -> str:
+        """A noun phrase. ``case`` matters in German: 0 nominative, 1 accusative, 2 dative."""
 
     def sentence(self, utterance: Utterance) -> str:
         """The sentence with a capital letter and a full stop or question mark."""
@@ -214,7 +223,9 @@ class Chinese(Language):
     def question(self, clause: Clause, word: str) -> str:
         if isinstance(clause, State):
             return f"{self.phrase(clause.subject)}{clause.adjective.zh}吗"
-        return self.phrase(clause.subject) + self.predicate(clause, word) if word else self.clause(clause) + "吗"
+        if word and isinstance(clause, Action):
+            return self.phrase(clause.subject) + self.predicate(clause, word)
+        return self.clause(clause) + "吗"
 
     def conditional(self, conjunction: str, condition: str, main: str) -> str:
         return conjunction.format(condition) + main

@@ -52,8 +52,12 @@ class PretrainingJob:
     checkpoint_every: int
 
     @property
+    def seed(self) -> int:
+        return self.spec["seed"]
+
+    @functools.cached_property
     def settings(self) -> Pretraining:
-        return Pretraining.model_validate({"seed": self.spec["seed"], **self.spec["pretraining"]})
+        return Pretraining.model_validate({"seed": self.seed, **self.spec["pretraining"]})
 
     @functools.cached_property
     def data(self) -> dict[str, dict[str, str]]:
@@ -78,7 +82,7 @@ def pretrain(job: PretrainingJob) -> None:
     with float32_products("cpu"):
         _optimise(model, job, batches, family.shifted)
         report = {
-            direction: evaluate(model.eval(), family, tokenizer, part, job.settings)
+            direction: evaluate(job, model.eval(), family, tokenizer, part)
             for direction, part in _tokenised(job, dev, tokenizer).items()
         }
     with files.atomic_folder(job.out) as folder:
@@ -105,10 +109,10 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
         for text in (job.spec["prompts"][direction].replace(PLACE, pair["source"]), pair["target"])
     )
     tokenizer = train_tokenizer(texts, settings.vocabulary, family)
-    shape = settings.model_dump(include=SHAPE.keys()) | {"vocabulary": len(tokenizer)}
-    model = new_model(family.name, settings.seed, **shape)
+    shape = settings.model_dump(include={*SHAPE}) | {"vocabulary": len(tokenizer)}
+    model = new_model(family.name, job.seed, **shape)
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
-    batches = _batches(family, tokenizer, pairs, settings, settings.batch, settings.all_mask_share)
+    batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
 
 
@@ -156,17 +160,17 @@ def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], to
 
 
 def _batches(
-    family: Family, tokenizer: Any, pairs: Pairs, settings: Pretraining, batch: int, all_mask_share: float
+    job: PretrainingJob, family: Family, tokenizer: Any, pairs: Pairs, batch: int, all_mask_share: float
 ) -> Canvases | Continuations:
-    order = Batches(pairs.lengths, batch, settings.seed, alike=True)  # similar lengths share attention calls
+    order = Batches(pairs.lengths, batch, job.seed, alike=True)  # similar lengths share attention calls
     if family.causal:
-        return Continuations(pairs, order, LOSS.normaliser, settings.seed)
-    loss = LOSS.model_copy(update={"eos_padding": settings.eos_padding})
-    return Canvases(pairs, order, loss, tokenizer.mask_token_id, settings.seed, all_mask_share=all_mask_share)
+        return Continuations(pairs, order, LOSS.normaliser, job.seed)
+    loss = LOSS.model_copy(update={"eos_padding": job.settings.eos_padding})
+    return Canvases(pairs, order, loss, tokenizer.mask_token_id, job.seed, all_mask_share=all_mask_share)
 
 
 @torch.inference_mode()
-def evaluate(model: Any, family: Family, tokenizer: Any, pairs: Pairs, settings: Pretraining) -> dict[str, float]:
+def evaluate(job: PretrainingJob, model: Any, family: Family, tokenizer: Any, pairs: Pairs) -> dict[str, float]:
     """Mean CE (nats per predicted token) on a dev set, laid out as in training.
 
     ``all_mask``: on all-mask canvases. ``random_t``: on canvases with t ~ U(eps, 1). ``next_token``, for a causal
@@ -174,7 +178,7 @@ def evaluate(model: Any, family: Family, tokenizer: Any, pairs: Pairs, settings:
     """
     report, shares = {}, {"next_token": 0.0} if family.causal else {"all_mask": 1.0, "random_t": 0.0}
     for name, share in shares.items():
-        batches = _batches(family, tokenizer, pairs, settings, DEV_BATCH, share)
+        batches = _batches(job, family, tokenizer, pairs, DEV_BATCH, share)
         losses = [cross_entropies(model, batches[number][0], family.shifted) for number in range(len(batches.order))]
         report[name] = round(torch.cat(losses).mean().item(), 4)
     return report
@@ -185,8 +189,8 @@ def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations
     steps, (optimizer, schedule) = job.settings.steps, _optimizer(model, job.settings)
     parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
     path, key, start = job.work / "state.pt", files.digest([job.spec, job.data["train"]]), 0
-    saved = torch.load(path, weights_only=True) if path.exists() else {"key": None}
-    if saved["key"] == key:  # else of another job
+    saved: dict[str, Any] = torch.load(path, weights_only=True) if path.exists() else {}
+    if saved.get("key") == key:  # else of another job
         start = saved["step"]
         for name, part in parts.items():
             part.load_state_dict(saved[name])

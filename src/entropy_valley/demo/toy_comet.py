@@ -201,7 +201,7 @@ def corrupt_at_random(
     amount = min(len(parts), max(fewest, round(generator.random() ** 2 * len(parts))))
     if generator.random() < 0.5:
         start = generator.randint(0, len(parts) - amount)
-        positions = range(start, start + amount)
+        positions = list(range(start, start + amount))
     else:
         positions = generator.sample(range(len(parts)), amount)
     operations = {position: generator.choice(KINDS) if kind == MIXED else kind for position in positions}
@@ -370,7 +370,7 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
 
 def _vocabularies(pairs: Sequence[ReferencePair]) -> dict[str, list[str]]:
     """The units of each direction's references, as often as they occur."""
-    vocabularies = defaultdict(list)
+    vocabularies: dict[str, list[str]] = defaultdict(list)
     for pair in pairs:
         vocabularies[pair.direction] += units(pair.target)
     return vocabularies

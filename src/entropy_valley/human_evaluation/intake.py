@@ -88,7 +88,9 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
     A file is named by its direction and its annotator: ``en-zh.A.xlsx``. Raises one :class:`InputError` that lists all
     problems of all forms.
     """
-    problems, ratings, first = [], {}, {}
+    problems: list[str] = []
+    ratings: dict[str, list[Rating]] = {}
+    first: dict[str, Path] = {}
     for path in paths:
         name = annotator_of(path, pack)
         if name not in annotators:
@@ -186,8 +188,8 @@ class Form:
 def _plain(text: str) -> str:
     """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` is, too; ``⁴``
     and ``④`` are not."""
-    wide = {one: unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
-    return text.translate(str.maketrans(wide)).strip().removesuffix(".0")
+    wide = {ord(one): unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
+    return text.translate(wide).strip().removesuffix(".0")
 
 
 def _same_text(text: str) -> str:

@@ -36,7 +36,7 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def of_annotator(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
     """Mean differences, Wilcoxon's p of each scale, and preferences of the rows of one annotator."""
-    values = {"sentences": len(ratings)}
+    values: dict[str, float] = {"sentences": len(ratings)}
     for scale in SCALES:
         values[scale] = float(ratings[scale].mean())
         values[f"{scale}_p"] = wilcoxon_p(ratings[scale].to_numpy(), how.wilcoxon_zeros)
@@ -53,7 +53,7 @@ def of_all(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
     choices = ratings.groupby("id")["preference"].agg(lambda given: majority(given.tolist()))
     values: dict[str, float] = {"sentences": len(means), **_counts(choices)}
     for scale in SCALES:
-        test = paired_test(means[scale].to_numpy(), np.zeros(len(means)), how)
+        test = paired_test(means[scale].to_numpy(), [0.0] * len(means), how)
         values |= {scale: test.delta, f"{scale}_low": test.ci_low, f"{scale}_high": test.ci_high}
         values |= {f"{scale}_p": test.wilcoxon_p, f"{scale}_needed": needed(means[scale].to_numpy())}
     return values | {"sign_p": sign_p(values["first"], values["second"])} | correlations(means)

@@ -20,8 +20,8 @@ from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from entropy_valley import plugins
 from entropy_valley.decoding.requests import ProbeResult
-from entropy_valley.errors import brief, listed
-from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.errors import InputError, brief, listed
+from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
 from entropy_valley.settings import PerDirection, Printed, Ratios, Section
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ class Sentence:
     reference_tokens: int | None = None
     predicted: Mapping[int, float] | None = None
     room: int | None = None
+
+    @property
+    def reference_slots(self) -> int:
+        """The slots of the reference with its EOS. Raises InputError for a method that does not see it."""
+        if self.reference_tokens is None:
+            raise InputError("length method", "needs the reference, which it does not see", "Declare sees_reference.")
+        return self.reference_tokens + 1
 
 
 @dataclass(frozen=True)
@@ -88,11 +95,10 @@ class LengthMethod(Section):
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
-    learns: ClassVar[bool] = (
-        False  # :meth:`learn` gets the first development pairs, as many as its field ``pairs`` says
-    )
+    learns: ClassVar[bool] = False  # :meth:`learn` gets development pairs, as many as its field ``pairs`` says
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
-    label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
+    # By its name: of a positional default, a type checker without pydantic's plugin knows nothing.
+    label: Printed[str | None] = Field(default=None, description="its printed name in tables and figures")
 
     @abstractmethod
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
@@ -110,14 +116,16 @@ class LengthMethod(Section):
 class Unprobed:
     """A base for length methods that need no forward pass."""
 
-    sees_reference = False
-    probes = False
+    sees_reference: ClassVar[bool] = False
+    probes: ClassVar[bool] = False
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return ()
 
 
-def candidate_length(ratio: float, source_tokens: int, reserve_eos_slot: bool = True, exact: bool = True) -> int:
+def candidate_length(
+    ratio: float | Fraction, source_tokens: int, reserve_eos_slot: bool = True, exact: bool = True
+) -> int:
     """max{1, floor(r·|x|)} slots, and one more for the EOS (the paper's candidate set, Algorithm 1).
 
     The ratio is taken as the decimal that the config says: in binary floating point 0.29 · 100 is 28.999…. Without
@@ -141,7 +149,7 @@ class OnGrid(LengthMethod):
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return {self.slots(ratio, sentence) for ratio in self.ratios}
 
-    def slots(self, ratio: float, sentence: Sentence) -> int:
+    def slots(self, ratio: float | Fraction, sentence: Sentence) -> int:
         """The candidate length of a ratio."""
         return candidate_length(ratio, sentence.source_tokens, exact=self.exact is not False)
 
@@ -149,12 +157,12 @@ class OnGrid(LengthMethod):
 class Fitted(LengthMethod):
     """A base for length methods that use measurements on training pairs.
 
-    ``statistics`` is measured, and not a setting. It is None while only the settings are checked. It has the parts that
-    the class names: ``line``, ``confidence_bias``.
+    ``statistics`` is measured, and not a setting. It has the parts that the class names: ``line``, ``confidence_bias``.
+    While only the settings are checked, it has none.
     """
 
     uses_statistics: ClassVar[Sequence[str]] = ("line",)
-    _statistics: LengthStatistics | None = None
+    _statistics: LengthStatistics = LengthStatistics()
 
     @model_validator(mode="wrap")
     @classmethod
@@ -163,17 +171,34 @@ class Fitted(LengthMethod):
         if not isinstance(settings, Mapping) or not isinstance(settings.get("statistics"), LengthStatistics | None):
             return validate(settings)
         method = validate({key: value for key, value in settings.items() if key != "statistics"})
-        method._statistics = settings.get("statistics")
+        method._statistics = settings.get("statistics") or LengthStatistics()
         return method
 
     @property
-    def statistics(self) -> LengthStatistics | None:
+    def statistics(self) -> LengthStatistics:
         return self._statistics
+
+    @property
+    def line(self) -> LengthLine:
+        """The line of ``statistics``. Raises InputError where it was not measured."""
+        if self.statistics.line is None:
+            raise self._unmeasured("line")
+        return self.statistics.line
+
+    def confidence_bias(self, length: int) -> float:
+        """The mean max-probability that a length has by itself. Raises InputError where it was not measured."""
+        if self.statistics.bias is None:
+            raise self._unmeasured("confidence_bias")
+        return confidence_curve(length, *self.statistics.bias)
+
+    def _unmeasured(self, part: str) -> InputError:
+        problem = f"uses {part} of the statistics of training pairs, which were not measured"
+        return InputError(f"length method {type(self).__name__}", problem, "Make it with `statistics`.")
 
 
 # --- How a method is made by its name, how it is called, and the canvas row that is made of its answer.
 
-LENGTH_METHODS: dict[str, type] = {}  # by name: see the package
+LENGTH_METHODS: dict[str, type[LengthMethod]] = {}  # by name: see the package
 FITTED = ("uses_statistics", "learns", "uses_length_head")  # what a method declares that is fitted to a run's pairs
 
 

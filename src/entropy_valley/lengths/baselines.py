@@ -19,6 +19,7 @@ from pydantic import Field, PositiveInt
 
 from entropy_valley.decoding.requests import SHORTEST, ProbeResult
 from entropy_valley.decoding.variable_length import eos_confidence
+from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import (
     EXACT,
     Choice,
@@ -68,7 +69,7 @@ class Oracle(Unprobed, LengthMethod):
     offset: int | None = Field(None, description="slots more than the reference's length")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        length = sentence.reference_tokens + 1
+        length = sentence.reference_slots
         return Choice(max(SHORTEST, length + self.offset) if self.offset else length)
 
 
@@ -94,13 +95,12 @@ class OracleOnLine(Unprobed, Fitted):
     candidates: PositiveInt = Field(5, description="lengths nearest to the length line")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        candidates = nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+        candidates = nearest(self.line.expected(sentence.source_tokens), self.candidates)
         return _nearest_to_reference(candidates, sentence)
 
 
 def _nearest_to_reference(candidates: Iterable[int], sentence: Sentence) -> Choice:
-    length = sentence.reference_tokens + 1
-    return Choice(min(sorted(candidates), key=lambda one: abs(one - length)))
+    return Choice(min(sorted(candidates), key=lambda length: abs(length - sentence.reference_slots)))
 
 
 # --- EOS probe (of the authors' code): the candidate at whose end the model most expects the EOS.
@@ -127,7 +127,7 @@ class ExpectedLength(Unprobed, Fitted):
     method: Literal["length_line"] = "length_line"
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return Choice(max(SHORTEST, round(self.statistics.line.expected(sentence.source_tokens))))
+        return Choice(max(SHORTEST, round(self.line.expected(sentence.source_tokens))))
 
 
 # --- Length head: canvas lengths that a linear layer on the prompt's states predicts, as CMLM (arXiv:1904.09324) does.
@@ -148,6 +148,8 @@ class LikeliestLengths(Unprobed, LengthMethod):
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         predicted = sentence.predicted
+        if predicted is None:
+            raise InputError("length_head", "has no predictions", "Give the translator a length head.")
         best = sorted(predicted, key=lambda length: (-predicted[length], length))[: self.beam]
         return Choice(best[0], {length: -predicted[length] for length in best}, best)
 
@@ -255,7 +257,7 @@ class PartialUnmask(LengthMethod):
     steps: PositiveInt = Field(4, description="that reveal slots before the last pass")
 
     @property
-    def draft_steps(self) -> int:
+    def draft_steps(self) -> int:  # type: ignore[override]  # of most methods it is the same in all settings
         """Those of the :class:`~entropy_valley.decoding.orders.Draft` that is read."""
         return self.steps
 
@@ -312,7 +314,7 @@ class CalibratedConfidence(Fitted):
 
     def _cost(self, reading: ProbeResult) -> float:
         length = len(reading.tokens)
-        return -round(mean_confidence(reading) / self.statistics.confidence_bias(length), 6)
+        return -round(mean_confidence(reading) / self.confidence_bias(length), 6)
 
 
 def mean_confidence(reading: ProbeResult) -> float:
@@ -345,7 +347,7 @@ class Daedal(LengthMethod):
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         most = self.cap if sentence.room is None else min(self.cap, sentence.room)
-        first = self.start or candidate_length(self.ratios, sentence.source_tokens)
+        first = self.start or candidate_length(self.ratios, sentence.source_tokens)  # type: ignore[arg-type]  # ONE_OF
         length = min(first, most)
         while length in probes:
             if length == most or self._confidence(probes[length]) >= self.expansion_threshold:

@@ -44,7 +44,8 @@ def median_entropy(reading: ProbeResult) -> float:
     return round(statistics.median(reading.entropies[:-1]), 6)
 
 
-SCORES: dict[str, Callable[[ProbeResult], float]] = {
+ScoreName = Literal["mean", "sum", "length_normalised", "median"]
+SCORES: dict[ScoreName, Callable[[ProbeResult], float]] = {
     "mean": mean_entropy,
     "sum": summed_entropy,
     "length_normalised": length_normalised_entropy,
@@ -53,10 +54,11 @@ SCORES: dict[str, Callable[[ProbeResult], float]] = {
 
 
 # What `ev_fit` may weigh, and the features of each.
-TERMS = {"entropy": ("entropy",), "prior": ("z", "z_squared"), "repeats": ("repeats",)}
-FEATURES = ("entropy", "z", "z_squared", "repeats")
+Term = Literal["entropy", "prior", "repeats"]
+TERMS: dict[Term, tuple[str, ...]] = {"entropy": ("entropy",), "prior": ("z", "z_squared"), "repeats": ("repeats",)}
+Feature = Literal["entropy", "z", "z_squared", "repeats"]
 # Fitted to 100 development pairs of each run of config/findings.yaml, 27 together, by docs/other_weights.py.
-CONSTANTS = {"entropy": 7.223, "z": -1.777, "z_squared": 0.5298, "repeats": 1.938}
+CONSTANTS: dict[Feature, float] = {"entropy": 7.223, "z": -1.777, "z_squared": 0.5298, "repeats": 1.938}
 IMPOSSIBLE = 1e-300  # the least probability that has a logarithm to print
 
 
@@ -75,7 +77,7 @@ class EntropyValley(OnGrid):
     """
 
     method: Literal["ev"] = "ev"
-    score: Literal[*SCORES] = Field(
+    score: ScoreName = Field(
         "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
     )
 
@@ -100,10 +102,10 @@ class LineEntropyValley(Fitted):
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        z = {length: self.statistics.line.z(length, sentence.source_tokens) - self.shift for length in probes}
+        z = {length: self.line.z(length, sentence.source_tokens) - self.shift for length in probes}
         return Choice.lowest(
             {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
         )
@@ -122,7 +124,7 @@ class _WeighedReadings(Fitted):
     candidates: int = Field(5, ge=2, description="lengths that are probed")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.statistics.line.expected(sentence.source_tokens), self.candidates)
+        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
 
     def _choice(self, sentence: Sentence, probes: Mapping[int, ProbeResult], weights: Mapping[str, float]) -> Choice:
         features = self._features(sentence, probes)
@@ -132,7 +134,7 @@ class _WeighedReadings(Fitted):
 
     def _features(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> dict[int, dict[str, float]]:
         """By length, ascending, the value of each feature."""
-        z = {length: self.statistics.line.z(length, sentence.source_tokens) for length in sorted(probes)}
+        z = {length: self.line.z(length, sentence.source_tokens) for length in sorted(probes)}
         return {
             length: {
                 "entropy": mean_entropy(probes[length]),
@@ -152,7 +154,7 @@ class WeighedEntropyValley(_WeighedReadings):
     """
 
     method: Literal["ev_weighed"] = "ev_weighed"
-    weights: dict[Literal[*FEATURES], FiniteFloat] = Field(
+    weights: dict[Feature, FiniteFloat] = Field(
         CONSTANTS, min_length=1, description="the weight of each feature; one that is not named has none"
     )
 
@@ -172,7 +174,7 @@ class FittedEntropyValley(_WeighedReadings):
     learns: ClassVar[bool] = True
     gives_probabilities: ClassVar[bool] = True
     pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
-    terms: list[Literal[*TERMS]] = Field([*TERMS], min_length=1, description="what is weighed")
+    terms: list[Term] = Field([*TERMS], min_length=1, description="what is weighed")
     _weights: Mapping[str, float] | None = None
 
     def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
@@ -215,17 +217,17 @@ def repeats(reading: ProbeResult) -> int:
     return sum(map(operator.eq, reading.tokens, reading.tokens[1:]))
 
 
-def _names(terms: Iterable[str]) -> list[str]:
+def _names(terms: Iterable[Term]) -> list[str]:
     """The features of some terms."""
     return [name for term in terms for name in TERMS[term]]
 
 
-def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[str]) -> tuple[list[str], dict[str, float]]:
+def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[Term]) -> tuple[list[Term], dict[str, float]]:
     """The terms that help on held-out pairs, and the mean log-likelihoods (nats) that say so: with all terms, without
     each one, and with those that are kept."""
     kept = [term for term in TERMS if term in terms]
 
-    def likelihood(some: Iterable[str]) -> float:
+    def likelihood(some: Iterable[Term]) -> float:
         return round(logit.held_out(choices, _names(some)), 4)
 
     best = likelihood(kept)

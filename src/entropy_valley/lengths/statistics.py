@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 from entropy_valley.errors import InputError
@@ -72,17 +72,13 @@ class LengthStatistics:
         """From what :func:`~entropy_valley.translation.fits.length_statistics` measures."""
         line, bias = value.get("line"), value.get("confidence_bias")
         return cls(
-            line and LengthLine(*(line[field.name] for field in fields(LengthLine))),
+            line and LengthLine(line["intercept"], line["slope"], line["variance"]),
             bias and [bias[name] for name in "abcde"],
         )
 
-    def confidence_bias(self, length: int) -> float:
-        """B(L): the mean max-probability that a length has by itself."""
-        return confidence_curve(length, *self.bias)
-
 
 def confidence_curve(length: float, a: float, b: float, c: float, d: float, e: float) -> float:
-    """a·e^(-bL) + c·e^(-dL) + e (CAL's length bias)."""
+    """B(L), the mean max-probability that a length has by itself: a·e^(-bL) + c·e^(-dL) + e (CAL's length bias)."""
     return a * math.exp(-b * length) + c * math.exp(-d * length) + e
 
 

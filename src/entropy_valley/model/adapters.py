@@ -160,7 +160,8 @@ def _by_module(
     weights: Mapping[str, Tensor], family: Family
 ) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
     """Tensors by stock module and side, each module's name in the file, and the names of all other tensors."""
-    sides, written, extra = defaultdict(dict), {}, []
+    sides: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
+    written, extra = {}, []
     for name, tensor in weights.items():
         match = _MATRIX.fullmatch(name)
         module = family.stock_name(match[1]) if match else name
@@ -239,7 +240,7 @@ def merge_adapter(model: Module, adapter: Adapter) -> None:
     import torch
 
     for module, pair in adapter.pairs.items():
-        weight = model.get_submodule(module).weight
+        weight = model.get_parameter(f"{module}.weight")
         down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
         weight.data.copy_(weight.float() + adapter.scaling * (up @ down))
 

@@ -13,7 +13,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -61,8 +61,8 @@ def pack(
     lengths = tuple(len(sequence) for sequence in sequences)
     flat = list(itertools.chain.from_iterable(sequences))
     positions = list(itertools.chain.from_iterable(range(length) for length in lengths))
-    tensors = (torch.tensor([column], device=device) for column in (flat, positions))
-    return Packed(*tensors, lengths, tuple(prefixes))
+    ids, places = (torch.tensor([column], device=device) for column in (flat, positions))
+    return Packed(ids, places, lengths, tuple(prefixes))
 
 
 def filled(packed: Packed, tokens: int) -> Packed:
@@ -88,7 +88,7 @@ def hidden_states(
     GPU too; ``compiled``: its layers are compiled, but for their attention.
     """
     count, apart = packed.input_ids.shape[1], fill is not None
-    packed = filled(packed, fill) if apart else packed
+    packed = packed if fill is None else filled(packed, fill)
     segments, given = _segments(packed, apart), (packed.input_ids[0], packed.position_ids[0])
     if rows is None or apart or model.config.causal:
         states = model(*given, segments, compiled=compiled and apart)
@@ -187,7 +187,7 @@ def has_kernel(query: torch.Tensor) -> bool:
 
 
 @functools.cache
-def _kernel() -> tuple[Callable[..., torch.Tensor], Collection[str]]:
+def _kernel() -> tuple[Callable[..., Any], Collection[str]]:
     """Torch's variable-length attention, and the names of its arguments. Imported where it runs: it doubles the time
     of torch's own import."""
     from torch.nn.attention.varlen import varlen_attn
@@ -239,8 +239,8 @@ def _by_run(
     for (count, queries, _), *part in parts:
         if not queries:
             continue
-        batch = [tensor.unflatten(0, (count, -1)).transpose(1, 2) for tensor in part]
-        attended = scaled_dot_product_attention(*batch, is_causal=causal, scale=scaling, enable_gqa=grouped)
+        q, k, v = (tensor.unflatten(0, (count, -1)).transpose(1, 2) for tensor in part)
+        attended = scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scaling, enable_gqa=grouped)
         pieces.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(pieces)
 

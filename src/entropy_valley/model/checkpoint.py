@@ -1,4 +1,4 @@
-"""Checkpoints in the released layouts: read and written, checked against their family, loaded into a stock model."""
+"""Checkpoints in the released layouts: read and written, checked against their family, loaded into a model."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model.families import STOCK_FIELDS, Config, Family
 from entropy_valley.settings import Foreign, misfits, read_object
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
@@ -171,8 +174,17 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
     return problems + ([f"the decoder does not know {', '.join(strange)}"] if strange else [])
 
 
-def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int | None]:
-    """The ids of the ``mask``, ``eos``, ``pad`` and ``bos`` token in the tokenizer; None: the family has none.
+class SpecialIds(NamedTuple):
+    """The ids of special tokens in a tokenizer; None: the family has no such token."""
+
+    eos: int
+    mask: int | None
+    pad: int | None
+    bos: int | None
+
+
+def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
+    """The ids of the special tokens of a checkpoint.
 
     Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
     ``config.json`` or from a release of the family with a vocabulary of the same size.
@@ -202,7 +214,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> dict[str, int |
             f"the tokenizer's {'; '.join(problems)}",
             "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
         )
-    return ids
+    return SpecialIds(vocabulary[family.eos_token], ids["mask"], ids["pad"], ids["bos"])
 
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:
@@ -210,7 +222,7 @@ def _config(folder: Path, family: Family) -> dict[str, Any]:
     return {**family.defaults, **read_object(folder / CONFIG)}
 
 
-# --- Released weights into a stock model: first all headers are checked, then each tensor is read once.
+# --- Released weights into a model: first all headers are checked, then each tensor is read once.
 
 _COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
 
@@ -223,7 +235,7 @@ class _Stored(NamedTuple):
     shape: tuple[int, ...]
 
 
-def fill(model: Any, family: Family, folder: Path, device: str) -> None:
+def fill(model: Module, family: Family, folder: Path, device: str) -> None:
     """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
 
     Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
@@ -242,7 +254,7 @@ def fill(model: Any, family: Family, folder: Path, device: str) -> None:
         setattr(parent, leaf, torch.nn.Parameter(tensor, requires_grad=False))
 
 
-def check(model: Any, family: Family, folder: Path) -> dict[str, _Stored]:
+def check(model: Module, family: Family, folder: Path) -> dict[str, _Stored]:
     """Where each of the model's tensors is stored, by stock name, from the headers; no weight is read.
 
     Raises one InputError that names every file that is damaged, and every tensor that is missing, extra, in

@@ -98,7 +98,7 @@ def _draw(module: nn.Module) -> None:
             continue
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, 0.0, 0.02)
-        if getattr(part, "bias", None) is not None:
+        if isinstance(part, nn.Linear) and part.bias is not None:
             nn.init.zeros_(part.bias)
 
 
@@ -179,8 +179,11 @@ def _compiled_halves(dynamic: bool) -> tuple[Callable[..., Any], Callable[..., A
 
     Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
     """
-    how = {"dynamic": dynamic, "fullgraph": True, "options": {"deterministic": True}}
-    return torch.compile(Layer.before, **how), torch.compile(Layer.after, **how)
+
+    def compiled(half: Callable[..., Any]) -> Callable[..., Any]:
+        return torch.compile(half, dynamic=dynamic, fullgraph=True, options={"deterministic": True})
+
+    return compiled(Layer.before), compiled(Layer.after)
 
 
 class _Attention(nn.Module):
@@ -188,7 +191,7 @@ class _Attention(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        width, keys = config.hidden_size, config.num_key_value_heads * config.head_dim
+        width, keys = config.hidden_size, config.key_heads * config.head_dim
         self.q_proj = nn.Linear(width, width, bias=config.qkv_bias)
         self.k_proj = nn.Linear(width, keys, bias=config.qkv_bias)
         self.v_proj = nn.Linear(width, keys, bias=config.qkv_bias)
@@ -209,6 +212,8 @@ class _SwiGLU(nn.Module):
 
 class Norm(nn.RMSNorm):
     """In float32, rounded to the states' dtype before the weight; torch's own rounds once, behind it."""
+
+    eps: float
 
     def forward(self, states: Tensor) -> Tensor:
         wide = states.to(torch.float32)
@@ -282,19 +287,25 @@ def attach_lora(
 ) -> None:
     """Put an adapter beside the weights of each named layer: ``factors`` are its A and B; see :class:`LoraLinear`."""
     for name, (down, up) in factors.items():
-        model.set_submodule(name, LoraLinear(model.get_submodule(name), down, up, scaling, dropout, rounded))
+        model.set_submodule(name, LoraLinear(linear_layer(model, name), down, up, scaling, dropout, rounded))
 
 
-def lora_of(model: Decoder) -> list[tuple[str, tuple[Tensor, Tensor]]]:
-    """The adapted layers by name, each with its A and B."""
-    layers = ((name, module) for name, module in model.named_modules() if isinstance(module, LoraLinear))
-    return [(name, (layer.lora_A, layer.lora_B)) for name, layer in layers]
+def linear_layer(model: nn.Module, name: str) -> nn.Linear:
+    """The layer of that name; raises TypeError for a module that is not a linear layer."""
+    layer = model.get_submodule(name)
+    if not isinstance(layer, nn.Linear):
+        raise TypeError(f"{name} is a {type(layer).__name__}, not a linear layer")
+    return layer
+
+
+def adapted_layers(model: nn.Module) -> dict[str, LoraLinear]:
+    """The layers with an adapter beside them, by name."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, LoraLinear)}
 
 
 def detach_lora(model: Decoder) -> None:
     """Take all adapters away again."""
-    for name, _ in lora_of(model):
-        adapted = model.get_submodule(name)
+    for name, adapted in adapted_layers(model).items():
         plain = nn.Linear(adapted.in_features, adapted.out_features, adapted.bias is not None, device="meta")
         plain.weight, plain.bias = adapted.weight, adapted.bias
         model.set_submodule(name, plain)

@@ -52,6 +52,11 @@ class Config(Foreign):
     def head_dim(self) -> int:
         return self.hidden_size // self.num_attention_heads
 
+    @property
+    def key_heads(self) -> int:
+        """Heads of k and v: those of q unless the checkpoint says otherwise."""
+        return self.num_key_value_heads or self.num_attention_heads
+
 
 STOCK_FIELDS = tuple(Config.model_fields)[:10]  # those of the stock classes
 

@@ -20,10 +20,12 @@ from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Conf
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
+NO_TOKEN = -1  # an id that no token has
+
 
 @dataclass(frozen=True)
 class Backbone:
-    """A frozen model, its tokenizer and the ids that decoding needs; ``mask_id`` is None for an autoregressive one.
+    """A frozen model, its tokenizer and the ids that decoding needs; an autoregressive one has no mask (``NO_TOKEN``).
 
     ``shifted``: the logits of slot i are read from row i - 1. ``context``: the largest number of tokens of prompt and
     canvas together. ``float32_head``: the logits of a bfloat16 model are computed in float32 from its last states.
@@ -33,7 +35,7 @@ class Backbone:
     family: Family
     model: Decoder
     tokenizer: Any
-    mask_id: int | None
+    mask_id: int
     eos_id: int
     bos_id: int | None
     digest: str
@@ -90,12 +92,11 @@ def load_backbone(
         attach_lora(model, change.pairs, change.scaling)
     model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
     shifted = kind.shifted if shifted is None else shifted
-    return Backbone(
-        kind, model, tokenizer, ids["mask"], ids["eos"], ids["bos"], digest, shifted, context, float32_head, attention
-    )
+    mask = NO_TOKEN if ids.mask is None else ids.mask
+    return Backbone(kind, model, tokenizer, mask, ids.eos, ids.bos, digest, shifted, context, float32_head, attention)
 
 
-def _require_memory(model: Any, device: str, folder: Path) -> None:
+def _require_memory(model: Decoder, device: str, folder: Path) -> None:
     """Raise InputError where the weights alone are more than the memory of the machine, or than the GPU has free."""
     needed = sum(weight.nbytes for weight in model.parameters())
     memory = machine.memory() if device == "cpu" else torch.cuda.mem_get_info(device)[0]
@@ -121,10 +122,9 @@ def require_device(name: str, other: str = 'device="cpu"') -> None:
 
 def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Decoder:
     """A decoder of the family, from the arguments of its stock config; on ``meta`` its tensors take no memory."""
-    keys = arguments.get("num_key_value_heads") or arguments["num_attention_heads"]
     own = dict(qkv_bias=QKV_BIAS[family.architecture], causal=family.causal, float32_rotary=family.float32_rotary)
     with torch.device(device):
-        return Decoder(Config(**arguments | {"num_key_value_heads": keys}, **own)).to(dtype)
+        return Decoder(Config(**arguments, **own)).to(dtype)
 
 
 def stock_model(family: Family, model: Decoder, attention: str = "eager") -> Any:
@@ -259,14 +259,15 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
         remedy = f"Give its family, one of {', '.join(FAMILIES)}."
         raise InputError(repository, "nothing here says of which family it is", remedy)
     release = find_family(names[0]).release(repository)
+    revision = commit or (release.revision if release else None)
     spec = {
         "family": names[0],
         "repository": repository,
-        "revision": commit or (release and release.revision),
-        "licence": release and release.licence,
-        "gated": bool(release and release.gated),
+        "revision": revision,
+        "licence": release.licence if release else None,
+        "gated": release.gated if release else False,
     }
-    folder = hub.place(repository, spec["revision"])
+    folder = hub.place(repository, revision)
     fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
     return folder, names[0]
 

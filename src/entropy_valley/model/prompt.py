@@ -107,8 +107,9 @@ def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt
 
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.
 
-BOTH_WAYS, PREFIX = "bidirectional", "prefix"
 Attention = Literal["bidirectional", "prefix"]
+BOTH_WAYS: Attention = "bidirectional"
+PREFIX: Attention = "prefix"
 ATTENTIONS: dict[Attention, str] = {
     BOTH_WAYS: "all rows attend to one another, as the checkpoints were trained",
     PREFIX: "the rows of the prompt attend to the prompt alone, those of the canvas to everything",
@@ -209,13 +210,14 @@ def _from_parts(folder: Path, family: Family) -> Any:
     """By the family's tokenizer class, from other files than ``tokenizer.json``."""
     import transformers
 
-    released = family.tokenizer_class and getattr(transformers, family.tokenizer_class)
-    parts = [file for file in released.vocab_files_names.values() if file != WHOLE] if released else []
-    if not parts or not all((folder / file).exists() for file in parts):
+    name = family.tokenizer_class
+    released = getattr(transformers, name).vocab_files_names.values() if name else ()
+    parts = [file for file in released if file != WHOLE]
+    if not name or not parts or not all((folder / file).exists() for file in parts):
         wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
         raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
     with files.readable(folder / parts[0], "tokenizer", REMEDY):
-        return _of_transformers(family.tokenizer_class, folder)
+        return _of_transformers(name, folder)
 
 
 def _is_complete(rust: Any, declarations: Iterable[Mapping[str, Any]]) -> bool:

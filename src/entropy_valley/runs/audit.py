@@ -176,9 +176,9 @@ class Audit:
             follows = other_cells and ABSENT in (change.before, change.after)
             yield Reason(job, STALE, _text(job, change), change.key, follows=follows)
         # What is only in one of the two follows from params of its own.
-        ancestry = [{"made_from": side.get("made_from", {})} for side in (record.params, current)]
+        before, after = ({"made_from": side.get("made_from", {})} for side in (record.params, current))
         remade, by_digest = set(), {params.digest(read.spec): read for read in inputs}
-        for change in differences(*ancestry):
+        for change in differences(before, after):
             if ABSENT not in (change.before, change.after):
                 read, name = by_digest.get(change.after), Path(change.key.removeprefix("made_from.")).name
                 follows = read is not None and self.job(read).state != DONE
@@ -226,7 +226,7 @@ def against(before: Jobs, after: Jobs) -> list[CellState]:
             continue
         if home not in chains:
             chains[home] = after.behind([after.by_output[home.scores(after.root)]])
-        reasons = []
+        reasons: list[Reason] = []
         for job in chains[home]:
             if _is_of(job, cell):  # a cell may be at home in another set
                 wildcards = {**job.wildcards, "set": homes[cell].name} if "set" in job.wildcards else job.wildcards

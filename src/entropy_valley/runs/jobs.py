@@ -146,7 +146,8 @@ def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snake
     if not snakefile:
         require_snakefile("name the file of a workflow by --snakefile FILE")
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock", "--logger", "entropy-valley"]
-    command += ["--snakefile", snakefile] * bool(snakefile)
+    if snakefile:
+        command += ["--snakefile", snakefile]
     command += ["--configfile", *configfiles] * bool(configfiles)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "jobs.json")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +121,9 @@ class Plan:
         work = self._model.of([*self.done, *left], new)
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
         self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
-        self.finished, self.speeds, self.slower = Counter(), {}, 1.0  # nothing has finished
+        self.finished: Counter[str] = Counter()  # jobs by kind
+        self.speeds: dict[str, float] = {}
+        self.slower = 1.0  # nothing has finished
         self.speeds, self.slower = self._measured()
         self.seconds = {job: self._seconds(job, self._work[job]) for job in self.left}
 
@@ -232,16 +234,16 @@ class Plan:
         return {name: "LLaDA-8B" for name in used if subject.size(self.experiment, name) is None}
 
     @property
-    def disk(self) -> Counter[str]:
+    def disk(self) -> dict[str, float]:
         """Bytes that the jobs leave on the disk, by what they are."""
-        sizes, config = Counter(), self.experiment
+        sizes: defaultdict[str, float] = defaultdict(float)
+        config = self.experiment
         sizes["downloads"] = sum(one.bytes or 0 for one in downloads(config, self.left))
         for job in self.left:
-            parameters = self._model.size(job.wildcards["backbone"]) if "backbone" in job.wildcards else None
             if job.rule == "pretrain":
-                sizes["pre-trained models"] += 4 * parameters.parameters
+                sizes["pre-trained models"] += 4 * self._model.size(job.wildcards["backbone"]).parameters
             elif job.rule == "train":
-                adapter = parameters.adapter(config.training.lora.rank)
+                adapter = self._model.size(job.wildcards["backbone"]).adapter(config.training.lora.rank)
                 sizes["adapters"] += 4 * adapter
                 sizes["checkpoints of a training"] = max(sizes["checkpoints of a training"], 2 * SAVED * adapter)
             elif job.rule == "corpus":
@@ -251,7 +253,7 @@ class Plan:
                 sizes["cells"] += CELL * sum(
                     params.sentences(config, cell.run.direction, cell.testset) for cell in cells
                 )
-        return +sizes
+        return {what: size for what, size in sizes.items() if size}
 
 
 # --- What they would download that does not exist yet.
@@ -290,8 +292,8 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "fetch_dataset":
             name = wildcards["dataset"]
             if not Path(paths.dataset_folder(experiment, name)).exists():
-                source = paths.downloaded_datasets(experiment)[name]
-                yield Download(str(source.download), source.total * ROW if source.total else None)
+                dataset = paths.downloaded_datasets(experiment)[name]
+                yield Download(str(dataset.files), dataset.rows * ROW if dataset.rows else None)
         case "adopt_adapter":
             run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
             given = paths.released_adapter(experiment, run)
@@ -366,7 +368,7 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
 
     def row(name: str, cells: int, jobs: Sequence[Job], *last: str) -> list[str]:
         spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
-        return [name, str(len(jobs)), str(cells or ""), duration(sum(map(plan.seconds.get, jobs))), *spent, *last]
+        return [name, str(len(jobs)), str(cells or ""), duration(sum(plan.seconds[job] for job in jobs)), *spent, *last]
 
     rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "for", "why"]]
     for rule in reversed(dict.fromkeys(job.rule for job in reversed(plan.left))):  # by the last job of each
@@ -380,9 +382,9 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
 def totals(plan: Plan) -> list[str]:
     """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
     on_gpu = [job for job in plan.left if plan.held(job)]
-    longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.get)
+    longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.__getitem__)
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items())
-    stored = f", {machine.amount(plan.disk.total())} ({sizes})" * bool(sizes)
+    stored = f", {machine.amount(sum(plan.disk.values()))} ({sizes})" * bool(sizes)
     unread = missing(plan.experiment, plan.left)
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
@@ -409,7 +411,7 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     used, reserved = plan.gpu_hours(on_gpu)
     processes = plan.experiment.training.processes
     cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
-    least = max(3600 * used / GPUS, *map(plan.seconds.get, on_gpu))
+    least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
         f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
         f"{hours(used)} GPU-hours "

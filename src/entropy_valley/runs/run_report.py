@@ -46,9 +46,9 @@ def write(plan: Plan, since: float) -> str:
     allocations = _allocations(filter(None, numbers.values()))
     together: dict[str, list[Job]] = {}  # jobs by the rules that share an allocation
     for job, number in numbers.items():
-        rules = {other.rule for other, of in numbers.items() if of == number} if number in allocations else {job.rule}
-        together.setdefault(", ".join(sorted(rules)), []).append(job)
-    rows = {}
+        beside = {other.rule for other, of in numbers.items() if of == number} if number in allocations else {job.rule}
+        together.setdefault(", ".join(sorted(beside)), []).append(job)
+    rows: dict[str, tuple[float, ...]] = {}
     for rules, jobs in together.items():
         gpus = {job: max(1, plan.held(job)) for job in jobs}
         planned = sum(plan.expected(job) * gpus[job] for job in jobs) / 3600

@@ -225,7 +225,7 @@ def room(jobs: Jobs) -> str:
     """What the user's quotas leave for results and models suffices for the jobs that are not done."""
     experiment = jobs.experiment
     left = [job for job in jobs.all if not Path(job.outputs[0]).exists()]
-    needed, count = plan.Plan(experiment, left).disk.total(), plan.FILES * len(left)
+    needed, count = sum(plan.Plan(experiment, left).disk.values()), plan.FILES * len(left)
     quotas = [one for folder in (experiment.results, experiment.models) if (one := quota(Path(folder)))]
     if not quotas:
         return "not known: neither `lfs quota` nor `quota` tells one"

@@ -9,9 +9,9 @@ from typing import Any
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.comet import Comet, MainComet
-from entropy_valley.scoring.metrics import Bleu, Chrf, Scorer, scores_segments
+from entropy_valley.scoring.metrics import Bleu, Chrf, Scorer, scores_segments, scores_systems
 
-METRICS = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
+METRICS: Mapping[str, type] = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
 """Ours by the name that the config has for them; a user's own is ``module:Class``."""
 
 _FITS = 'docs/extending.md, "A metric of your own", shows what such a class has.'
@@ -21,7 +21,7 @@ def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
     """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
     metric = plugins.make("metric", METRICS, name, settings, ("decimals",))
     name = plugins.without_code(name)
-    if not (scores_segments(metric) or callable(getattr(metric, "system_score", None))):
+    if not (scores_segments(metric) or scores_systems(metric)):
         raise InputError(f"metric {name!r}", "has neither segment_scores nor system_score", _FITS)
     if not (hasattr(type(metric), "signature") or hasattr(metric, "signature") or hasattr(metric, "prepare")):
         raise InputError(f"metric {name!r}", "has no `signature`, the line that says what its numbers depend on", _FITS)
@@ -31,7 +31,8 @@ def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
 def from_params(params: Mapping[str, Any]) -> dict[str, Scorer]:
     """The metrics that a ``score`` job's params name, by their keys in files, in the order of the files' keys."""
     comet = MainComet(**params["comet"])
-    scorers = {comet.key: comet, "bleu": Bleu(**params.get("bleu", {})), "chrf": Chrf(**params.get("chrf", {}))}
+    scorers: dict[str, Scorer] = {comet.key: comet}
+    scorers |= {"bleu": Bleu(**params.get("bleu", {})), "chrf": Chrf(**params.get("chrf", {}))}
     for name, settings in params.get("metrics", {}).items():
         own = {key: value for key, value in settings.items() if key != "metric"}
         scorers[name] = make_metric(settings["metric"], own)

@@ -274,7 +274,9 @@ class MainComet(Comet):
     """The main metric: COMET-22 or another checkpoint, or the toy COMET where there is none."""
 
     name: Name | None = Field(None, description=f"its key in files; null: {RELEASED}, or {TOY} without a checkpoint")
-    checkpoint: str | None = Field(None, description="owner/name on the hub, or a .ckpt file; null with `training`")
+    checkpoint: str | None = Field(  # type: ignore[assignment]  # only the toy, which has a name of its own, has none
+        None, description="owner/name on the hub, or a .ckpt file; null with `training`"
+    )
 
     @property
     def key(self) -> str:

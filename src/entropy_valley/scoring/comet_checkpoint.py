@@ -67,8 +67,13 @@ def encoder_of(folder: Path) -> str:
     return named
 
 
-def locate(checkpoint: str | Path) -> Path:
-    """The absolute path of a checkpoint: a ``.ckpt`` file two folders below its hparams.yaml, or the upper folder."""
+def locate(checkpoint: str | Path | None) -> Path:
+    """The absolute path of a checkpoint: a ``.ckpt`` file two folders below its hparams.yaml, or the upper folder.
+
+    Raises InputError where there is none.
+    """
+    if checkpoint is None:
+        raise InputError("COMET", "no checkpoint is given", f"{_REMEDY}.")
     path = Path(checkpoint).absolute()  # never resolved: in the hub's cache the file is a link and its folder matters
     path = path / CHECKPOINT if path.is_dir() else path
     if path.suffix != ".ckpt" or not path.is_file():
@@ -99,8 +104,8 @@ def load(checkpoint: str | Path, device: str = "cpu") -> Any:
     with files.readable(path, "COMET checkpoint", f"{_AGAIN}."), contextlib.chdir(path.parents[1]):
         model = comet_models().load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
         # COMET would leave what is missing at random values. The tensors themselves are not read here.
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-        missing = {name for name, _ in model.named_parameters()} - {*checkpoint["state_dict"]}
+        saved = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        missing = {name for name, _ in model.named_parameters()} - {*saved["state_dict"]}
     if missing:
         raise InputError(path, f"{len(missing)} tensors are missing, {min(missing)} first", f"{_REMEDY}.")
     return model.float().eval().to(device)

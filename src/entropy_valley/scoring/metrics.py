@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeGuard
 
 from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 
@@ -41,18 +41,30 @@ class Metric:
 class Scorer(Protocol):
     """A metric as a class. Its settings are its fields, or the keyword arguments of its constructor.
 
-    It has ``segment_scores`` or ``system_score`` or both; without ``system_score`` the system's score is the mean of
-    its sentences'. Optional attributes: ``higher_is_better`` (else true), ``reference_free`` and ``by_direction``
-    (else false), ``digest`` (of what it read), and ``prepare(job)``, which is called once before anything is scored.
+    It is a :class:`SegmentScorer` or a :class:`SystemScorer` or both. Optional attributes: ``higher_is_better`` (else
+    true), ``reference_free`` and ``by_direction`` (else false), ``digest`` (of what it read), and ``prepare(job)``,
+    which is called once before anything is scored.
     """
 
-    decimals: int
-    signature: str
-    """What its numbers depend on, in one line; read after scoring."""
+    @property
+    def decimals(self) -> int: ...
+
+    @property
+    def signature(self) -> str:
+        """What its numbers depend on, in one line; read after scoring."""
+        ...
+
+
+class SegmentScorer(Scorer, Protocol):
+    """Scores sentences. The system's score is their mean, unless it is a :class:`SystemScorer` too."""
 
     def segment_scores(
         self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> list[float]: ...
+
+
+class SystemScorer(Scorer, Protocol):
+    """Scores a system as a whole."""
 
     def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float: ...
 
@@ -120,7 +132,7 @@ def score(
     The metric gets tuples: what it changes in place would change the texts of the metrics after it. Raises InputError
     where the metric gives no list of numbers, too few of them, or one that is not finite.
     """
-    sources, hypotheses, references = map(tuple, (sources, hypotheses, references))
+    sources, hypotheses, references = tuple(sources), tuple(hypotheses), tuple(references)
     place = f" of {system}" if system else ""
     segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{place}"
     if scores_segments(metric):
@@ -137,19 +149,23 @@ def score(
         for number, value in enumerate(segments, 1):
             if not math.isfinite(value):
                 raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{place}", _FIX)
-    if hasattr(metric, "system_score"):
+    if scores_systems(metric):
         with plugins.calling(metric, "system_score", about):
             total = float(metric.system_score(sources, hypotheses, references))
     else:
-        total = sum(segments) / max(1, len(segments))
+        total = sum(segments or ()) / max(1, len(hypotheses))
     if not math.isfinite(total):
         raise InputError(f"metric {name!r}", f"gave {total} for the system{place}", _FIX)
     with plugins.calling(metric, "signature", about):
         return Scores(total, segments, str(metric.signature), getattr(metric, "digest", None))
 
 
-def scores_segments(metric: Scorer) -> bool:
+def scores_segments(metric: Scorer) -> TypeGuard[SegmentScorer]:
     return callable(getattr(metric, "segment_scores", None))
+
+
+def scores_systems(metric: Scorer) -> TypeGuard[SystemScorer]:
+    return callable(getattr(metric, "system_score", None))
 
 
 # --- BLEU and chrF.

@@ -40,7 +40,8 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
     Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
     that is not a text.
     """
-    rows, lines = files.read_jsonl(testset, ("id", "source", "target")), {}
+    rows = files.read_jsonl(testset, ("id", "source", "target"))
+    lines: dict[Any, int] = {}
     for number, row in enumerate(rows, 1):
         if (first := lines.setdefault(row["id"], number)) != number:
             problem = f"id {row['id']!r} is there already, in line {first}"
@@ -97,8 +98,10 @@ def write(
             scores[name] = score_cells(name, scorers.pop(name), job, cells)
         by_cell = {cell: {name: of_cells[cell] for name, of_cells in scores.items()} for cell in cells}
         files.write_jsonl(out, results.tidy({cell: _rows(cells[cell], by_cell[cell]) for cell in cells}))
-        read = {"testset": {name: files.file_digest(path) for name, path in paths.items()}}
-        read["translations"] = files.file_digest(translations)
+        read = {
+            "testset": {name: files.file_digest(path) for name, path in paths.items()},
+            "translations": files.file_digest(translations),
+        }
         record.facts["cells"] = [_entry(cell, cells[cell], by_cell[cell], main, read) for cell in cells]
         digests = {name: one.digest for by_metric in by_cell.values() for name, one in by_metric.items() if one.digest}
         record.facts["codes"] = sorted({*record.facts["codes"], *store.codes})

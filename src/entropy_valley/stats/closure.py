@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from entropy_valley.errors import InputError
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, header_path
@@ -27,19 +28,19 @@ BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
 RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding, not a gap
 
 
-def gap_closures(method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float]) -> np.ndarray:
+def gap_closures(method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike) -> np.ndarray:
     """(method - Ratio) / (Oracle - Ratio) of each run, a share (1 is all of the gap), shape (runs,).
 
     A run whose Oracle does not lead its Ratio has no gap to close: its value is NaN, never a huge number.
     """
-    method, ratio, oracle = (np.asarray(values, dtype=float) for values in (method, ratio, oracle))
-    gap = oracle - ratio
-    open_gap = gap > RESOLUTION * np.maximum(np.abs(oracle), np.abs(ratio))
-    return np.divide(method - ratio, gap, out=np.full(gap.shape, np.nan), where=open_gap)
+    own, low, high = (np.asarray(scores, dtype=float) for scores in (method, ratio, oracle))
+    gap = high - low
+    open_gap = gap > RESOLUTION * np.maximum(np.abs(high), np.abs(low))
+    return np.divide(own - low, gap, out=np.full(gap.shape, np.nan), where=open_gap)
 
 
 def gap_closure(
-    method: Sequence[float], ratio: Sequence[float], oracle: Sequence[float], prefix: str = "gap_closure"
+    method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike, prefix: str = "gap_closure"
 ) -> dict[str, float]:
     """``gap_closure_mean`` and ``gap_closure_std`` (sample) over the runs that have a gap; NaN where too few have one.
 
@@ -53,22 +54,26 @@ def gap_closure(
 
 def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) -> bool:
     """Whether Oracle's lead in a run may be chance: its 95 % interval, 1.96 standard errors of the mean over sentences
-    on either side, contains 0. Then there is no gap to close.
+    on either side, contains 0. Then there is no gap to close. ``metric`` is the main one: higher is better.
 
     Raises :class:`InputError` when the two were not scored on the same sentences.
     """
-    scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
-    require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
-    leads = (scores - others.loc[scores.index]) * (1 if metric.higher_is_better else -1)
-    return not leads.mean() > 1.96 * leads.sem()
+
+    def compute() -> bool:
+        scores, others = results.sentences(oracle, metric), results.sentences(baseline, metric)
+        require_sentences(results.place(baseline, SCORES), others.index, results.place(oracle, SCORES), scores.index)
+        leads = scores - others.loc[scores.index]
+        return not leads.mean() > 1.96 * leads.sem()
+
+    return results.once(("doubtful", oracle, baseline, metric.name), compute)
 
 
-def mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float] | np.ndarray) -> float:
     """Arithmetic mean; NaN for no values."""
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def sample_std(values: Sequence[float]) -> float:
+def sample_std(values: Sequence[float] | np.ndarray) -> float:
     """Standard deviation with n - 1 in the denominator; NaN for fewer than two values."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 

@@ -28,7 +28,7 @@ OPTIONAL = {"ratio_eos"}
 PAIRED = attrgetter("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
-def compare(results: Results, cells: Iterable[Cell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
+def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Statistics) -> pd.DataFrame:
     """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test. A run
     without a method of OPTIONAL goes without its comparison.
 
@@ -46,7 +46,7 @@ def compare(results: Results, cells: Iterable[Cell], *, how: Statistics, metric:
     return pd.DataFrame(rows)
 
 
-def compare_autoregressive(results: Results, cells: Sequence[Cell], *, how: Statistics, metric: Metric) -> pd.DataFrame:
+def compare_autoregressive(results: Results, cells: Sequence[Cell], metric: Metric, how: Statistics) -> pd.DataFrame:
     """EV against every autoregressive system in every run that both have, one row each.
 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
@@ -76,9 +76,7 @@ def of_shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
 
 
-def against_mean(
-    results: Results, first: Cell, others: Sequence[Cell], *, how: Statistics, metric: Metric
-) -> PairedTest:
+def against_mean(results: Results, first: Cell, others: Sequence[Cell], metric: Metric, how: Statistics) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
@@ -131,7 +129,7 @@ def _cell(methods: dict[str, Cell], name: str) -> Cell:
 
 def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Statistics) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
-    test = against_mean(results, first, [second], how=how, metric=metric)
+    test = against_mean(results, first, [second], metric, how)
     return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
@@ -147,7 +145,7 @@ LIMITS = ("closure_low", "closure_high")
 
 
 def differences(
-    results: Results, cells: Sequence[Cell], keys: Sequence[str], *, how: Statistics, metric: Metric
+    results: Results, cells: Sequence[Cell], keys: Sequence[str], metric: Metric, how: Statistics
 ) -> pd.DataFrame:
     """Mean score of each system minus that of the same system of the first cell's backbone, by a paired bootstrap.
 
@@ -159,7 +157,8 @@ def differences(
     for group in groups:
         others = groups.partners(group, backbone=first)
         if others and others != group:
-            test = paired_test(*(mean_scores(results, one, metric, group[0]) for one in (group, others)), how)
+            scores, rivals = (mean_scores(results, one, metric, group[0]) for one in (group, others))
+            test = paired_test(scores, rivals, how)
             rows.append({column: getattr(test, name) for name, column in DIFFERENCE.items()})
         else:
             rows.append(dict.fromkeys(DIFFERENCE.values(), float("nan")))
@@ -170,11 +169,10 @@ def closure_limits(
     results: Results,
     cells: Sequence[Cell],
     keys: Sequence[str],
+    metric: Metric,
+    how: Statistics,
     order: str,
     steps: int,
-    *,
-    how: Statistics,
-    metric: Metric,
 ) -> pd.DataFrame:
     """Limits of the share of Oracle's lead over Ratio that a system's mean scores close, by the percentile bootstrap.
 
@@ -184,14 +182,13 @@ def closure_limits(
     groups = Groups(cells, keys)
     rows = []
     for group in groups:
-        settings = ({}, {"order": order, "steps": steps})
+        settings: tuple[dict[str, Any], ...] = ({}, {"order": order, "steps": steps})
         pairs = ([groups.partners(group, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
         rivals = next((pair for pair in pairs if all(pair)), None)
         if rivals is None or group in rivals:
             rows.append((float("nan"), float("nan")))
         else:
-            like, sign = group[0], 1 if metric.higher_is_better else -1
-            scores = [sign * mean_scores(results, one, metric, like) for one in (group, *rivals)]
+            scores = [mean_scores(results, one, metric, group[0]) for one in (group, *rivals)]
             rows.append(_limits(np.column_stack(scores), how))
     return pd.DataFrame(rows, columns=LIMITS)
 
@@ -211,12 +208,11 @@ class Groups:
     def partners(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
         """Each cell's partner with the values of ``other``; none at all where a cell has none."""
         keys = [tuple((dict(zip(FIELDS, CELL(cell), strict=True)) | other).values()) for cell in cells]
-        partners = [self._cells.get(key) for key in keys]
-        return [] if None in partners else partners
+        return [self._cells[key] for key in keys] if self._cells.keys() >= {*keys} else []
 
 
 def _limits(scores: np.ndarray, how: Statistics) -> tuple[float, float]:
-    """``scores`` has shape (sentences, 3): of the system in question, Ratio and Oracle; higher is better."""
+    """``scores`` has shape (sentences, 3): of the system in question, Ratio and Oracle."""
     closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
     if np.isnan(closures).mean() > LEVELS[0]:
         return float("nan"), float("nan")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -18,7 +18,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.stats.paper_numbers import NoRowsError, Published, find, means, select
 
 NONE = float("nan")
-Value = float | pd.Series | tuple[pd.Series, pd.Series | float] | tuple[pd.Series, float, float] | None
+Value: TypeAlias = float | pd.Series | tuple[pd.Series, pd.Series | float] | tuple[pd.Series, float, float] | None
 
 
 class Ours(NamedTuple):
@@ -200,7 +200,7 @@ def full_significance(number: Published, rows: TableRows) -> Value:
 # --- Studies: a row for each run of a method.
 
 
-def _study(number: Published, rows: TableRows, testset: str, columns: Mapping[str, str] | None = None) -> Value:
+def _study(number: Published, rows: TableRows, testset: str, columns: Mapping[str, str] | None = None) -> pd.Series:
     """A column of a method, under the metric's name or as ``columns`` says; the sentences are those of EV."""
     where = {"direction": number.direction, "statistic": "run", "testset": testset}
     if number.metric == "sentences":
@@ -220,18 +220,22 @@ def multi_candidate(number: Published, rows: TableRows) -> Value:
 
 
 def ratio_sweep(number: Published, rows: TableRows) -> Value:
-    if number.system in ("ratio_0.80", "ratio_1.20", "ratio_1.80"):  # each direction's own fixed ratio
-        number = replace(number, system="ratio")
     match number.metric:
         case "sentences" | "bleu" | "comet":
-            return _study(number, rows, "wmt22-500")
+            return _of_sweep(number, rows)
         case "lead_over_best_ratio" | "closure_over_best_ratio":  # the best of the ratios that the paper has
             of_paper = (one for one in means() if (one.label, one.metric) == (number.label, "comet"))
-            comet = {one.system: ratio_sweep(one, rows).mean() for one in of_paper if one.direction == number.direction}
+            comet = {one.system: _of_sweep(one, rows).mean() for one in of_paper if one.direction == number.direction}
             best = max(value for name, value in comet.items() if name.startswith("ratio"))
             lead = comet["ev"] - best
             return lead if number.metric == "lead_over_best_ratio" else lead / (comet["oracle"] - best)
     return None
+
+
+def _of_sweep(number: Published, rows: TableRows) -> pd.Series:
+    if number.system in ("ratio_0.80", "ratio_1.20", "ratio_1.80"):  # each direction's own fixed ratio
+        number = replace(number, system="ratio")
+    return _study(number, rows, "wmt22-500")
 
 
 def direct_length_baselines(number: Published, rows: TableRows) -> Value:

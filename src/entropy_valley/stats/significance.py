@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field, PositiveInt
 
 from entropy_valley.settings import Section
@@ -51,11 +51,6 @@ class Analysis(Section):
         "sample", description="standard deviation in Cohen's d: of a sample, or of the population, as in their code"
     )
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """Its part of a report's params."""
-        return self.model_dump()
-
 
 @dataclass(frozen=True)
 class PairedTest:
@@ -78,9 +73,7 @@ class PairedTest:
     resamples: int
 
 
-def paired_test(
-    first: Sequence[float], second: Sequence[float], how: Statistics = TEXTS, level: float = 0.95
-) -> PairedTest:
+def paired_test(first: ArrayLike, second: ArrayLike, how: Statistics = TEXTS) -> PairedTest:
     """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
 
     The bootstrap draws sentences with a generator of its own: two tests over equally many sentences see the same
@@ -89,7 +82,7 @@ def paired_test(
     """
     differences = _differences(first, second)
     means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(means, LEVELS)
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     return PairedTest(
         delta=float(_rounded(differences.mean())),
@@ -143,13 +136,13 @@ def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:
     return float(differences.mean() / differences.std(ddof=deviation == "sample"))
 
 
-def _differences(first: Sequence[float], second: Sequence[float]) -> np.ndarray:
-    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    if first.shape != second.shape or first.ndim != 1 or not first.size:
-        raise ValueError(f"paired scores need the same sentences, at least one: shapes {first.shape}, {second.shape}")
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+def _differences(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+    scores, others = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if scores.shape != others.shape or scores.ndim != 1 or not scores.size:
+        raise ValueError(f"paired scores need the same sentences, at least one: shapes {scores.shape}, {others.shape}")
+    if not (np.isfinite(scores).all() and np.isfinite(others).all()):
         raise ValueError("a sentence score is not a finite number")
-    return _rounded(first - second)
+    return _rounded(scores - others)
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

@@ -144,7 +144,7 @@ def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Re
     """
     params = json.loads(spec(results.experiment))
     with made(rule, params, [], outputs) as record, files.noted(record.inputs):
-        record.facts["made_from"] = [*results.declared]
+        record.facts["made_from"] = [*(results.declared or ())]
         yield record
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells
+from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells, table_cells
 from entropy_valley.config.methods import method_settings, order_settings, origins, sees_reference
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
@@ -36,7 +36,8 @@ class Report:
     metric and ``{metrics}`` for those of the main table.
     ``endings`` are those of the files that it writes, by ``rule``.
     ``scored``: its numbers come from the scores of its cells, and from what the headers of their translations say.
-    ``texts``: they come from the translation of each sentence, too.
+    ``texts``: they come from the translation of each sentence, too. ``reads``: other files of each cell that it reads.
+    ``bleu``: it prints BLEU beside the main metric.
     ``recorded`` are the attributes that its record keeps, beside what :meth:`facts` says of every report.
     """
 
@@ -45,6 +46,8 @@ class Report:
     endings: ClassVar[Sequence[str]]
     scored: ClassVar[bool] = True
     texts: ClassVar[bool] = False
+    reads: ClassVar[Sequence[Callable[[str, Cell], str]]] = ()
+    bleu: ClassVar[bool] = True
     recorded: ClassVar[Sequence[str]] = ()
 
     def __init__(self, experiment: Experiment, key: str = "", name: str = "") -> None:
@@ -54,8 +57,13 @@ class Report:
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        """The cells whose results it shows; none where the config does not ask for it."""
-        raise NotImplementedError
+        """The cells whose results it shows; none where it is of no cells, or the config does not ask for it."""
+        return []
+
+    @functools.cached_property
+    def main_cells(self) -> list[Cell]:
+        """The cells of the main table: the main backbone's, under one reveal order and step budget."""
+        return table_cells(self.experiment, self.experiment.tables.backbone)
 
     @property
     def wanted(self) -> bool:
@@ -79,13 +87,13 @@ class Report:
 
     @property
     def metric(self) -> Metric:
-        """The main metric, in which systems are compared sentence by sentence."""
+        """The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better."""
         return self.metrics[0]
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
-        """The metrics that are printed, unless said otherwise the main one and BLEU."""
-        return self.named_metrics(self.metric.name, "bleu")
+        """The metrics that are printed."""
+        return self.named_metrics(self.metric.name, *["bleu"] * self.bleu)
 
     def named_metrics(self, *names: str) -> list[Metric]:
         """Metrics by their names, in this order."""
@@ -95,11 +103,6 @@ class Report:
     def statistics(self) -> Statistics:
         """How two systems are tested."""
         return Statistics(**self.experiment.analysis.model_dump())
-
-    @property
-    def test(self) -> dict[str, Any]:
-        """Metric and :attr:`statistics` of the paired tests, as the functions that test cells take them."""
-        return {"metric": self.metric, "how": self.statistics}
 
     @property
     def text(self) -> str:
@@ -165,8 +168,10 @@ class Report:
     # What it reads, and what it makes of that.
 
     def inputs(self) -> list[str]:
-        """Every file that it reads: of one that is ``scored`` those of the sets of its cells."""
-        return set_files(self.experiment, self.experiment.results, self.cells, self.texts) if self.scored else []
+        """Every file that it reads: of one that is ``scored`` those of the sets of its cells, then ``reads``."""
+        root = self.experiment.results
+        of_sets = set_files(self.experiment, root, self.read_cells, self.texts) if self.scored else []
+        return [*of_sets, *dict.fromkeys(file(root, cell) for file in self.reads for cell in self.cells)]
 
     @property
     def read_cells(self) -> Iterable[Cell]:
@@ -222,7 +227,8 @@ class TableReport(Report):
 
         Raises :class:`InputError` for cells that do not belong into one table, see :func:`notes.provenance`.
         """
-        provenance = notes.provenance(self, results)  # first: only comparable numbers may be subtracted
+        # First: only comparable numbers may be subtracted.
+        provenance = notes.provenance(self, results) if self.scored else ()
         numbers = self.numbers(results)
         table = self.table(results, numbers)
         return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
@@ -279,7 +285,23 @@ class OfStudy(Report):
         """What its layout needs and its study's cells lack, each as the end of a sentence about the study."""
         yield from ()
 
-    def of_one_backbone(self, what: str) -> Iterator[str]:
+    # Common problems.
+
+    @property
+    def _layout(self) -> str:
+        return f"the layout {self.study.layout}"
+
+    def of_one_backbone(self, how: str = "") -> Iterator[str]:
         """The problem of a report that tells no backbones apart."""
         if len({cell.backbone for cell in self.cells}) > 1:
-            yield f"{what} is of one backbone; name one"
+            yield f"{self._layout}{how} is of one backbone; name one"
+
+    def of_one_setting(self) -> Iterator[str]:
+        """The problem of a report that tells neither reveal orders nor step budgets apart."""
+        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
+            yield f"{self._layout} is of one reveal order and one T; name one of each"
+
+    def of_methods(self, *names: str) -> Iterator[str]:
+        """The problem of a report that compares these length methods."""
+        if lacking := {*names} - {cell.method for cell in self.cells}:
+            yield f"{self._layout} needs the methods {', '.join(sorted(lacking))}; add them"

@@ -21,7 +21,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
 from entropy_valley.texts import shown
 
@@ -36,9 +36,9 @@ FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
 Sentence = Mapping[str, Any]
 # For each case: which sentences count, and what is the largest of the one that is taken.
 RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
-    WIN: (lambda one: one["lead"] > 0, lambda one: one["lead"]),
-    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["lead"])),
-    BEYOND: (lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
+    WIN: (lambda one: one["delta"] > 0, lambda one: one["delta"]),
+    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["delta"])),
+    BEYOND: (lambda one: one["beyond"] and one["delta"] < 0, lambda one: -one["delta"]),
 }
 HEADINGS = {
     WIN: "Largest win of EV over Ratio",
@@ -80,15 +80,14 @@ class _CaseLine(NamedTuple):
 class _Cases(Report):
     """What table and figure share: the main backbone's first run of its first direction and test set."""
 
-    texts = True
+    texts, bleu = True, False
+    reads = (testset_file,)
+    recorded = ("named",)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        cells = [cell for cell in main if cell.method in METHODS]
+        cells = [cell for cell in self.main_cells if cell.method in METHODS]
         return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
-
-    recorded = ("named",)
 
     @property
     def named(self) -> list[str]:
@@ -99,13 +98,6 @@ class _Cases(Report):
     def choice(self) -> str:
         """How the sentences were chosen."""
         return "Chosen by the config." if self.named else CHOSEN.replace("{metric}", self.metric.label)
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
-
-    def inputs(self) -> list[str]:
-        return [*super().inputs(), testset_file(self.experiment.results, self.cells[0])]
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return cases(results, self.cells, self.metric, self.named)
@@ -123,17 +115,17 @@ class Cases(_Cases, TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         heads = (Column("", align="l"), Column("Text", align="l"))
         columns = (*heads, *(Column(title, align="r") for title in ("Slots", self.metric.label, "Kept")))
-        sections = (TableSection(tuple(self._groups(case)), self.heading(case)) for case in numbers.itertuples())
-        return Table(columns, tuple(sections), (*self._notes(numbers), *map(Note, _absent(numbers))))
+        sections = [TableSection(list(self._groups(case)), self.heading(case)) for case in numbers.itertuples()]
+        return Table(columns, sections, (*self._notes(numbers), *map(Note, _absent(numbers))))
 
     def _groups(self, case: Any) -> Iterator[Group]:
         for line in _lines(case):
             score = formats.number(line.score, self.metric.decimals)
             numbers = ((line.slots, f"{line.slots:.0f}"), (line.score, score), (line.kept, f"{100 * line.kept:.0f}%"))
-            cells = [TableCell(formats.NONE if isnan(value) else text) for value, text in numbers]
-            yield Group(line.label, (TableRow((TableCell(line.text), *cells), shaded=line.label == "EV"),))
+            texts = [formats.NONE if isnan(value) else text for value, text in numbers]
+            yield Group.of(line.label, [line.text, *texts], shaded=line.label == "EV")
         entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
-        yield Group("Entropy", (TableRow((TableCell(entropies), *[TableCell(formats.NONE)] * 3)),))
+        yield Group.of("Entropy", [entropies, *[formats.NONE] * 3])
 
     def _notes(self, numbers: pd.DataFrame) -> list[Note]:
         cell = self.cells[0]
@@ -244,22 +236,22 @@ def chosen(sentences: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
 def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -> Iterator[Sentence]:
     """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
 
-    ``lead``: EV's in score; ``more_kept``: its lead in the share that is kept; ``beyond``: the reference's canvas is
-    shorter or longer than all candidates.
+    ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
+    candidates.
     """
     testset = {row["id"]: row for row in results.testset(cells[0], "id", "source", "target")}
     systems = {cell.method: _system(results, cell, metric, testset) for cell in cells}
     kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    sign = 1 if metric.higher_is_better else -1
     for name, row in testset.items():
         values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
         items = EXTRACTORS[kind](row["source"])
         kept = {f"{method}_kept": _kept(items, values[f"{method}_output"]) for method in METHODS}
-        candidates, delta = values["ev_candidates"], values["ev_score"] - values["ratio_score"]
+        candidates = values["ev_candidates"]
         yield {
-            **{"id": name, "source": row["source"], "reference": row["target"], **values, "delta": delta},
-            **{"items": kind, **kept, "candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
-            **{"lead": sign * delta, "more_kept": kept["ev_kept"] - kept["ratio_kept"]},
+            **{"id": name, "source": row["source"], "reference": row["target"], **values},
+            **{"delta": values["ev_score"] - values["ratio_score"], "items": kind, **kept},
+            **{"candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
+            "more_kept": kept["ev_kept"] - kept["ratio_kept"],
             "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
         }
 
@@ -294,10 +286,9 @@ def _text(numbers: Iterable[float]) -> str:
 def _absent(numbers: pd.DataFrame) -> list[str]:
     """What is said of the rules that the run has no sentence for."""
     shown = set(numbers["case"])
-    absent = (
-        [] if shown - set(RULES) else [case for case in RULES if case not in shown]
-    )  # no rule chose named sentences
-    return [f"{HEADINGS[case]}: there is no such sentence." for case in absent]
+    if shown - set(RULES):  # the config has named them
+        return []
+    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in shown]
 
 
 def _lines(case: Any) -> list[_CaseLine]:
@@ -362,7 +353,7 @@ def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
 
     from matplotlib import ticker
 
-    box = [CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6]
+    box = (CURVE, top - FEWEST + 2.2, WIDTH - CURVE, FEWEST - 3.6)
     inset = axes.inset_axes(box, transform=axes.transData)
     slots, entropies = curve(case)
     inset.axvline(case.ratio_slots, color=METHOD_COLOURS["ratio"], linestyle="--")

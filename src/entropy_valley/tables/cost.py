@@ -17,9 +17,8 @@ from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import method
 from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 from entropy_valley.tables.systems import TIMED
 
 BUDGETS = (32, 64, 128)  # the paper's
@@ -49,8 +48,7 @@ class Cost(TableReport):
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         """EV's of the main table."""
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        return [cell for cell in main if cell.method == "ev"]
+        return [cell for cell in self.main_cells if cell.method == "ev"]
 
     @functools.cached_property
     def candidates(self) -> dict[str, int]:
@@ -95,14 +93,18 @@ class Cost(TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         sections = []
         for part, rows in numbers.groupby("part", sort=False):
-            groups = (Group(self._described(row), (TableRow(_cells(row)),)) for row in rows.to_dict("records"))
-            sections.append(TableSection(tuple(groups), PARTS[str(part)][0]))
+            heading, text = PARTS[str(part)]
+            groups = []
+            for row in rows.to_dict("records"):
+                paper = formats.NONE if pd.isna(row["paper"]) else row["paper"]
+                groups.append(Group.of(self._described(row), (text(row["here"]), paper)))
+            sections.append(TableSection(groups, heading))
         columns = (Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r"))
         timing = notes.timing([results.latency(cell) for cell in self.shown])
-        return Table(columns, tuple(sections), (SHARES, *timing, HOURS, notes.sentences(self, results)))
+        return Table(columns, sections, (SHARES, *timing, HOURS, notes.sentences(self, results)))
 
     def _described(self, row: Mapping[str, Any]) -> str:
-        item = method(row["item"]).short if row["part"] in TIMED else row["item"]
+        item = self.method(row["item"]).short if row["part"] in TIMED else row["item"]
         place = row["direction"] and self.place(row["direction"], row["testset"])
         return ", ".join(part for part in (place, item) if part)
 
@@ -147,8 +149,3 @@ PARTS = {
 
 def _printed(number: Published | None) -> str | None:
     return number.text if number else None
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[TableCell, TableCell]:
-    paper = formats.NONE if pd.isna(row["paper"]) else row["paper"]
-    return TableCell(PARTS[row["part"]][1](row["here"])), TableCell(paper)

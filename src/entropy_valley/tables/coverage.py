@@ -21,15 +21,12 @@ from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.model.families import find_family
 from entropy_valley.results import SCORES, TRANSLATIONS
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import method
-from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 from entropy_valley.texts import counted
@@ -123,21 +120,12 @@ TESTS = Note(
 class OfEvAndRatio(TableReport):
     """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
 
-    texts = True
+    texts, bleu = True, False
+    reads = (testset_file, tokens_file)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
-        cells = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
-        return [cell for cell in cells if cell.method in (EV, *RIVALS)]
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
-
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        further = ((testset_file(root, cell), tokens_file(root, cell)) for cell in self.cells)
-        return [*super().inputs(), *dict.fromkeys(itertools.chain.from_iterable(further))]
+        return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
 
     def setting(self, runs: str) -> str:
         """Whose numbers these are, and what is said of the runs."""
@@ -237,9 +225,9 @@ class CoverageTable(OfEvAndRatio):
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
         deltas = (Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals)
         tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *self._beside_the_papers(numbers))
-        return Table((*_heads("Category", rivals), *deltas), tuple(sections), (*self.notes(results, numbers), *tested))
+        return Table((*self.heads("Category", rivals), *deltas), sections, (*self.notes(results, numbers), *tested))
 
-    def groups(self, rows: pd.DataFrame, tested: bool = True) -> tuple[Group, ...]:
+    def groups(self, rows: pd.DataFrame, tested: bool = True) -> list[Group]:
         """A row for each item, with EV's leads where they are ``tested``."""
         groups = []
         for (block, item), part in rows.groupby(["block", "item"], sort=False):
@@ -248,21 +236,20 @@ class CoverageTable(OfEvAndRatio):
             if not tested:  # the heading is not that of a block
                 of_item = f"{label.removesuffix('s')} retention"
                 label = of_item if block == RETENTION else f"{label}: {self.metric.label}"
-            groups.append(Group(label, (TableRow(self._cells(block, systems, tested)),)))
-        return tuple(groups)
+            groups.append(Group(label, [TableRow(self._cells(block, systems, tested))]))
+        return groups
 
-    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> tuple[TableCell, ...]:
+    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> list[TableCell]:
         """N, the values of the fixed ratios and EV, and EV's lead over each of the former; dashes where N is 0."""
         count, rivals = systems[EV].sentences, [name for name in RIVALS if name in systems]
         shown = [systems[name] for name in (*rivals, EV)]
         if not count:
-            return tuple(map(TableCell, ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]))
-        choose = max if block == RETENTION else best(self.metric)
+            return [TableCell("0"), *[TableCell(formats.NONE)] * (len(shown) + tested * len(rivals))]
         means = [row.mean for row in shown]
-        top = choose(means) if len(set(means)) > 1 else None
+        top = max(means) if len(set(means)) > 1 else None
         values = [TableCell(self._value(block, mean), bold=mean == top) for mean in means]
         leads = [TableCell(self._lead(block, systems[name])) for name in rivals if tested]
-        return (TableCell(str(count)), *values, *leads)
+        return [TableCell(str(count)), *values, *leads]
 
     def _value(self, block: str, mean: float) -> str:
         none = float("nan")  # a deviation over sentences is not one over runs
@@ -270,8 +257,13 @@ class CoverageTable(OfEvAndRatio):
 
     def _lead(self, block: str, test: Any) -> str:
         scale, decimals = (100, 1) if block == RETENTION else (1, self.metric.decimals)
-        values = (scale * value for value in (test.delta, test.ci_low, test.ci_high))
-        return formats.interval(*values, decimals) + "*" * bool(test.ci_low > 0)
+        delta, low, high = (scale * value for value in (test.delta, test.ci_low, test.ci_high))
+        return formats.interval(delta, low, high, decimals) + "*" * bool(low > 0)
+
+    def heads(self, first: str, rivals: Sequence[str]) -> list[Column]:
+        """The titles of all but EV's leads."""
+        systems = (Column(self.method(name).short) for name in (*rivals, EV))
+        return [Column(first, align="l"), Column("N", align="r"), *systems]
 
     def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[Note, ...]:
         """Whose outputs these are, and what is counted."""
@@ -348,12 +340,7 @@ class FaithfulnessSummary(CoverageTable):
             for place, rows in numbers.groupby(list(PLACE), sort=False)
         ]
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        return Table(_heads("Diagnostic", rivals), tuple(sections), self.notes(results, numbers))
-
-
-def _heads(first: str, rivals: Sequence[str]) -> tuple[Column, ...]:
-    systems = (Column(method(name).short) for name in (*rivals, EV))
-    return (Column(first, align="l"), Column("N", align="r"), *systems)
+        return Table(self.heads("Diagnostic", rivals), sections, self.notes(results, numbers))
 
 
 def _item(name: str) -> str:
@@ -420,13 +407,13 @@ class FailureBuckets(OfEvAndRatio):
 
     def _rows(self, results: Results, cells: Mapping[str, matrix.Cell]) -> Iterator[dict[str, Any]]:
         """The rows of one run."""
-        ev, sign = cells[EV], 1 if self.metric.higher_is_better else -1
+        ev = cells[EV]
         scores, causes = results.sentences(ev, self.metric), self._causes(results, ev)
         for rival in (name for name in RIVALS if name in cells):
             other = results.sentences(cells[rival], self.metric)
             require_sentences(results.place(cells[rival], SCORES), other.index, results.place(ev, SCORES), scores.index)
             delta = scores - other.loc[scores.index]
-            lost = delta[sign * delta < 0]
+            lost = delta[delta < 0]
             for name in (*CAUSES, ALL):
                 losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
                 share = len(losses) / len(lost) if len(lost) else float("nan")
@@ -448,16 +435,15 @@ class FailureBuckets(OfEvAndRatio):
             groups = []
             for of, part in rows.groupby("cause", sort=False):
                 texts = (text for row in part.itertuples(index=False) for text in self._texts(row))
-                cells = tuple(TableCell(text, bold=of == ALL) for text in texts)
-                groups.append(Group(LABELS[str(of)], (TableRow(cells),)))
+                row = TableRow([TableCell(text, bold=of == ALL) for text in texts])
+                groups.append(Group(LABELS[str(of)], [row]))
             heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
-            sections.append(TableSection(tuple(groups), heading))
+            sections.append(TableSection(groups, heading))
         titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")
-        over = (Column(title, f"Against {method(name).short}") for name in rivals for title in titles)
+        over = (Column(title, f"Against {self.method(name).short}") for name in rivals for title in titles)
         runs = means["runs"].max()
         counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
-        notes = (Note(self.setting(counted)), RULES)
-        return Table((Column("Likely cause", align="l"), *over), tuple(sections), notes)
+        return Table((Column("Likely cause", align="l"), *over), sections, (Note(self.setting(counted)), RULES))
 
     def _texts(self, row: Any) -> list[str]:
         """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""

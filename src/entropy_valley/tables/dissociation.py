@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, study_cells, table_cells
+from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean, require_sentences
@@ -19,10 +19,10 @@ from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -44,12 +44,11 @@ GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
 class _LengthsAndScores(Report):
     """What table and figure share: the main backbone's cells, and the control where a study decodes it."""
 
-    texts = True
+    texts, bleu = True, False
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in main}
+        like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in self.main_cells}
         studies = (study_cells(self.experiment, name) for name in self.experiment.tables.studies)
         control = [
             cell
@@ -57,11 +56,7 @@ class _LengthsAndScores(Report):
             for cell in cells
             if cell.method == CONTROL and (cell.run, cell.testset, cell.order, cell.steps) in like
         ]
-        return list(dict.fromkeys([*main, *control]))
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
+        return list(dict.fromkeys([*self.main_cells, *control]))
 
 
 class Dissociation(_LengthsAndScores, TableReport):
@@ -74,7 +69,9 @@ class Dissociation(_LengthsAndScores, TableReport):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The means of methods over runs; then the parts of leads, over runs and in each run (with a ``seed``)."""
-        numbers = pd.concat([lengths_and_scores(self, results), splits(self, results)], ignore_index=True)
+        errors = length_errors(results, self.cells)
+        frames = (lengths_and_scores(self, results, errors), splits(self, results, errors))
+        numbers = pd.concat(frames, ignore_index=True)
         return numbers.astype({"seed": "Int64", "runs": "Int64"})
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
@@ -83,9 +80,9 @@ class Dissociation(_LengthsAndScores, TableReport):
         sections = []
         for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
             places = of_pair.groupby(["direction", "testset"], sort=False)
-            groups = tuple(Group(self.place(*place), tuple(_rows(self, rows))) for place, rows in places)
+            groups = [Group(self.place(*place), list(_rows(self, rows))) for place, rows in places]
             sections.append(TableSection(groups, formats.difference(str(name), str(baseline))))
-        return Table(COLUMNS, tuple(sections), tuple(_notes(self, numbers)))
+        return Table(COLUMNS, sections, list(_notes(self, numbers)))
 
 
 class DissociationFigure(_LengthsAndScores, FigureReport):
@@ -103,9 +100,10 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The sentences of the first seed (with an ``id``), then the means over runs, then the parts of leads."""
-        frames = (points(self, results), lengths_and_scores(self, results))
+        errors = length_errors(results, self.cells)
+        frames = (points(self, results, errors), lengths_and_scores(self, results, errors))
         shown = [frame[frame["method"].isin(RISING)] for frame in frames]
-        numbers = pd.concat([*shown, splits(self, results)], ignore_index=True)
+        numbers = pd.concat([*shown, splits(self, results, errors)], ignore_index=True)
         return numbers.astype({"seed": "Int64", "runs": "Int64"})
 
     def panels(self, numbers: pd.DataFrame) -> list[Panel]:
@@ -118,13 +116,16 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
 # --- The numbers.
 
 
-def lengths_and_scores(report: Report, results: Results) -> pd.DataFrame:
+Errors = Mapping[Cell, pd.Series]  # see length_errors
+
+
+def lengths_and_scores(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     """Means over runs of the main metric, :data:`MAE`, :data:`MATCHED` and :data:`FULL`, of each method.
 
     Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample) and ``runs``.
     """
     rows = []
-    for cell, error in length_errors(results, report.cells).items():
+    for cell, error in errors.items():
         full = [len(row["tokens"]) == row["length"] - 1 for row in results.translations(cell, "length", "tokens")]
         values = results.system_scores(cell, [report.metric])
         values |= {MAE.name: mean(error), MATCHED.name: mean(error == 0), FULL.name: mean(full)}
@@ -155,10 +156,11 @@ def _lengths(results: Results, cell: Cell) -> pd.Series:
     return pd.Series({row["id"]: row["length"] for row in results.translations(cell, "length")})
 
 
-def points(report: Report, results: Results) -> pd.DataFrame:
+def points(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
-    frames, seeds = [], {}
-    for cell, error in length_errors(results, report.cells).items():
+    frames: list[pd.DataFrame] = []
+    seeds: dict[tuple[str, str, str], int] = {}
+    for cell, error in errors.items():
         if seeds.setdefault((cell.backbone, cell.direction, cell.testset), cell.seed) == cell.seed:
             scores = results.sentences(cell, report.metric)
             frame = pd.DataFrame({"error": error, "score": scores}).rename_axis("id")
@@ -166,20 +168,20 @@ def points(report: Report, results: Results) -> pd.DataFrame:
     return pd.concat(frames)[[*AT, "method", "id", "error", "score"]]
 
 
-def splits(report: Report, results: Results) -> pd.DataFrame:
+def splits(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     """The lead of EV, and of the control, over each baseline, by whose canvas is nearer to the reference's.
 
     A row per pair of methods and part of PARTS, over runs (without a ``seed``) and in each run. Columns: those of RUN,
     ``method``, ``baseline``, ``runs`` and those of :func:`split`.
     """
-    errors, sign = length_errors(results, report.cells), 1 if report.metric.higher_is_better else -1
     pairs: dict[tuple[Any, ...], dict[int, tuple[pd.Series, pd.Series]]] = {}
     for (*setting, seed), methods in by_run(report.cells).items():
         for name, baseline in itertools.product(("ev", CONTROL), BASELINES):
             if {name, baseline} <= methods.keys():
                 first, second = methods[name], methods[baseline]
-                leads = sign * (results.sentences(first, report.metric) - results.sentences(second, report.metric))
-                pairs.setdefault((*setting, name, baseline), {})[seed] = (leads, errors[second] - errors[first])
+                leads = results.sentences(first, report.metric) - results.sentences(second, report.metric)
+                nearer = errors[second] - errors[first]
+                pairs.setdefault((*setting, name, baseline), {})[seed] = (leads, nearer)
     rows = []
     for pair, runs in pairs.items():
         about = dict(zip((*SETTING, "method", "baseline"), pair, strict=True))
@@ -231,7 +233,11 @@ COLUMNS = (
 def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
     decimals = report.metric.decimals
     for row in parts.itertuples(index=False):
-        names = {"nearer": method(row.method).short, "equal": "equally far", "farther": method(row.baseline).short}
+        names = {
+            "nearer": report.method(row.method).short,
+            "equal": "equally far",
+            "farther": report.method(row.baseline).short,
+        }
         texts = (
             names.get(row.canvas, row.canvas),
             formats.number(row.sentences, 0 if row.runs == 1 else 1),
@@ -239,7 +245,7 @@ def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
             formats.interval(row.adds, row.adds_low, row.adds_high, decimals),
             formats.percent(row.share, math.nan),
         )
-        yield TableRow(tuple(map(TableCell, texts)), shaded=row.canvas == "all")
+        yield TableRow.of(texts, shaded=row.canvas == "all")
 
 
 def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
@@ -255,14 +261,14 @@ def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
     )
     yield from notes.few_sentences(parts.loc[parts["canvas"] == "all", "sentences"])
     if CONTROL in set(parts["method"]):
-        yield Note(f"{method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one.")
+        yield Note(f"{report.method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one.")
     yield Note(
         "If EV did not profit from the reference's length, it would also lead where its canvas is not nearer to it "
         "(equally far, or farther). A run counts where the 95 % interval of that lead leaves 0 out."
     )
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
-        yield Note(f"Not nearer than {method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
+        yield Note(f"Not nearer than {report.method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
     for metric in (MAE, MATCHED, FULL):
         label = f"Mean {metric.label.lower()} in slots" if metric is MAE else metric.label
         yield Note(f"{label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
@@ -283,7 +289,7 @@ def _listed(report: Report, means: pd.DataFrame, metric: Metric) -> str:
         texts = (
             formats.number(value, 2) if metric is MAE else formats.percent(value, math.nan) for value in rows["mean"]
         )
-        named = (f"{method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
+        named = (f"{report.method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
         places.append(f"{report.place(*place)} {', '.join(named)}")
     return "; ".join(places)
 
@@ -297,7 +303,7 @@ def _panel(report: Report, summary: Summary, place: tuple[str, str], sentences: 
             _cloud(axes, here[here["method"] == name], name)
         for name in RISING:
             at = {"place": place, "method": name}
-            _mean(axes, summary.row(MAE, at), summary.row(report.metric, at))
+            _mean(report, axes, summary.row(MAE, at), summary.row(report.metric, at))
         axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
         axes.set_title(report.place(*place))
         axes.set_xlabel("length error (slots)")
@@ -310,17 +316,21 @@ def _panel(report: Report, summary: Summary, place: tuple[str, str], sentences: 
 def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
     """The sentences of a method, those of one error spread around it; all of Oracle's lie on 0."""
     spread = 0 if name == "oracle" else STRIP * (np.arange(len(sentences)) * GOLDEN % 1 - 0.5)
-    look = {"s": 5, "marker": METHOD_MARKERS[name], "color": METHOD_COLOURS[name], "alpha": 0.3, "linewidths": 0}
-    axes.scatter(sentences["error"] + spread, sentences["score"], rasterized=True, **look)
+    axes.scatter(
+        sentences["error"] + spread, sentences["score"], s=5, marker=METHOD_MARKERS[name], color=METHOD_COLOURS[name],
+        alpha=0.3, linewidths=0, rasterized=True,
+    )  # fmt: skip
 
 
-def _mean(axes: Axes, error: Any, score: Any) -> None:
+def _mean(report: Report, axes: Axes, error: Any, score: Any) -> None:
     """A method's mean over runs."""
     name, colour = error.method, METHOD_COLOURS[error.method]
-    label = f"{method(name).short}: {formats.number(error.mean, MAE.decimals)}"
+    label = f"{report.method(name).short}: {formats.number(error.mean, MAE.decimals)}"
     axes.errorbar(error.mean, score.mean, xerr=error.std, yerr=score.std, fmt="none", ecolor=colour, zorder=3)
-    look = {"linestyle": "none", "markersize": 7, "markeredgecolor": "white", "zorder": 3}
-    axes.plot(error.mean, score.mean, color=colour, marker=METHOD_MARKERS[name], label=label, **look)
+    axes.plot(
+        error.mean, score.mean, METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white", zorder=3,
+        label=label,
+    )  # fmt: skip
 
 
 def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.DataFrame) -> Panel:
@@ -328,7 +338,7 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index(["direction", "testset", "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
-    names = {"nearer": "EV", "equal": "neither", "farther": method(baseline).short}  # the answers to the title
+    names = {"nearer": "EV", "equal": "neither", "farther": report.method(baseline).short}  # the answers to the title
 
     def panel(axes: Axes) -> None:
         for number, canvas in enumerate(CANVASES):
@@ -337,16 +347,16 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
                 at = [place for place, key in enumerate(keys) if key in rows.index]
                 adds = rows.reindex([keys[place] for place in at])
                 middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
-                look = {"linestyle": "none", "marker": marker, "markersize": 5, "color": SERIES_COLOURS[number]}
-                if name == "ev":
-                    look["label"] = names[canvas]
-                beside = np.array(at) + 0.28 * (number - 1) + shift
-                axes.errorbar(beside, middle, yerr=[(middle - low).tolist(), (high - middle).tolist()], **look)
+                axes.errorbar(
+                    np.array(at) + 0.28 * (number - 1) + shift, middle,
+                    yerr=[(middle - low).tolist(), (high - middle).tolist()], linestyle="none", marker=marker,
+                    markersize=5, color=SERIES_COLOURS[number], label=names[canvas] if name == "ev" else None,
+                )  # fmt: skip
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
         axes.set_xlim(-0.6, len(places) - 0.4)
-        axes.set_xlabel(f"crosses: {method(CONTROL).short}" * (CONTROL in set(parts["method"])))
-        axes.set_ylabel(f"part of EV's lead over\n{method(baseline).short} ({report.metric.label})")
+        axes.set_xlabel(f"crosses: {report.method(CONTROL).short}" * (CONTROL in set(parts["method"])))
+        axes.set_ylabel(f"part of EV's lead over\n{report.method(baseline).short} ({report.metric.label})")
         axes.set_title("Ours: nearer to the reference's length")
         _legend_below(axes)
 
@@ -354,5 +364,6 @@ def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.Da
 
 
 def _legend_below(axes: Axes) -> None:
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 3}
-    axes.legend(handlelength=1, handletextpad=0.4, columnspacing=1, **below)
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, handlelength=1, handletextpad=0.4, columnspacing=1
+    )

@@ -26,9 +26,10 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
 
@@ -60,6 +61,7 @@ class DreamInstruct(TableReport):
         "the shift shows that the shift was at fault, not the backbone."
     )
     texts = True
+    reads = (testset_file,)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
@@ -95,7 +97,7 @@ class DreamInstruct(TableReport):
         root = self.experiment.results
         files = [f"{folder}/{FACTS}" for folder in dict.fromkeys(self.adapters(root).values())]
         files += [f"{folder}/{adapters.LOSSES}" for folder in dict.fromkeys(self.trained(root).values())]
-        return [*super().inputs(), *files, testset_file(root, self.cells[0])]
+        return [*super().inputs(), *files]
 
     def facts(self, root: str) -> dict[str, Any]:
         trained = self.trained(root)
@@ -130,19 +132,23 @@ class DreamInstruct(TableReport):
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         by_shift: dict[str, list[Group]] = {}
+        values = by_key(numbers, "backbone", "method")
         for name, variant in self.variants.items():
-            outputs = [text for key in RISING for text in self._outputs(_numbers(numbers, name, key))]
-            texts = (*_losses(_numbers(numbers, name, "")), *outputs)
-            group = Group(variant["label"], (TableRow(tuple(map(TableCell, texts))),))
-            by_shift.setdefault(_heading(variant), []).append(group)
-        sections = tuple(TableSection(tuple(groups), heading) for heading, groups in by_shift.items())
+            outputs = [text for key in RISING for text in self._outputs(values.get((name, key), {}))]
+            texts = (*_losses(values.get((name, ""), {})), *outputs)
+            by_shift.setdefault(_heading(variant), []).append(Group.of(variant["label"], texts))
+        sections = [TableSection(groups, heading) for heading, groups in by_shift.items()]
         losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
         columns = (
             Column("Variant", align="l"),
             *(Column(title, "Training cross-entropy") for title in losses),
-            *(Column(title, method(name).short) for name in RISING for title in ("Empty", "Length", self.metric.label)),
+            *(
+                Column(title, self.method(name).short)
+                for name in RISING
+                for title in ("Empty", "Length", self.metric.label)
+            ),
         )
-        return Table(columns, sections, self._notes(numbers))
+        return Table(columns, sections, self._notes(values["", REFERENCE], numbers))
 
     def _outputs(self, values: Mapping[str, float]) -> tuple[str, str, str]:
         """The texts below a method."""
@@ -151,9 +157,9 @@ class DreamInstruct(TableReport):
         score = f"{values[self.metric.name]:.{self.metric.decimals}f}"
         return (f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score)
 
-    def _notes(self, numbers: pd.DataFrame) -> tuple[Note, ...]:
+    def _notes(self, reference: Mapping[str, float], numbers: pd.DataFrame) -> tuple[Note, ...]:
         """The setting, and how to read the columns."""
-        cell, reference = self.cells[0], _numbers(numbers, "", REFERENCE)
+        cell = self.cells[0]
         place, sentences = self.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
         all_trained = self.trained("").keys() == self.variants.keys()
         return (
@@ -253,12 +259,6 @@ def mean_characters(texts: Sequence[str]) -> float:
 def _heading(variant: Mapping[str, Any]) -> str:
     read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
     return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
-
-
-def _numbers(numbers: pd.DataFrame, backbone: str, name: str) -> dict[str, float]:
-    """A method's numbers by metric; nothing for what was not run, or (method "") has no losses."""
-    rows = numbers[(numbers["backbone"] == backbone) & (numbers["method"] == name)]
-    return dict(zip(rows["metric"], rows["value"], strict=True))
 
 
 def _losses(training: Mapping[str, float]) -> tuple[str, str, str, str]:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
+from entropy_valley.config.matrix import Cell, autoregressive_cells
 from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.formats import RISING, method
+from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
-from entropy_valley.tables.reader import Results, set_files
+from entropy_valley.tables.reader import Results
 from entropy_valley.tables.style import Panel
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class Hero(FigureReport):
     @functools.cached_property
     def cells(self) -> list[Cell]:
         """The main table's cells and the autoregressive ones; those of panel C are its study's."""
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        return main + autoregressive_cells(self.experiment)
+        return self.main_cells + autoregressive_cells(self.experiment)
 
     @functools.cached_property
     def sweep(self) -> Orders | None:
@@ -72,9 +71,6 @@ class Hero(FigureReport):
                 if lengths.issuperset(RISING) and any(report.is_guided(cell.order) for cell in report.cells):
                     return report
         return None
-
-    def inputs(self) -> list[str]:
-        return set_files(self.experiment, self.experiment.results, self.read_cells, self.texts)
 
     @property
     def read_cells(self) -> list[Cell]:
@@ -99,8 +95,13 @@ class Hero(FigureReport):
         return summary[summary["metric"] == self.metric.name]
 
     def panels(self, numbers: pd.DataFrame) -> list[Panel]:
-        makers = {"A": length_panel, "B": reference_panel, "C": order_panel}
-        return [makers[name](self, rows) for name, rows in numbers.groupby("panel")]
+        parts = dict(iter(numbers.groupby("panel")))
+        panels = [length_panel(self, parts["A"])]
+        if "B" in parts:
+            panels.append(reference_panel(self, parts["B"]))
+        if self.sweep:
+            panels.append(order_panel(self, self.sweep, parts["C"]))
+        return panels
 
 
 def _lengths_and_orders(report: Hero, results: Results, sweep: Orders) -> pd.DataFrame:
@@ -157,10 +158,10 @@ def reference_panel(report: Hero, rows: pd.DataFrame) -> Panel:
     return panel
 
 
-def order_panel(report: Hero, rows: pd.DataFrame) -> Panel:
+def order_panel(report: Hero, sweep: Orders, rows: pd.DataFrame) -> Panel:
     """Panel C: the scores of the three lengths under the main order, in the mean over runs and in the study's run; and
     in that run those of the orders under Oracle's length."""
-    sweep, of_run = report.sweep, rows["seed"].notna()
+    of_run = rows["seed"].notna()
     seed = f"seed {rows.loc[of_run, 'seed'].iloc[0]:.0f}"
     places = {}
     for several in [True] * (not of_run.all()) + [False]:
@@ -203,7 +204,7 @@ def _look(name: str) -> tuple[str, str]:
 def _method(report: Hero, summary: Summary, name: str) -> Series:
     places = summary.values("place")
     rows = [summary.row(report.metric, {"place": place, "method": name}) for place in places]
-    return Series(method(name).short, *_look(name), rows)
+    return Series(report.method(name).short, *_look(name), rows)
 
 
 def _backbone(report: Hero, summary: Summary, beams: Summary, backbone: str) -> Series:
@@ -221,10 +222,9 @@ def _points(axes: Axes, series: Sequence[Series], first: int = 0) -> None:
     for offset, one in zip(offsets, series, strict=True):
         at = first + np.arange(len(one.rows)) + offset
         means, stds = [row.mean for row in one.rows], [row.std for row in one.rows]
-        look = {"linestyle": "none", "color": one.colour, "markersize": SIZE}
         if not all(map(math.isnan, stds)):
             axes.errorbar(at, means, yerr=stds, fmt="none", ecolor=one.colour)
-        axes.plot(at, means, one.marker, label=one.label, **look)
+        axes.plot(at, means, one.marker, label=one.label, color=one.colour, markersize=SIZE)
 
 
 def _band(axes: Axes, position: float, low: float, high: float, label: str) -> None:
@@ -236,8 +236,10 @@ def _band(axes: Axes, position: float, low: float, high: float, label: str) -> N
 def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
     """A text over the highest point, its marker and its deviation."""
     top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
-    place = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7, "bbox": style.ON_WHITE}
-    axes.annotate(text, (position, top), (0, SIZE / 2 + 2), linespacing=0.9, **place)
+    axes.annotate(
+        text, (position, top), (0, SIZE / 2 + 2), textcoords="offset points", ha="center", va="bottom", fontsize=7,
+        linespacing=0.9, bbox=style.ON_WHITE,
+    )  # fmt: skip
 
 
 def _frame(axes: Axes, places: Sequence[str]) -> None:
@@ -248,5 +250,7 @@ def _frame(axes: Axes, places: Sequence[str]) -> None:
     named: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         named.setdefault(label, handle)
-    below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.22), "ncols": 2, "fontsize": 7}
-    axes.legend(named.values(), named.keys(), handlelength=1, handletextpad=0.4, columnspacing=1, **below)
+    axes.legend(
+        named.values(), named.keys(), loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=2, fontsize=7,
+        handlelength=1, handletextpad=0.4, columnspacing=1,
+    )  # fmt: skip

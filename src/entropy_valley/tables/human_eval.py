@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from entropy_valley.results import record_path
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -65,9 +65,8 @@ class OfRatings(Report):
     @property
     def comparable(self) -> bool:
         """The paper's are EV and Fixed Ratio of the main backbone."""
-        main = matrix.table_cells(self.experiment, self.experiment.tables.backbone)
         of_paper = [cell.method for cell in self.cells] == ["ev", "ratio"] * len(self.directions)
-        return self.ready and not self.people.simulated and of_paper and {*self.cells} <= {*main}
+        return self.ready and not self.people.simulated and of_paper and {*self.cells} <= {*self.main_cells}
 
     @property
     def people(self) -> HumanEvaluation:
@@ -168,10 +167,10 @@ class HumanEval(OfRatings, TableReport):
         groups = []
         for name in self.directions:
             of_all = values[name, POOLED]
-            shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
+            shown = [_difference(of_all, scale) for scale in SCALES]
             texts = (" − ".join(self.systems(name)), *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
-            groups.append(_row(formats.direction(name), texts))
-        return Table(columns, (TableSection(tuple(groups)),), (PREFERRED, MAJORITY, *self.rated(values)))
+            groups.append(Group.of(formats.direction(name), texts))
+        return Table(columns, [TableSection(groups)], (PREFERRED, MAJORITY, *self.rated(values)))
 
 
 PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
@@ -188,8 +187,8 @@ class HumanEvalDetails(OfRatings, TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
         columns = (Column("", align="l"), *map(Column, self.people.annotators), Column("All"))
-        sections = [TableSection(tuple(self._panel(values, name)), self._heading(name)) for name in self.directions]
-        return Table(columns, tuple(sections), (PREFERRED, MAJORITY, TESTS, AGREEMENT, *self.rated(values)))
+        sections = [TableSection(self._panel(values, name), self._heading(name)) for name in self.directions]
+        return Table(columns, sections, (PREFERRED, MAJORITY, TESTS, AGREEMENT, *self.rated(values)))
 
     def _heading(self, direction: str) -> str:
         return f"{formats.direction(direction)}, {' − '.join(self.systems(direction))}"
@@ -200,28 +199,27 @@ class HumanEvalDetails(OfRatings, TableReport):
         everyone = values[direction, POOLED]
 
         def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
-            texts = [text(one) if one else formats.NONE for one in people]
-            return _row(label, [*texts, text(everyone)])
+            return Group.of(label, [text(one) if one else formats.NONE for one in (*people, everyone)])
 
         rows = []
         for scale in SCALES:
-            rows.append(row(f"Δ {scale.capitalize()}", lambda one, scale=scale: formats.signed(one[scale], 2)))
-            rows.append(row("   Wilcoxon's p", lambda one, scale=scale: formats.stars(one[f"{scale}_p"])))
+            rows.append(row(f"Δ {scale.capitalize()}", functools.partial(_difference, scale=scale)))
+            rows.append(row("   Wilcoxon's p", functools.partial(_wilcoxon, scale=scale)))
         rows.append(row("Preference", _preferences))
         alone = len(people) * [formats.NONE]
-        rows += [_row(label, [*alone, text]) for label, text in self._of_all(everyone)]
+        rows += [Group.of(label, [*alone, text]) for label, text in self._of_all(everyone)]
         first, second = self.systems(direction)
         buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
         for bucket in BUCKETS:
-            rows.append(_row(f"ρ of both, {buckets[bucket]}", [*alone, _correlation(values[direction, bucket])]))
+            correlation = _correlation(values[direction, bucket])
+            rows.append(Group.of(f"ρ of both, {buckets[bucket]}", [*alone, correlation]))
         return rows
 
     def _of_all(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
         """The lines that only all annotators together have."""
         number, label = formats.number, self.metric.label
-        limits = {scale: [values[f"{scale}{end}"] for end in ("", "_low", "_high")] for scale in SCALES}
         return [
-            *((f"Δ {scale.capitalize()}, 95 % CI", formats.interval(*limits[scale], 2)) for scale in SCALES),
+            *((f"Δ {scale.capitalize()}, 95 % CI", _interval(values, scale)) for scale in SCALES),
             ("Sign test of majorities, p", formats.stars(values["sign_p"])),
             *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
             ("Fleiss' κ of preferences", number(values["kappa"], 3)),
@@ -239,8 +237,16 @@ def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
     return values
 
 
-def _row(label: str, texts: Sequence[str]) -> Group:
-    return Group(label, (TableRow(tuple(map(TableCell, texts))),))
+def _difference(values: Mapping[str, float], scale: str) -> str:
+    return formats.signed(values[scale], 2)
+
+
+def _interval(values: Mapping[str, float], scale: str) -> str:
+    return formats.interval(values[scale], values[f"{scale}_low"], values[f"{scale}_high"], 2)
+
+
+def _wilcoxon(values: Mapping[str, float], scale: str) -> str:
+    return formats.stars(values[f"{scale}_p"])
 
 
 def _preferences(values: Mapping[str, float]) -> str:
@@ -322,8 +328,8 @@ class HumanEvalFigure(OfRatings, FigureReport):
             axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
             axes.set_xlabel(f"Δ {self.metric.label} ({' − '.join(self.systems(direction))})")
             axes.set_ylabel("mean Δ adequacy")
-            p = correlations["adequacy_rho_p"]
-            named = "p < 0.001" if p < 0.001 else f"p = {formats.small_p(p)}"
-            axes.set_title(f"Spearman's ρ = {formats.number(correlations['adequacy_rho'], 3)} ({named})")
+            rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
+            of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
+            axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")
 
         return panel

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.config import matrix
 from entropy_valley.config.methods import method_settings
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.lengths.base import candidate_length
@@ -44,8 +43,6 @@ class MethodFigure(FigureReport):
     )
     scored = False
     width = style.COLUMN
-
-    cells: Sequence[matrix.Cell] = ()
 
     @property
     def wanted(self) -> bool:
@@ -131,8 +128,10 @@ def _slots(axes: Axes, y: float, label: str, slot: float, colours: Sequence[str]
     """A row of slots with its label."""
     _text(axes, 0, y, label)
     left = [LEFT + number * slot for number in range(len(colours))]
-    look = {"color": colours, "edgecolor": edge, "linewidth": 1.0 if edge == EV else 0.5, "align": "edge"}
-    axes.bar(left, 0.8 * LINE, slot, y - 0.4 * LINE, **look)
+    axes.bar(
+        left, 0.8 * LINE, slot, y - 0.4 * LINE, align="edge", color=colours, edgecolor=edge,
+        linewidth=1.0 if edge == EV else 0.5,
+    )  # fmt: skip
 
 
 def _curve(axes: Axes, heights: Sequence[float], candidates: pd.DataFrame) -> None:

@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
-from entropy_valley.data.categories import CATEGORIES, categories_of, refused
+from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES
 from entropy_valley.stats.closure import per_sentence, require_sentences
@@ -21,7 +21,7 @@ from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
-from entropy_valley.tables.formats import method
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -46,7 +46,7 @@ class Orders(OfStudy, TableReport):
         "run by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of "
         "the length is worth."
     )
-    recorded = ("main", "orders")
+    recorded: ClassVar[Sequence[str]] = ("main", "orders")
 
     @property
     def main(self) -> str:
@@ -59,11 +59,8 @@ class Orders(OfStudy, TableReport):
         described = {}
         for name in dict.fromkeys([self.main, *(cell.order for cell in self.cells)]):
             section, guided = order_settings(self.experiment, name), source_guided(self.experiment, name)
-            described[name] = {
-                "order": section["order"],
-                "settings": section["order_settings"],
-                "source_guided": guided,
-            }
+            order, settings = section["order"], section["order_settings"]
+            described[name] = {"order": order, "settings": settings, "source_guided": guided}
         return described
 
     def is_guided(self, order: str) -> bool:
@@ -94,12 +91,12 @@ class Orders(OfStudy, TableReport):
         """
         rows = []
         for run, systems in by_run(self.cells, RUN, SYSTEM).items():
-            numbers: dict[tuple[str, str], Numbers] = {}
+            numbers: dict[tuple[str, str], dict[str, float]] = {}
             for system, cell in systems.items():
                 cost, scores = per_sentence(results, cell), results.system_scores(cell, self.metrics)
                 numbers[system] = scores | {name: cost[name] for name in COSTS}
                 if cell.method == FIXED and cell.order != self.main:
-                    test = against_mean(results, cell, [self.fixed(systems, self.main)], **self.test)
+                    test = against_mean(results, cell, [self.fixed(systems, self.main)], self.metric, self.statistics)
                     numbers[system] |= {name: getattr(test, name) for name in TESTED}
             numbers["", ""] = self._spans(numbers)
             rows += [(*run, *system, *item) for system, values in numbers.items() for item in values.items()]
@@ -132,22 +129,20 @@ class Orders(OfStudy, TableReport):
         titles = (*metrics, f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
         runs = numbers.groupby(list(RUN), sort=False)
         sections = itertools.chain.from_iterable(self._sections(key, group) for key, group in runs)
-        return Table((Column("Schedule", align="l"), *map(Column, titles)), tuple(sections), tuple(self._notes(main)))
+        return Table((Column("Schedule", align="l"), *map(Column, titles)), list(sections), list(self._notes(main)))
 
     def _sections(self, key: Sequence[str | int], group: pd.DataFrame) -> Iterator[TableSection]:
-        systems: dict[tuple[str, str], dict[str, float]] = {}
-        for row in group.itertuples(index=False):
-            systems.setdefault((row.method, row.order), {})[row.metric] = row.value
+        systems = by_key(group, "method", "order")
         orders = {order: values for (name, order), values in systems.items() if name == FIXED}
         rows = {order: self._row(order, values) for order, values in orders.items()}
         others = [order for order in orders if order != self.main]
         guided = [rows[order] for order in others if self.is_guided(order)]
         controls = [rows[order] for order in others if not self.is_guided(order)]
         heading = self.run_heading(key, orders[self.main]["sentences"])
-        yield TableSection((rows[self.main], *guided), heading)
+        yield TableSection([rows[self.main], *guided], heading)
         if controls:
-            yield TableSection(tuple(controls), "Additional controls")
-        if spans := tuple(self._span_rows(systems["", ""])):
+            yield TableSection(controls, "Additional controls")
+        if spans := list(self._span_rows(systems["", ""])):
             yield TableSection(spans)
 
     def _row(self, order: str, values: Numbers) -> Group:
@@ -169,7 +164,7 @@ class Orders(OfStudy, TableReport):
                 over = numbers[f"{name}_ratio_over_span"]
                 times = formats.NONE if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
                 lead = formats.signed(numbers[f"{name}_ratio"], decimals)
-                yield _group(f"{method(name).short} − {method('ratio').short}", (lead, formats.NONE, times))
+                yield _group(f"{self.method(name).short} − {self.method('ratio').short}", (lead, formats.NONE, times))
 
     def _notes(self, main: str) -> Iterator[Note]:
         yield Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step.")
@@ -188,7 +183,7 @@ def _range(scores: Sequence[float]) -> float:
 
 def _group(label: str, texts: Sequence[str]) -> Group:
     """A row of its own; what is not said is a dash."""
-    return Group(label, (TableRow(tuple(map(TableCell, [*texts, *[formats.NONE] * (7 - len(texts))]))),))
+    return Group.of(label, [*texts, *[formats.NONE] * (7 - len(texts))])
 
 
 # --- Two orders on a challenge subset: a row for each category of the source, and all together.
@@ -210,9 +205,10 @@ class Categories(Orders):
         "name or a number. SIG is how much a slot depends on the source; each run is tested by itself."
     )
     recorded = (*Orders.recorded, "challenge")
+    reads = (testset_file, diagnostics_file)
 
     @property
-    def challenge(self) -> str:
+    def challenge(self) -> ChallengeRules:
         """How a sentence's categories are read."""
         return self.experiment.corpus.challenge
 
@@ -220,10 +216,6 @@ class Categories(Orders):
     def other(self) -> str:
         """The order that is compared with the main one."""
         return next(name for name in self.orders if name != self.main)
-
-    def inputs(self) -> list[str]:
-        read = (file(self.experiment.results, cell) for file in (testset_file, diagnostics_file) for cell in self.cells)
-        return [*super().inputs(), *dict.fromkeys(read)]
 
     def problems(self) -> Iterator[str]:
         listed = [*super().problems()]
@@ -280,13 +272,11 @@ class Categories(Orders):
         other, main = self.order(self.other), self.order(self.main)
         sections, correlations = [], []
         for key, group in numbers.groupby(list(RUN), sort=False):
-            values: dict[str, dict[str, float]] = {}
-            for row in group.itertuples(index=False):
-                values.setdefault(row.category, {})[row.metric] = row.value
+            values = {name: numbers for (name,), numbers in by_key(group, "category").items()}
             heading = self.run_heading(key, values[OVERALL]["sentences"])
             rows = {name: self._category(name, numbers) for name, numbers in values.items()}
-            whole = TableSection((rows.pop(OVERALL),))
-            sections += [TableSection(tuple(rows.values()), heading), whole]
+            whole = TableSection([rows.pop(OVERALL)])
+            sections += [TableSection(list(rows.values()), heading), whole]
             correlations.append(_correlation(f"{other} − {main}", heading, values[OVERALL]))
         scores = (f"{self.metric.label} {name}" for name in (other, main))
         columns = (
@@ -297,7 +287,7 @@ class Categories(Orders):
         few = notes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"])
         canvas = "The canvas has the reference's length. A sentence may be in several categories of its source."
         concentration = Note(CONCENTRATIONS[self.experiment.sig_concentration.measure])
-        return Table(columns, tuple(sections), (Note(canvas), DELTA, *few, concentration, *correlations))
+        return Table(columns, sections, (Note(canvas), DELTA, *few, concentration, *correlations))
 
     def _category(self, name: str, values: Numbers) -> Group:
         texts = [f"{values['sentences']:.0f}", *[formats.NONE] * 4]
@@ -305,7 +295,7 @@ class Categories(Orders):
             scores = [formats.number(values[order], self.metric.decimals) for order in ("other", "main")]
             p = formats.p_value(values["p_two_sided"], self.statistics.resamples)
             texts[1:] = [*scores, formats.lead(values, self.metric), p]
-        return Group(name.capitalize(), (TableRow(tuple(TableCell(text, name == OVERALL) for text in texts)),))
+        return Group(name.capitalize(), [TableRow([TableCell(text, bold=name == OVERALL) for text in texts])])
 
 
 def _spearman(frame: pd.DataFrame) -> dict[str, float]:

@@ -27,7 +27,8 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
     """The cells of each page: the first seed of each backbone, under the order and steps of the main tables."""
     matrix, tables, pages = experiment.matrix, experiment.tables, experiment.pages
     backbones = pages.backbones or [*matrix.backbones, *experiment.autoregressive.backbones]
-    methods, pages_cells = pages.methods or matrix.methods, {}
+    methods = pages.methods or matrix.methods
+    pages_cells: dict[PagePlace, list[Cell]] = {}
     for cell in all_cells(experiment):
         run = cell.run
         first = not run.pool and run.seed == matrix.seeds_of.get(run.backbone, matrix.seeds)[0]
@@ -35,13 +36,11 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
         if first and run.backbone in backbones and (denoised or not cell.order):
             pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
     ranks = {name: rank for rank, name in enumerate([tables.backbone, *backbones])}
-    order = [*methods]
-    return {
-        place: sorted(
-            group, key=lambda cell: (ranks[cell.run.backbone], order.index(cell.method) if cell.order else len(order))
-        )
-        for place, group in pages_cells.items()
-    }
+
+    def rank(cell: Cell) -> tuple[int, int]:
+        return ranks[cell.backbone], methods.index(cell.method) if cell.order else len(methods)
+
+    return {place: sorted(group, key=rank) for place, group in pages_cells.items()}
 
 
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
@@ -71,10 +70,8 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
     experiment, (source, target) = results.experiment, shown[0].direction.split("-")
     rows = results.testset(shown[0], "id", "source", "target")
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
-    find, outputs = (
-        extractors(source),
-        [_outputs(results, cell, metrics, [row["id"] for row in rows]) for cell in shown],
-    )
+    find = extractors(source)
+    outputs = [_outputs(results, cell, metrics, [row["id"] for row in rows]) for cell in shown]
     data = {
         "languages": [source, target],
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],

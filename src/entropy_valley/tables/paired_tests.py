@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
 from entropy_valley.checking import subject
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import SETTING, summarise
 from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.formats import RISING, method
-from entropy_valley.tables.pivot import Entry, Summary, best, pivot, placed
+from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.pivot import At, Entry, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -35,21 +35,18 @@ class Significance(TableReport):
         "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's "
         "d. Seeds are never pooled. Below, in how many runs each test holds."
     )
+    bleu = False
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
         return table_cells(self.experiment)
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
 
     @property
     def text(self) -> str:
         return super().text.replace("{zeros}", ZEROS[self.statistics.wilcoxon_zeros])
 
     def numbers(self, results: Results) -> pd.DataFrame:
-        return printed(compare(results, self.cells, **self.test))
+        return printed(compare(results, self.cells, self.metric, self.statistics))
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         decimals = self.metric.decimals
@@ -65,7 +62,7 @@ class Significance(TableReport):
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cell(at, text):
+        def cell(at: At, text: Callable[[Any], str]) -> TableCell:
             return TableCell(text(rows[tuple(at.values())]))
 
         entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]
@@ -152,12 +149,11 @@ class ArReference(TableReport):
     @functools.cached_property
     def cells(self) -> list[Cell]:
         autoregressive = autoregressive_cells(self.experiment)
-        main = table_cells(self.experiment, self.experiment.tables.backbone)
-        return main + autoregressive if autoregressive else []
+        return self.main_cells + autoregressive if autoregressive else []
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
-        tests = compare_autoregressive(results, self.cells, **self.test)
+        tests = compare_autoregressive(results, self.cells, self.metric, self.statistics)
         names = {"first": "method", "second_backbone": "against", "delta": "mean"}
         frames = (
             summarise(results, of_shared_seeds(self.cells), self.metrics),
@@ -197,7 +193,7 @@ class ArReference(TableReport):
             for (backbone, name), summary in summaries.items()
         }
         deployable = [of_places for (_, name), of_places in rows.items() if name not in self.informed]
-        highest = [best(self.metric)(row.mean for row in column) for column in zip(*deployable, strict=True)]
+        highest = [max(row.mean for row in column) for column in zip(*deployable, strict=True)]
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
             for system in systems:
@@ -206,9 +202,9 @@ class ArReference(TableReport):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
                     cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
-                groups.append(Group(method(name).label, (TableRow(tuple(cells), shaded=name == "ev"),)))
+                groups.append(Group(self.method(name).label, [TableRow(cells, shaded=name == "ev")]))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
-            yield TableSection(tuple(groups), f"{self.backbone(backbone)}, {kind}")
+            yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
 
     def _leads(self, leads: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Iterator[TableSection]:
         """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
@@ -220,11 +216,11 @@ class ArReference(TableReport):
                     lines.setdefault(f"Seed {row.seed:.0f}", {})[row.place] = text
                 elif rows["seed"].nunique() > 1:
                     lines.setdefault("Mean over runs", {})[row.place] = formats.signed(100 * row.mean, self.decimals)
-            groups = []
-            for label, texts in lines.items():
-                cells = ("", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places))
-                groups.append(Group(label, (TableRow(tuple(map(TableCell, cells))),)))
-            yield TableSection(tuple(groups), f"{method('ev').label} − {self.backbone(str(backbone))}")
+            groups = [
+                Group.of(label, ["", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)])
+                for label, texts in lines.items()
+            ]
+            yield TableSection(groups, f"{self.method('ev').label} − {self.backbone(str(backbone))}")
 
     def _size(self, backbone: str) -> str:
         """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""

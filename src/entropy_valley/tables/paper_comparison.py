@@ -16,7 +16,8 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import Experiment, matrix
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import method_settings
 from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import Published, deviation, means
@@ -41,10 +42,9 @@ class PaperComparisonTable(Report):
     made: Sequence[str] = ()  # the reports of the config whose numbers may be compared, by folder and file
 
     @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
+    def cells(self) -> list[Cell]:
         """Those of the main table, which any config has."""
-        backbone = self.experiment.tables.backbone
-        return matrix.table_cells(self.experiment, backbone) if self.experiment.paper_comparison.compare else []
+        return self.main_cells if self.experiment.paper_comparison.compare else []
 
     @property
     def of_values(self) -> bool:
@@ -60,7 +60,7 @@ class PaperComparisonTable(Report):
         return [f"{self.experiment.results}/tables/{name}.csv" for name in self.compared]
 
     @property
-    def read_cells(self) -> list[matrix.Cell]:
+    def read_cells(self) -> list[Cell]:
         """None: tables have told what they were made of."""
         return []
 
@@ -99,9 +99,9 @@ class PaperComparisonTable(Report):
         }
         places = dict(sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))))
         different = [row for row in rows if _differs(row)]
-        first = [TableSection(tuple(_groups(different, placed=True)), f"What differs: {len(different)}")]
-        others = [TableSection(tuple(_groups(of)), _heading(label)) for label, of in places.items() if of]
-        claimed = TableSection(tuple(_groups(claims)), "Claims of the paper, and in how many places they hold")
+        first = [TableSection(list(_groups(different, placed=True)), f"What differs: {len(different)}")]
+        others = [TableSection(list(_groups(of)), _heading(label)) for label, of in places.items() if of]
+        claimed = TableSection(list(_groups(claims)), "Claims of the paper, and in how many places they hold")
         sections = (claimed, *first * bool(different), *others)
         label = self.metric.label
         ours = Note(f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place.")
@@ -229,12 +229,12 @@ def _setting(number: Published, experiment: Experiment) -> float | None:
         unit, language, end = limit.groups()
         limits = getattr(experiment.corpus.filters.get(language), unit, None)
         return limits[end == "most"] if limits else None
-    if study := experiment.human_evaluation:
+    if people := experiment.human_evaluation:
         match number.metric, number.setting:
             case "raters", _:
-                return len(study.annotators)
+                return len(people.annotators)
             case "rated_sentences", bucket if number.label == "sec:appendix_human_protocol":
-                return getattr(study.sentences, bucket) if bucket else sum(study.sentences.model_dump().values())
+                return getattr(people.sentences, bucket) if bucket else sum(people.sentences.model_dump().values())
     return None
 
 
@@ -304,8 +304,8 @@ def _orders(pairs: Sequence[NumberPair]) -> Iterator[dict[str, Any]]:
         ordered = number.metric in ORDERED and (number.label, number.metric) != UNORDERED
         if ordered and pair.state != NO_TABLE:
             backbone = "" if number.label in ACROSS_BACKBONES else number.backbone
-            group = (number.label, backbone, number.direction, number.setting, number.metric)
-            groups.setdefault(group, []).append(pair)
+            key = (number.label, backbone, number.direction, number.setting, number.metric)
+            groups.setdefault(key, []).append(pair)
     for group in groups.values():
         if len({pair.number.value for pair in group}) > 1:
             yield _order(group)
@@ -417,7 +417,7 @@ def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Gr
     for row in rows:
         cells = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         label = f"{_place(row['label'])}: " * placed + _described(row)
-        yield Group(label, (TableRow((*cells, TableCell(row["verdict"], bold=_differs(row)))),))
+        yield Group(label, [TableRow([*cells, TableCell(row["verdict"], bold=_differs(row))])])
 
 
 NAMED = {  # what the paper's numbers are of, where no other table prints it

@@ -7,6 +7,7 @@ test set. The regular tables are in :mod:`regular`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
-At = Mapping[str, Any]  # where a row is: its keys with their values
+At = dict[str, Any]  # where a row is: its keys with their values
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,21 @@ def parts(frame: pd.DataFrame, keys: Sequence[str], at: At) -> Iterator[tuple[At
         yield from parts(frame[[one == value for one in frame[key]]], others, {**at, key: value})
 
 
+def by_key(tidy: pd.DataFrame, *keys: str) -> dict[tuple[Any, ...], dict[str, float]]:
+    """The values of a tidy frame by metric, for each combination of keys that it has, in its order."""
+    values: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in tidy.to_dict("records"):
+        values.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = row["value"]
+    return values
+
+
 def pivot(
     frame: pd.DataFrame,
     keys: tuple[Sequence[str], str, Sequence[str]],
     entries: Sequence[Entry],
     label: Callable[[str, At], TableCell],
     shaded: Callable[[At], bool] = lambda at: False,
-) -> tuple[TableSection, ...]:
+) -> list[TableSection]:
     """The sections of a table. ``keys`` are those of sections, the one of groups, and those of rows.
 
     A row begins with the ``label`` of each of its keys; one that a row shares with the row above is left out.
@@ -64,16 +73,17 @@ def pivot(
     for section, of_section in parts(frame, by_section, {}):
         groups = []
         for group, of_group in parts(of_section, [by_group], section):
-            rows, above = [], {}
+            rows: list[TableRow] = []
+            above: At = {}
             for at, _ in parts(of_group, by_row, group):
                 shared = [key for key in by_row[:-1] if above.get(key) == at[key]]
                 heads = [TableCell("") if key in shared else label(key, at) for key in by_row]
                 cells = (*heads, *(entry.cell(at) for entry in entries))
                 rows.append(TableRow(cells, shaded(at)))
                 above = at
-            groups.append(Group(label(by_group, group).text, tuple(rows)))
-        sections.append(TableSection(tuple(groups), ", ".join(label(key, section).text for key in by_section)))
-    return tuple(sections)
+            groups.append(Group(label(by_group, group).text, rows))
+        sections.append(TableSection(groups, ", ".join(label(key, section).text for key in by_section)))
+    return sections
 
 
 KEYS = ("backbone", "place", "order", "steps", "metric", "method")
@@ -135,17 +145,19 @@ class Summary:
         means = self._deployable.get(tuple(place), [])
         return name not in self._informed and row.mean == best(metric)(means)
 
-    def score(self, metric: Metric, at: At, shaded: bool = False) -> TableCell:
+    def score(self, metric: Metric, at: At, shaded: bool = False, **other: Any) -> TableCell:
         """Mean ± std, bold for the best."""
+        at = at | other
         row = self.row(metric, at)
         text = formats.mean_std(row.mean, row.std, metric.decimals)
         return TableCell(text, self.is_best(metric, at), shaded)
 
-    def closure(self, metric: Metric, at: At, baseline: str = "ratio", shaded: bool = False) -> TableCell:
+    def closure(self, metric: Metric, at: At, baseline: str = "ratio", shaded: bool = False, **other: Any) -> TableCell:
         """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap.
 
         Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is not a share of a gap.
         """
+        at = at | other
         row, prefix = self.row(metric, at), BASELINES[baseline]
         mean, std, runs = (getattr(row, f"{prefix}_{value}") for value in ("mean", "std", "runs"))
         if runs and row.method in ("oracle", baseline):
@@ -181,10 +193,10 @@ class Regular(TableReport):
 
     def scored_entries(self, summary: Summary, metric: Metric) -> Iterator[Entry]:
         """A metric's means, and the gap closures over each baseline."""
-        yield Entry(Column(summary.mean_title, metric.label), lambda at: summary.score(metric, at))
+        yield Entry(Column(summary.mean_title, metric.label), functools.partial(summary.score, metric))
         for name in summary.baselines:
-            title = Column(closure_title(name), metric.label)
-            yield Entry(title, lambda at, name=name: summary.closure(metric, at, name))
+            closure = functools.partial(summary.closure, metric, baseline=name)
+            yield Entry(Column(closure_title(name), metric.label), closure)
 
     def label(self, key: str, at: At) -> TableCell:
         """What a row, a group or a section says of one of its keys."""
@@ -213,4 +225,4 @@ class Regular(TableReport):
             frame = frame[frame["metric"].isin([metric.name for metric in self.shown_metrics])]
         columns = (*(self.titles[key] for key in (by_group, *by_row)), *(entry.column for entry in entries))
         sections = pivot(frame, self.keys, entries, self.label, lambda at: at.get("method") == "ev")
-        return Table(columns, sections, tuple(self.notes(results, numbers, summary)))
+        return Table(columns, sections, self.notes(results, numbers, summary))

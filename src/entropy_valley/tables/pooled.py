@@ -21,7 +21,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 
 EVERY = "all"  # backbones together
 HINDSIGHT = "hindsight"  # the best of several canvases, sentence by sentence
@@ -62,10 +62,8 @@ class Pooled(OfStudy, TableReport):
         return self.study.against
 
     def problems(self) -> Iterator[str]:
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield f"the layout {self.study.layout} is of one reveal order and one T; name one of each"
-        if lacking := {"oracle", *BASELINES, self.against} - set(self.methods):
-            yield f"the layout {self.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"
+        yield from self.of_one_setting()
+        yield from self.of_methods("oracle", *BASELINES, self.against)
 
     @property
     def best_of(self) -> Sequence[str]:
@@ -134,33 +132,29 @@ class Pooled(OfStudy, TableReport):
             runs = rows["runs"].iloc[0]
             name = "All backbones" if backbone == EVERY else self.backbone(backbone)
             groups = [
-                Group(
+                Group.of(
                     self.label(row["method"]),
-                    (
-                        TableRow(
-                            tuple(TableCell(self.entry(row, name)) for _, name in columns),
-                            shaded=row["method"] == self.against,
-                        ),
-                    ),
+                    (self.entry(row, name) for _, name in columns),
+                    shaded=row["method"] == self.against,
                 )
                 for row in rows.to_dict("records")
             ]
-            sections.append(TableSection(tuple(groups), f"{name}, {runs} runs"))
+            sections.append(TableSection(groups, f"{name}, {runs} runs"))
         head = (Column("Length method", align="l"), *(column for column, _ in columns))
-        return Table(head, tuple(sections), tuple(map(Note, READING)))
+        return Table(head, sections, list(map(Note, READING)))
 
 
 Place = tuple[str, str]  # a direction and a test set
 
 
 class Scores:
-    """The sentences' scores of each method, in each run of some backbones; higher is better.
+    """The sentences' scores of each method, in each run of some backbones.
 
     ``best_of``: methods of which the best score of each sentence is one more method, :data:`HINDSIGHT`.
     """
 
     def __init__(self, results: Results, cells: Sequence[Cell], report: Pooled, best_of: Sequence[str] = ()) -> None:
-        self._how, sign = report.statistics, 1 if report.metric.higher_is_better else -1
+        self._how = report.statistics
         self._scores: dict[str, dict[Run, dict[Place, pd.Series]]] = {}
         for cell in sorted(cells, key=lambda cell: cell.method != "oracle"):  # all have its order of sentences
             scores, like = results.sentences(cell, report.metric), self._of(cell, "oracle")
@@ -168,7 +162,7 @@ class Scores:
                 require_sentences(results.place(cell, SCORES), scores.index, "the reference's length", like.index)
                 scores = scores.loc[like.index]
             place = cell.direction, cell.testset
-            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = sign * scores
+            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = scores
         if best_of:
             of_run = self._scores["oracle"]
             self._scores[HINDSIGHT] = {
@@ -206,7 +200,7 @@ class Scores:
     @functools.cached_property
     def _resampled(self) -> dict[str, np.ndarray]:
         """By method the mean scores of the bootstrap's resamples, (resamples,)."""
-        totals: float | np.ndarray = 0.0
+        totals = np.zeros((self._how.resamples, len(self._scores)))
         for place in dict.fromkeys(place for _, place, _ in self._runs("oracle")):
             columns = [
                 np.mean([scores for _, where, scores in self._runs(method) if where == place], axis=0)
@@ -219,12 +213,10 @@ class Scores:
     def shares(self, method: str) -> dict[str, float]:
         """For each baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN where
         the 95 % interval of that lead contains 0."""
-        values = {}
+        values: dict[str, float] = {}
         for baseline, prefix in BASELINES.items():
-            names, keys = (
-                (method, baseline, "oracle"),
-                (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std"))),
-            )
+            names = (method, baseline, "oracle")
+            keys = (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std")))
             gaps = self._resampled["oracle"] - self._resampled[baseline]
             if not np.quantile(gaps, LEVELS[0]) > 0:  # the reference's lead over the baseline may be chance
                 values |= dict.fromkeys(keys, math.nan)

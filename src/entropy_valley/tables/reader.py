@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +37,7 @@ from entropy_valley.results import (
 )
 from entropy_valley.scoring.metrics import Metric
 
-HEADER = header_path(TRANSLATIONS).name
+HEADER, SCORES_HEADER = (header_path(name).name for name in (TRANSLATIONS, SCORES))
 Settings = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -83,8 +82,9 @@ def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
     """The records of all that a set's translations and scores are made from, in turn. Of what is behind a finished
     result only those that are there."""
 
+    is_file = remembered(experiment, os.path.isfile, lambda: functools.cache(os.path.isfile))
+
     def records() -> list[str]:
-        is_file = functools.cache(os.path.isfile)
         finished: set[str] = set()
         listed = []
         for made, read in _steps(experiment, one):
@@ -104,7 +104,7 @@ def _steps(experiment: Experiment, one: CellSet) -> Iterator[tuple[str, str]]:
     translations, adapter = one.translations(root), paths.adapter_folder(experiment, run)
     yield from _testsets(experiment, translations, run.direction, one.testsets)
     yield from _checkpoint(experiment, translations, run)
-    if "fits" in json.loads(params.translation(experiment, one)):
+    if "fits" in params.translating(experiment, one):
         yield from _corpora(experiment, translations, run.direction)
     if adapter:
         yield translations, f"{adapter}/{FACTS}"
@@ -170,8 +170,6 @@ def overlap_file(root: str, cell: Cell) -> str:
 
 
 # --- Their contents.
-
-NOT_FINITE, SCORE_AGAIN = "not a finite number", "Remove the file and score the cell again."
 
 
 class Results:
@@ -244,13 +242,8 @@ class Results:
 
     def system_scores(self, cell: Cell, metrics: Iterable[Metric]) -> dict[str, float]:
         """Its system scores by the metrics' names; one that is not a finite number is an error."""
-        values = {metric.name: self.scores(cell).get(metric.name) for metric in metrics}
-        for name, value in values.items():
-            if not _is_number(value):
-                raise InputError(
-                    self.place(cell, header_path(SCORES)), f"{name} is {value!r}, {NOT_FINITE}", SCORE_AGAIN
-                )
-        return values
+        scores = self.scores(cell)
+        return {one.name: self._finite(scores.get(one.name), one.name, cell, SCORES_HEADER) for one in metrics}
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
         """Its sentence scores, float, indexed by sentence id in the file's order; an id given twice is an error."""
@@ -258,14 +251,18 @@ class Results:
 
     def _sentences(self, cell: Cell, metric: str) -> pd.Series:
         scored = self.segments(cell)
-        values = {str(row["id"]): row.get(metric) for row in scored}
-        for name, value in values.items():
-            if not _is_number(value):
-                place = f"{self.place(cell, SCORES)}, sentence {name!r}"
-                raise InputError(place, f"{metric} is {value!r}, {NOT_FINITE}", SCORE_AGAIN)
+        values = {row["id"]: self._finite(row.get(metric), metric, cell, SCORES, row["id"]) for row in scored}
         if len(values) < len(scored):
             raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
         return pd.Series(values, dtype=float, name=metric)
+
+    def _finite(self, value: Any, metric: str, cell: Cell, name: str, sentence: str = "") -> float:
+        """A score of a file of a set; InputError for one that is not a finite number."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            place = self.place(cell, name) + (f", sentence {sentence!r}" if sentence else "")
+            problem = f"{metric} is {value!r}, not a finite number"
+            raise InputError(place, problem, "Remove the file and score the cell again.")
+        return value
 
     def diagnostics(self, cell: Cell, kind: str) -> Any:
         """What its run's diagnostics say of its test set: the curves of ``valley``, or the rows of ``sig``."""
@@ -317,10 +314,6 @@ class Results:
                 problem = f"no {', '.join(missing)} of sentence {row['id']!r}"
                 raise InputError(self.place(cell, TRANSLATIONS), problem, REMEDY)
         return translated
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 # --- Cells of one table are made by the same settings, as the headers of their sets say.

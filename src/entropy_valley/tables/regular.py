@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,10 +22,10 @@ from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.formats import RISING, closure_title, method, ordered
+from entropy_valley.tables.formats import RISING, closure_title, ordered
 from entropy_valley.tables.formats import direction as direction_label
 from entropy_valley.tables.paired_tests import ZEROS
-from entropy_valley.tables.pivot import At, Entry, Regular, Summary, best, pivot, placed
+from entropy_valley.tables.pivot import At, Entry, Regular, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Note, Table, TableCell
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, ON_WHITE, SERIES_COLOURS, Panel
@@ -48,7 +48,7 @@ class Main(Regular):
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        return table_cells(self.experiment, self.experiment.tables.backbone)
+        return self.main_cells
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
@@ -82,29 +82,24 @@ class CrossBackbone(AllBackbones, Regular):
         "Ratio and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
     )
     keys = (("metric",), "backbone", ("place",))
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        return [self.metric]
+    bleu = False
 
     def entries(self, summary: Summary) -> list[Entry]:
         (metric,) = self.shown_metrics
-        shown = [name for name in METHODS if name in summary.methods]
+        entries = []
+        for name in METHODS:
+            if name in summary.methods:
+                score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
+                entries.append(Entry(Column(self.method(name).short), score))
 
-        def score(at, name):
-            return summary.score(metric, at | {"method": name}, shaded=name == "ev")
-
-        def lead(at):
+        def lead(at: At) -> TableCell:
             return TableCell(formats.signed(summary.row(metric, at, method="ev").delta_ratio, metric.decimals))
 
-        def closure(at, name):
-            return summary.closure(metric, at | {"method": "ev"}, name, shaded=True)
-
-        return [
-            *(Entry(Column(method(name).short), functools.partial(score, name=name)) for name in shown),
-            Entry(Column("EV − Ratio"), lead),
-            *(Entry(Column(closure_title(name)), functools.partial(closure, name=name)) for name in summary.baselines),
-        ]
+        entries.append(Entry(Column("EV − Ratio"), lead))
+        for name in summary.baselines:
+            closure = functools.partial(summary.closure, metric, method="ev", baseline=name, shaded=True)
+            entries.append(Entry(Column(closure_title(name)), closure))
+        return entries
 
 
 class CrossBackboneBleu(CrossBackbone):
@@ -141,8 +136,8 @@ class CrossBackboneFigure(AllBackbones, FigureReport):
                 offset = (index - (len(series) - 1) / 2) * width
                 here = rows[[one == place for one in rows["place"]]]
                 bars = {backbones.index(row.backbone) + offset: row for row in here.itertuples()}
-                look = {"color": SERIES_COLOURS[index % len(SERIES_COLOURS)], "label": self.place(*place)}
-                _bars(axes, dict(sorted(bars.items())), 0.92 * width, **look)
+                colour = SERIES_COLOURS[index % len(SERIES_COLOURS)]
+                _bars(axes, dict(sorted(bars.items())), 0.92 * width, colour, self.place(*place))
             axes.margins(y=0.1)
             axes.axhline(0, color=INK, linewidth=0.7)
             axes.set_xticks(range(len(backbones)), list(map(self.backbone, backbones)))
@@ -153,11 +148,11 @@ class CrossBackboneFigure(AllBackbones, FigureReport):
         return [panel]
 
 
-def _bars(axes: Axes, bars: Mapping[float, Any], width: float, **look: str) -> None:
+def _bars(axes: Axes, bars: Mapping[float, Any], width: float, colour: str, label: str) -> None:
     """One direction's bars at their positions, each with its value or n/a."""
     means = [100 * row.gap_closure_mean for row in bars.values()]
     stds = [100 * row.gap_closure_std for row in bars.values()]
-    axes.bar(list(bars), means, width, **look)
+    axes.bar(list(bars), means, width, color=colour, label=label)
     axes.errorbar(list(bars), means, yerr=stds, fmt="none", ecolor=INK, elinewidth=0.9)
     for position, mean, std in zip(bars, means, stds, strict=True):
         text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
@@ -205,6 +200,11 @@ BUDGETS = (
 )
 
 
+def not_ranked(numbers: pd.DataFrame) -> Summary:
+    """A summary of which no score is bold."""
+    return Summary(numbers, informed={*numbers["method"]})
+
+
 class OfBudgets(OfStudy):
     """What table and figure share: the scores of a study at each step budget, with their costs."""
 
@@ -217,7 +217,7 @@ class OfBudgets(OfStudy):
         return with_costs(super().numbers(results), results, self.cells)
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
-        return Summary(numbers.sort_values("steps", kind="stable"), self.informed)
+        return not_ranked(numbers.sort_values("steps", kind="stable"))
 
 
 class Budgets(OfBudgets, Regular):
@@ -226,7 +226,7 @@ class Budgets(OfBudgets, Regular):
     keys = ((), "place", ("steps",))
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout budgets")
+        yield from self.of_one_backbone()
         if len(orders := {cell.order for cell in self.cells}) > 1:
             yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
         systems = {(cell.run, cell.steps, cell.method) for cell in self.cells}
@@ -237,20 +237,20 @@ class Budgets(OfBudgets, Regular):
     def entries(self, summary: Summary) -> list[Entry]:
         metric = self.metric
 
-        def score(at, name):
-            return dataclasses.replace(summary.score(metric, at | {"method": name}, shaded=name == "ev"), bold=False)
-
-        def closure(at):
+        def closure(at: At) -> TableCell:
             oracle, ev = (summary.row(metric, at, method=name) for name in ("oracle", "ev"))
             text = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
-            return TableCell(text, bold=ev.gap_closure_runs > 0 and best(metric)((ev.mean, oracle.mean)) == ev.mean)
+            return TableCell(text, bold=ev.gap_closure_runs > 0 and ev.mean >= oracle.mean)
 
-        def within(at):
+        def within(at: At) -> TableCell:
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
-        scores = [(method(name).short, functools.partial(score, name=name)) for name in COMPARED]
-        columns = [*scores, ("Gap closure", closure), ("L ≤ T", within)]
-        return [Entry(Column(title, align="r"), cell) for title, cell in columns]
+        entries = []
+        for name in COMPARED:
+            score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
+            entries.append(Entry(Column(self.method(name).short, align="r"), score))
+        columns = {"Gap closure": closure, "L ≤ T": within}
+        return [*entries, *(Entry(Column(title, align="r"), cell) for title, cell in columns.items())]
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         backbones = ", ".join(map(self.backbone, summary.values("backbone")))
@@ -274,9 +274,11 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
     def panel(axes: Axes) -> None:
         for name in RISING:
             rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
-            look = {"color": METHOD_COLOURS[name], "marker": METHOD_MARKERS[name], "label": method(name).short}
-            deviations = [row.std for row in rows] if any(row.runs > 1 for row in rows) else None
-            axes.errorbar(budgets, [row.mean for row in rows], yerr=deviations, markersize=4, **look)
+            axes.errorbar(
+                budgets, [row.mean for row in rows],
+                yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
+                color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=report.method(name).short,
+            )  # fmt: skip
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
         axes.minorticks_off()
@@ -284,8 +286,10 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         axes.set_title(report.place(*place))
         if first:
             axes.set_ylabel(metric.label)
-            below = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.3)}  # within a panel it would lie over a line
-            axes.legend(ncols=len(RISING), fontsize=7, handlelength=1.2, columnspacing=1, **below)
+            axes.legend(  # below the panel: within it, it would lie over a line
+                loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
+                columnspacing=1,
+            )  # fmt: skip
 
     return panel
 
@@ -312,10 +316,8 @@ class Readings(OfStudy, Regular):
         return {name: checkpoint_of(self.experiment, name) for name in {cell.backbone: None for cell in self.cells}}
 
     def problems(self) -> Iterator[str]:
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield "the layout readings is of one reveal order and one T; name one of each"
-        if lacking := {"oracle", "ratio", self.study.against} - {cell.method for cell in self.cells}:
-            yield f"the layout readings needs the methods {', '.join(sorted(lacking))}; add them"
+        yield from self.of_one_setting()
+        yield from self.of_methods("oracle", "ratio", self.study.against)
         all_cells = set(self.cells)
         for cell in self.cells:
             run, origin = cell.run, self.origins[cell.backbone]
@@ -342,26 +344,21 @@ class Readings(OfStudy, Regular):
     def entries(self, summary: Summary) -> list[Entry]:
         against, (metric, *others) = self.study.against, self.shown_metrics
 
-        def plain(lookup, metric, name, **other):
-            return lambda at: TableCell(lookup(metric, at | {"method": name}, **other).text)
-
-        def changed(at):
+        def changed(at: At) -> TableCell:
             share = summary.row(metric, at, method=against).changed
             return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
 
-        short = self.method(against).short
-        return [
-            *(
-                Entry(Column(self.method(name).short, metric.label), plain(summary.score, metric, name))
-                for name in summary.methods
-            ),
-            *(Entry(Column(short, other.label), plain(summary.score, other, against)) for other in others),
-            *(
-                Entry(Column(closure_title(name)), plain(summary.closure, metric, against, baseline=name))
-                for name in summary.baselines
-            ),
-            Entry(Column("Changed", align="r"), changed),
-        ]
+        entries = []
+        for shown, name in [*((metric, name) for name in summary.methods), *((other, against) for other in others)]:
+            score = functools.partial(summary.score, shown, method=name)
+            entries.append(Entry(Column(self.method(name).short, shown.label), score))
+        for name in summary.baselines:
+            closure = functools.partial(summary.closure, metric, method=against, baseline=name)
+            entries.append(Entry(Column(closure_title(name)), closure))
+        return [*entries, Entry(Column("Changed", align="r"), changed)]
+
+    def summary(self, numbers: pd.DataFrame) -> Summary:
+        return not_ranked(numbers)
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         against = self.method(self.study.against).short
@@ -403,9 +400,8 @@ class Reproduction(OfStudy, Regular):
         return main_metrics(self)
 
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout reproduction")
-        if len({(cell.order, cell.steps) for cell in self.cells}) > 1:
-            yield "the layout reproduction is of one reveal order and one T; name one of each"
+        yield from self.of_one_backbone()
+        yield from self.of_one_setting()
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
@@ -430,7 +426,7 @@ class Reproduction(OfStudy, Regular):
         return dataclasses.replace(super().label(key, at), bold=False)
 
     def entries(self, summary: Summary) -> list[Entry]:
-        def papers(at, metric, text):
+        def papers(at: At, metric: Metric, text: Callable[[Any, int], str]) -> TableCell:
             """A number that the paper has, or a dash."""
             shown = text(summary.row(metric, at), metric.decimals)
             return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
@@ -443,7 +439,7 @@ class Reproduction(OfStudy, Regular):
             ),
         }
 
-        def slots(at, name):
+        def slots(at: At, name: str) -> TableCell:
             value = getattr(summary.row(self.shown_metrics[0], at), name)
             return TableCell(formats.NONE if math.isnan(value) else formats.number(value, 2))
 
@@ -494,9 +490,8 @@ class Transfer(Systems):
     )
 
     def problems(self) -> Iterator[str]:
-        missing = ", ".join(sorted({"ratio", self.study.against} - {cell.method for cell in self.cells}))
-        if missing:
-            yield f"the layout {self.study.layout} compares {self.study.against} with ratio; add {missing}"
+        yield from self.of_one_setting()
+        yield from self.of_methods("ratio", self.study.against)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         runs = numbers[numbers["statistic"] == "run"]
@@ -515,26 +510,29 @@ class Transfer(Systems):
         methods = ordered(runs["method"])
         deployable = [name for name in methods if name not in self.informed]
 
-        def row(at, name):
+        def row(at: At, name: str) -> dict[str, Any]:
             return rows[(*(at[key] for key in places), name)]
 
-        def score(at, name):
+        def score(at: At, name: str) -> TableCell:
             values = {other: row(at, other)[systems.MAIN] for other in methods}
-            is_best = name in deployable and values[name] == best(metric)(values[other] for other in deployable)
+            is_best = name in deployable and values[name] == max(values[other] for other in deployable)
             return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
 
-        def tested(at, text):
+        def tested(at: At, text: Callable[[Mapping[str, Any]], str]) -> TableCell:
             return TableCell(text(row(at, "ratio")))
 
         tests = {
-            f"{method(self.against[0]).short} − {method('ratio').short} [95 % CI]": lambda test: formats.interval(
-                test["lead"], test["ci_low"], test["ci_high"], metric.decimals
+            f"{self.method(self.against[0]).short} − {self.method('ratio').short} [95 % CI]": lambda test: (
+                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals)
             ),
             "p": lambda test: formats.p_value(test["p_two_sided"], self.statistics.resamples),
             "Wilcoxon's p": lambda test: formats.small_p(test["wilcoxon_p"]),
         }
         return [
-            *(Entry(Column(method(name).short, metric.label), functools.partial(score, name=name)) for name in methods),
+            *(
+                Entry(Column(self.method(name).short, metric.label), functools.partial(score, name=name))
+                for name in methods
+            ),
             *(Entry(Column(title), functools.partial(tested, text=text)) for title, text in tests.items()),
         ]
 

@@ -6,10 +6,10 @@ import itertools
 import re
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import jinja2
 import pandas as pd
@@ -47,8 +47,13 @@ class TableCell:
 class TableRow:
     """The cells behind the group's label; ``shaded`` paints the whole row."""
 
-    cells: tuple[TableCell, ...]
+    cells: Sequence[TableCell]
     shaded: bool = False
+
+    @classmethod
+    def of(cls, texts: Iterable[str], shaded: bool = False) -> Self:
+        """A row of plain texts."""
+        return cls([TableCell(text) for text in texts], shaded)
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,19 @@ class Group:
     """Rows between two rules that share the label in the first column."""
 
     label: str
-    rows: tuple[TableRow, ...]
+    rows: Sequence[TableRow]
+
+    @classmethod
+    def of(cls, label: str, texts: Iterable[str], shaded: bool = False) -> Self:
+        """A row of plain texts by itself."""
+        return cls(label, [TableRow.of(texts, shaded)])
 
 
 @dataclass(frozen=True)
 class TableSection:
     """Groups under a heading that spans the table; no heading, no row for it."""
 
-    groups: tuple[Group, ...]
+    groups: Sequence[Group]
     heading: str = ""
 
 
@@ -79,9 +89,9 @@ class Note:
 class Table:
     """Columns (the first holds the groups' labels), sections and footnote."""
 
-    columns: tuple[Column, ...]
-    sections: tuple[TableSection, ...]
-    notes: tuple[Note, ...] = ()
+    columns: Sequence[Column]
+    sections: Sequence[TableSection]
+    notes: Sequence[Note] = ()
 
 
 def write_csv(path: Path, tidy: pd.DataFrame) -> None:
@@ -113,9 +123,9 @@ def to_markdown(table: Table) -> str:
 def _markdown_section(section: TableSection, width: int) -> list[str]:
     heading = [_markdown_row([f"**{_markdown(section.heading)}**", *[""] * (width - 1)])] if section.heading else []
     rows = [
-        _markdown_row([_markdown(group.label) if first else "", *map(_markdown_cell, row.cells)])
+        _markdown_row(["" if number else _markdown(group.label), *map(_markdown_cell, row.cells)])
         for group in section.groups
-        for first, row in zip(itertools.chain([True], itertools.repeat(False)), group.rows, strict=False)
+        for number, row in enumerate(group.rows)
     ]
     return heading + rows
 
@@ -395,8 +405,8 @@ def _character(character: str) -> str:
         return " "
     if _CHINESE.match(character) and _in_font(character):
         return character
-    base, *accents = unicodedata.normalize("NFD", character)
-    if base.isascii() and len(accents) == 1 and accents[0] in _ACCENTS:
+    letter = unicodedata.normalize("NFD", character)
+    if letter[0].isascii() and letter[1:] in _ACCENTS:
         return character
     return "" if unicodedata.category(character) == "Cf" else rf"\texttt{{U+{ord(character):04X}}}"
 

@@ -20,10 +20,10 @@ from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, Report, TableReport
-from entropy_valley.tables.formats import method, ordered
+from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
@@ -52,19 +52,16 @@ class Checks(OfStudy, WithGrids, TableReport):
     """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
 
     texts = True
+    reads = (diagnostics_file,)
     caption = (
         "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
         "over canvases whose ratios were given to other sentences."
     )
 
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        return [*super().inputs(), *dict.fromkeys(diagnostics_file(root, cell) for cell in self.cells)]
-
     def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone("the layout checks")
-        if METHOD not in {cell.method for cell in self.cells}:
-            yield f"the layout checks is of the method {METHOD}; add it"
+        yield from self.of_one_backbone()
+        yield from self.of_one_setting()
+        yield from self.of_methods(METHOD)
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return measure(self, results)
@@ -86,9 +83,9 @@ class Checks(OfStudy, WithGrids, TableReport):
         groups = []
         for part, of_part in lines.items():
             texts = ((label, *(line.get(place, formats.NONE) for place in places)) for label, line in of_part.items())
-            groups.append(Group(part, tuple(TableRow(tuple(map(TableCell, row))) for row in texts)))
+            groups.append(Group(part, list(map(TableRow.of, texts))))
         heads = (Column("Check", align="l"), Column("", align="l"), *(Column(self.place(*place)) for place in places))
-        return Table(heads, (TableSection(tuple(groups)),), _notes(self, numbers[numbers["check"] == "test"]))
+        return Table(heads, [TableSection(groups)], _notes(self, numbers[numbers["check"] == "test"]))
 
     def _line(self, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
         """The check, the label of a row, and its text in one place."""
@@ -100,9 +97,9 @@ class Checks(OfStudy, WithGrids, TableReport):
                 return "Ratios that EV takes", item, share
             case "score":
                 score = formats.mean_std(values["mean"], values["std"], self.metric.decimals)
-                return self.metric.label, method(item).label, score
+                return self.metric.label, self.method(item).label, score
         p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
-        compared = COMPARED.get(item) or f"EV − {method(item).label}"
+        compared = COMPARED.get(item) or f"EV − {self.method(item).label}"
         return compared, f"seed {seed:.0f}", f"{formats.lead(values, self.metric)}, {p}"
 
 
@@ -159,7 +156,9 @@ def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     return {name: named[name] for name in order if name in named}
 
 
-def _tidy(place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None):
+def _tidy(
+    place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None
+) -> list[tuple[object, ...]]:
     return [(*place, seed, check, str(item), metric, value) for metric, value in numbers.items()]
 
 
@@ -215,7 +214,7 @@ def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
         run = dict(zip(RUN, key, strict=True))
         for name, methods in groups(list(cells)).items():
             others = [cells[method] for method in methods]
-            test = against_mean(results, cells[METHOD], others, **report.test)
+            test = against_mean(results, cells[METHOD], others, report.metric, report.statistics)
             numbers = asdict(test) | {"bootstrap_seed": report.statistics.seed, "systems": len(others)}
             yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
 
@@ -254,7 +253,7 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
         label = report.backbone(line["backbone"].iloc[0])
         draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
         ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
-        axes.axvline(ratio, label=method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+        axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
         _draw_grid(axes, report.grids[direction])
         _lowest(axes, line.loc[line["mean"].idxmin()])
         axes.set_title(report.place(direction, testset))
@@ -269,8 +268,10 @@ def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Pan
 
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:
     """EV's candidates as ticks on the axis."""
-    look = {"color": METHOD_COLOURS["ev"], "markersize": 12, "label": "EV's grid"}
-    axes.plot(ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), **look)
+    axes.plot(
+        ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"],
+        markersize=12, label="EV's grid",
+    )  # fmt: skip
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:
@@ -278,5 +279,5 @@ def _lowest(axes: Axes, point: pd.Series) -> None:
     left, right = axes.get_xlim()
     place = (point["at"] - left) / (right - left)
     side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
-    below = {"textcoords": "offset points", "ha": side, "va": "top"}
-    axes.annotate(text, (point["at"], point["low"]), (0, -3), bbox=ON_WHITE, **below)
+    below = (point["at"], point["low"])
+    axes.annotate(text, below, (0, -3), textcoords="offset points", ha=side, va="top", bbox=ON_WHITE)

@@ -40,12 +40,13 @@ PAGE, COLUMN = 6.3, 3.03  # inches: the width of the text on a page (16 cm), and
 Panel = Callable[["Axes"], None]
 
 
-def faint(colour: str) -> tuple[float, ...]:
+def faint(colour: str) -> tuple[float, float, float]:
     """A colour mixed with white, for what a panel is not about; nothing shines through it."""
 
     from matplotlib import colors
 
-    return tuple(1 - 0.35 * (1 - share) for share in colors.to_rgb(colour))
+    red, green, blue = (1 - 0.35 * (1 - share) for share in colors.to_rgb(colour))
+    return red, green, blue
 
 
 def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.Figure:
@@ -60,7 +61,7 @@ def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.F
 
     columns = max(1, min(len(panels), int(PAGE / width + 1e-9)))
     rows = math.ceil(len(panels) / columns)
-    with mpl.rc_context(RC):
+    with mpl.rc_context(RC):  # type: ignore[arg-type]  # its stub wants literal keys
         drawn = figure.Figure(figsize=(width * columns, height * rows))
         grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
         for axes in grid[len(panels) :]:
@@ -74,7 +75,7 @@ def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.F
 
 def legend_above(axes: Axes) -> None:
     """A legend of what one panel shows, above all panels, where it hides nothing."""
-    drawn = axes.figure
+    drawn = axes.figure.get_figure(root=True)
     columns = max(1, int(drawn.get_figwidth() / LEGEND))
     drawn.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=columns, fontsize=7)
 
@@ -84,7 +85,7 @@ def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
 
     import matplotlib as mpl
 
-    with mpl.rc_context(RC):
+    with mpl.rc_context(RC):  # type: ignore[arg-type]
         for path, kind, undated in ((pdf, "pdf", {"CreationDate": None}), (png, "png", {})):
             buffer = io.BytesIO()  # matplotlib hides a failed write behind an error of its own
             drawn.savefig(buffer, format=kind, metadata=undated)

@@ -22,7 +22,7 @@ from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, p
 from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
-from entropy_valley.tables.formats import METHODS, closure_title, method, ordered
+from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
@@ -111,12 +111,14 @@ def _changed(results: Results, cells: Sequence[Cell]) -> list[float]:
     where there is none, and for that backbone itself."""
     first, system = cells[0].backbone, attrgetter(*(name for name in (*RUN, *SYSTEM) if name != "backbone"))
     texts = {system(cell): _texts(results, cell) for cell in cells if cell.backbone == first}
-    shares = []
-    for cell in cells:
-        others, own = texts.get(system(cell)) if cell.backbone != first else None, _texts(results, cell)
-        changed = others and sum(text != others.get(name) for name, text in own.items())
-        shares.append(float("nan") if others is None else changed / len(own))
-    return shares
+
+    def changed(cell: Cell) -> float:
+        if cell.backbone == first or system(cell) not in texts:
+            return math.nan
+        own, others = _texts(results, cell), texts[system(cell)]
+        return sum(text != others.get(name) for name, text in own.items()) / len(own)
+
+    return [changed(cell) for cell in cells]
 
 
 def _texts(results: Results, cell: Cell) -> dict[str, str]:
@@ -125,10 +127,12 @@ def _texts(results: Results, cell: Cell) -> dict[str, str]:
 
 def _intervals(report: Systems, results: Results, keys: Sequence[str]) -> pd.DataFrame:
     """What the study asks for of each group of cells that agree in ``keys``, in the order they come."""
-    asked = (results, report.cells, keys)
-    frames = [differences(*asked, **report.test)] if DIFFERENCE in report.columns else []
+    frames, metric, how = [], report.metric, report.statistics
+    if DIFFERENCE in report.columns:
+        frames.append(differences(results, report.cells, keys, metric, how))
     if LIMITS in report.columns:
-        frames.append(closure_limits(*asked, *report.against[1:], **report.test))
+        _, order, steps = report.against
+        frames.append(closure_limits(results, report.cells, keys, metric, how, order, steps))
     return pd.concat(frames, axis=1) if frames else pd.DataFrame()
 
 
@@ -136,22 +140,19 @@ def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame
     """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
     rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
     cells = dict(zip(rows, report.cells, strict=True))
-    sign, columns = 1 if report.metric.higher_is_better else -1, (*CLOSURES, *[BEST] * (BEST in report.columns))
-
-    @functools.cache
-    def is_gap(oracle: tuple[Any, ...], rival: tuple[Any, ...]) -> bool:
-        return not is_doubtful(results, cells[oracle], cells[rival], report.metric)
+    columns = (*CLOSURES, *[BEST] * (BEST in report.columns))
 
     def gaps(row: Mapping[str, Any]) -> dict[str, float]:
         run, values = tuple(row[key] for key in RUN), dict.fromkeys((*columns, "cost"), float("nan"))
         for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
             fixed = [key for name in report.fixed if (key := (*run, name, *setting)) in rows]
-            best_ratio = max(fixed, key=lambda key: sign * rows[key][MAIN], default=None)
+            best_ratio = max(fixed, key=lambda key: rows[key][MAIN], default=None)
             oracle, *baselines = ((*run, name, *setting) for name in ("oracle", *BASELINES))
             for column, rival in zip(columns, (*baselines, best_ratio), strict=False):
                 if oracle in rows and rival in rows:
-                    scores = ([sign * one[MAIN]] for one in (row, rows[rival], rows[oracle]))
-                    values[column] = gap_closures(*scores)[0] if is_gap(oracle, rival) else float("nan")
+                    scores = ([one[MAIN]] for one in (row, rows[rival], rows[oracle]))
+                    doubtful = is_doubtful(results, cells[oracle], cells[rival], report.metric)
+                    values[column] = math.nan if doubtful else gap_closures(*scores)[0]
             if oracle in rows and baselines[0] in rows:
                 values["cost"] = row["calls"] / rows[baselines[0]]["calls"]
         return values
@@ -168,7 +169,7 @@ def _tests(report: Systems, results: Results) -> pd.DataFrame:
         if first is None or first is cell:
             rows.append(dict.fromkeys(TESTED, float("nan")))
         else:
-            test = asdict(against_mean(results, first, [cell], **report.test))
+            test = asdict(against_mean(results, first, [cell], report.metric, report.statistics))
             rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
     return pd.DataFrame(rows)
 
@@ -235,9 +236,9 @@ class SystemRow:
         """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
         if pd.isna(self.mean["difference"]):
             return formats.NONE
-        limits = (self.mean[name] for name in ("difference", "difference_low", "difference_high"))
+        value, low, high = (self.mean[name] for name in ("difference", "difference_low", "difference_high"))
         p = formats.p_statement(self.mean["difference_p"], self.report.statistics.resamples)
-        return f"{formats.interval(*limits, self.report.metric.decimals)}, {p}"
+        return f"{formats.interval(value, low, high, self.report.metric.decimals)}, {p}"
 
     def closure_interval(self) -> str:
         if pd.isna(self.mean["closure_low"]):
@@ -255,11 +256,8 @@ class SystemRow:
         counted = sum(not pd.isna(run[column]) for run in self.runs)
         return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
 
-    def untouched(self) -> str:
-        return formats.percent(self.mean["untouched"], self.std["untouched"])
-
-    def changed(self) -> str:
-        return formats.NONE if pd.isna(self.mean[CHANGED]) else formats.percent(self.mean[CHANGED], self.std[CHANGED])
+    def share(self, name: str) -> str:
+        return formats.NONE if pd.isna(self.mean[name]) else formats.percent(self.mean[name], self.std[name])
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
@@ -301,8 +299,8 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
     "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
     "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
     TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
-    CHANGED: (Column("Changed", align="r"), SystemRow.changed),
-    "untouched": (Column("Untouched", align="r"), SystemRow.untouched),
+    CHANGED: (Column("Changed", align="r"), lambda system: system.share(CHANGED)),
+    "untouched": (Column("Untouched", align="r"), lambda system: system.share("untouched")),
     "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
     "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
 }
@@ -311,7 +309,7 @@ COLUMNS: dict[str, tuple[Column, Cells]] = {
 
 def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
     """The columns that a study asks for."""
-    rival, columns = method(report.against[0]).short, dict(COLUMNS)
+    rival, columns = report.method(report.against[0]).short, dict(COLUMNS)
     for name, metric in metrics_by_column(report.metrics).items():
         text = functools.partial(SystemRow.number, name=name, decimals=metric.decimals)
         columns[name] = Column(metric.label, align="c" if name == MAIN else "r"), text
@@ -394,12 +392,12 @@ class Systems(OfStudy, TableReport):
         places_rows: dict[tuple[Any, ...], list[SystemRow]] = {}
         for system in systems(self, numbers):
             places_rows.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
-        sections = tuple(
-            TableSection(tuple(_group(system, rows, columns) for system in rows), _heading(self, place, rows))
+        sections = [
+            TableSection([_group(system, rows, columns) for system in rows], _heading(self, place, rows))
             for place, rows in places_rows.items()
-        )
+        ]
         head = (Column("System", align="l"), *(column for column, _ in columns.values()))
-        timing = notes.timing(map(results.latency, self.cells)) if self.timed else ()
+        timing = notes.timing([results.latency(cell) for cell in self.cells]) if self.timed else ()
         shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
         return Table(head, sections, (*_notes(self), *notes.doubtful_gaps(self, results, shares), *timing))
 
@@ -413,7 +411,7 @@ def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str,
         values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
         is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
         cells.append(TableCell(text(system), is_best))
-    return Group(_label(system), (TableRow(tuple(cells), shaded=system.is_tested),))
+    return Group(_label(system), [TableRow(cells, shaded=system.is_tested)])
 
 
 def _label(system: SystemRow) -> str:
@@ -435,7 +433,7 @@ def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -
     return ", ".join([report.backbone(backbone), report.place(direction, testset), *trained, sentences])
 
 
-def _notes(report: Systems) -> tuple[Note, ...]:
+def _notes(report: Systems) -> list[Note]:
     _, order, steps = report.against
     seeds = len({cell.seed for cell in report.cells})
     first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
@@ -443,7 +441,7 @@ def _notes(report: Systems) -> tuple[Note, ...]:
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
         *(note(report, name) for name in report.columns if name in NOTES),
     ]
-    return tuple(Note(line) for line in lines)
+    return [Note(line) for line in lines]
 
 
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
@@ -458,7 +456,8 @@ class Point(NamedTuple):
     """A system of a panel: its printed name, its marker and colour, and its row of the summary."""
 
     name: str
-    look: dict[str, Any]
+    marker: str
+    colour: str
     row: Any
 
 
@@ -477,7 +476,7 @@ class SystemsFigure(OfStudy, FigureReport):
 
     def problems(self) -> Iterator[str]:
         if self.study.figure:
-            yield from self.of_one_backbone("the layout systems, drawn,")
+            yield from self.of_one_backbone(", drawn,")
 
     def numbers(self, results: Results) -> pd.DataFrame:
         return with_costs(super().numbers(results), results, self.cells)
@@ -495,7 +494,7 @@ class SystemsFigure(OfStudy, FigureReport):
 def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float) -> Panel:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     looks = _looks(ordered(rows["method"]))
-    points = [Point(_name(report, row, usual), looks[row.method], row) for row in rows.itertuples(index=False)]
+    points = [Point(_name(report, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
 
     def panel(axes: Axes) -> None:
@@ -512,24 +511,25 @@ def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float)
     return panel
 
 
-def _looks(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The paper's methods have their own in every figure; the others go through the colours, then the markers."""
+def _looks(methods: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Marker and colour of each method. The paper's methods have their own in every figure; the others go through the
+    colours, then the markers."""
     others = itertools.product(MARKERS, SERIES_COLOURS)
-    looks = {}
-    for name in methods:
-        own = name in METHOD_COLOURS
-        marker, colour = (METHOD_MARKERS[name], METHOD_COLOURS[name]) if own else next(others)
-        looks[name] = {"marker": marker, "color": colour, "linestyle": "none"}
-    return looks | {"oracle": {"color": METHOD_COLOURS["oracle"], "linestyle": "--", "linewidth": 0.9}}
+    return {
+        name: (METHOD_MARKERS[name], METHOD_COLOURS[name]) if name in METHOD_COLOURS else next(others)
+        for name in methods
+    }
 
 
 def _draw(axes: Axes, point: Point) -> None:
     row = point.row
     if row.method == "oracle":
-        axes.axhline(row.mean, **point.look)
+        axes.axhline(row.mean, color=point.colour, linestyle="--", linewidth=0.9)
         return
-    bars = {"ecolor": faint(point.look["color"]), "elinewidth": 0.7, "capsize": 0}
-    axes.errorbar(row.passes, row.mean, yerr=row.std, markersize=SIZE, **point.look, **bars)
+    axes.errorbar(
+        row.passes, row.mean, yerr=row.std, marker=point.marker, color=point.colour, linestyle="none", markersize=SIZE,
+        ecolor=faint(point.colour), elinewidth=0.7, capsize=0,
+    )  # fmt: skip
 
 
 def _name(report: SystemsFigure, row: Any, usual: tuple[str, int]) -> str:
@@ -548,14 +548,18 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
     """Names in a column right of the axes, in the order of their scores, with their markers, joined to their points."""
     (low, high), right = axes.get_ylim(), axes.get_xlim()[1]
     heights = spread([(point.row.mean - low) / (high - low) for point in points], gap)
-    for (name, look, row), height in zip(points, heights, strict=True):
-        line = {"arrowstyle": "-", "color": faint(look["color"]), "linewidth": 0.6, "relpos": (0, 0.5)}
-        point = (right if row.method == "oracle" else row.passes, row.mean)
-        font = {"va": "center", "fontsize": 7, "fontweight": "bold" if row.method in METHOD_COLOURS else "normal"}
-        beside = {"textcoords": "axes fraction", "annotation_clip": False, "zorder": 1}
-        axes.annotate(name, point, (1.17, height), arrowprops={**line, "shrinkA": 12, "shrinkB": 2}, **font, **beside)
-        places = [1.1, 1.15] if row.method == "oracle" else [1.125]
-        axes.plot(places, [height] * len(places), transform=axes.transAxes, clip_on=False, markersize=SIZE, **look)
+    for (name, marker, colour, row), height in zip(points, heights, strict=True):
+        is_line = row.method == "oracle"
+        axes.annotate(
+            name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
+            annotation_clip=False, zorder=1,
+            arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
+            va="center", fontsize=7, fontweight="bold" if row.method in METHOD_COLOURS else "normal",
+        )  # fmt: skip
+        axes.plot(
+            [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,
+            linewidth=0.9, markersize=SIZE, color=colour, transform=axes.transAxes, clip_on=False,
+        )  # fmt: skip
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,20 +20,10 @@ from entropy_valley.results import record_of
 from entropy_valley.stats.paper_numbers import find, means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
 from entropy_valley.training.settings import Lora, Loss, Training
-
-
-class Unscored(TableReport):
-    """A table of trainings: no footnote says what scores were made by."""
-
-    scored = False
-
-    def made(self, results: Results) -> tuple[Table, pd.DataFrame]:
-        numbers = self.numbers(results)
-        return self.table(results, numbers), numbers
-
 
 # --- What the adapters were trained with, and by which prompts.
 
@@ -101,8 +91,10 @@ HYPERPARAMS = (
 PROMPTS = (Note(r"{src}: the source; \n: a line break. The translation begins where the prompt ends."),)
 
 
-class OfRuns(Unscored):
+class OfRuns(TableReport):
     """A table of the runs that the main tables and the autoregressive ones are of."""
+
+    scored = False
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
@@ -160,12 +152,11 @@ class HyperparamsTable(OfRuns):
         paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
         groups = []
         for key in keys:
-            texts = ["; ".join(values.get((key, name), {})) for name in backbones]
-            row = TableRow(tuple(TableCell(text or formats.NONE) for text in (*texts, paper.get(key, ""))))
-            groups.append(Group(ROWS.get(key, key.replace("_", " ")), (row,)))
+            texts = [*("; ".join(values.get((key, name), {})) for name in backbones), paper.get(key, "")]
+            groups.append(Group.of(ROWS.get(key, key.replace("_", " ")), [text or formats.NONE for text in texts]))
         titles = (*map(self.backbone, backbones), "Paper")
         columns = (Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles))
-        return Table(columns, (TableSection(tuple(groups)),), HYPERPARAMS)
+        return Table(columns, [TableSection(groups)], HYPERPARAMS)
 
 
 class PromptsTable(OfRuns):
@@ -192,10 +183,10 @@ class PromptsTable(OfRuns):
                 same = decoded_as == direction
                 decoding = "the same" if same else f"that of {formats.direction(decoded_as)}"
                 texts = ("all" if len(shared) == 1 else ", ".join(names), text.replace("\n", r"\n"), decoding)
-                lines.append(TableRow(tuple(map(TableCell, texts))))
-            groups.append(Group(formats.direction(str(direction)), tuple(lines)))
+                lines.append(TableRow.of(texts))
+            groups.append(Group(formats.direction(str(direction)), lines))
         titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
-        return Table(tuple(Column(title, align="l") for title in titles), (TableSection(tuple(groups)),), PROMPTS)
+        return Table([Column(title, align="l") for title in titles], [TableSection(groups)], PROMPTS)
 
 
 def _printed(value: Any) -> str:
@@ -224,7 +215,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 SIDES = ("source", "target")
 RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
-Values = Mapping[tuple[str, str, str], float]  # by direction, backbone and metric
+Values = Mapping[tuple[str, str], Mapping[str, float]]  # by direction and backbone
 WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
 COUNTED = (
     ("read", "Pairs read"),
@@ -243,7 +234,7 @@ ORDER = Note(
 )
 
 
-class CorpusTable(Unscored):
+class CorpusTable(TableReport):
     """A column for each direction whose pairs train a backbone; a row for each number."""
 
     caption = (
@@ -251,7 +242,7 @@ class CorpusTable(Unscored):
         "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles."
     )
     recorded = ("directions",)
-    cells: Sequence[matrix.Cell] = ()
+    scored = False
 
     @property
     def wanted(self) -> bool:
@@ -289,10 +280,12 @@ class CorpusTable(Unscored):
         return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        values = {(one.direction, one.backbone, one.metric): one.value for one in numbers.itertuples()}
+        values = by_key(numbers, "direction", "backbone")
         columns = (Column("", align="l"), *(Column(formats.direction(name), align="r") for name in self.directions))
-        sources = self._row("Source", lambda name: self.experiment.directions[name].train)
-        counts = (self._row(label, lambda name, key=key: _count(values[name, "", key])) for key, label in COUNTED)
+        sources = Group.of("Source", (self.experiment.directions[name].train for name in self.directions))
+        counts = (
+            Group.of(label, (_count(values[name, ""][key]) for name in self.directions)) for key, label in COUNTED
+        )
         ratios = (*self._ratios(values, CENTRE, "{:.2f} ({:.2f})"), *self._papers())
         spread = self._ratios(values, RANGE, " ".join(["{:.2f}"] * len(RANGE)))
         sections = (
@@ -300,29 +293,27 @@ class CorpusTable(Unscored):
             TableSection(ratios, RATIO),
             TableSection(spread, SPREAD),
         )
-        return Table(columns, sections, tuple(self._notes(results, values)))
+        return Table(columns, sections, list(self._notes(results, values)))
 
-    def _ratios(self, values: Values, metrics: Sequence[str], text: str) -> tuple[Group, ...]:
+    def _ratios(self, values: Values, metrics: Sequence[str], text: str) -> list[Group]:
         """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
 
-        def ratio(direction: str, backbone: str) -> str:
-            keys = [(direction, backbone, f"length_ratio_{metric}") for metric in metrics]
-            return text.format(*map(values.get, keys)) if keys[0] in values else formats.NONE
+        def row(backbone: str) -> Iterator[str]:
+            for direction in self.directions:
+                ratios = values.get((direction, backbone))
+                numbers = [ratios[f"length_ratio_{metric}"] for metric in metrics] if ratios else []
+                yield text.format(*numbers) if numbers else formats.NONE
 
-        of_directions = (name for direction in self.directions for name in tokenizers(self.experiment, direction))
-        names = dict.fromkeys(of_directions)
-        return tuple(self._row(self.backbone(name), lambda one, name=name: ratio(one, name)) for name in names)
+        backbones = dict.fromkeys(name for one in self.directions for name in tokenizers(self.experiment, one))
+        return [Group.of(self.backbone(name), row(name)) for name in backbones]
 
     def _papers(self) -> Iterator[Group]:
         """The medians that the paper prints, where our numbers are compared with its own."""
         if self.experiment.paper_comparison.compare == "values":
-            found = {name: find("sec:method-R", "median_ratio", direction=name) for name in self.directions}
-            printed = {name: number.text for name, number in found.items() if number}
-            if printed:
-                yield self._row("LLaDA-8B-Base, in the paper", lambda name: printed.get(name, formats.NONE))
-
-    def _row(self, label: str, text: Callable[[str], str]) -> Group:
-        return Group(label, (TableRow(tuple(TableCell(text(name)) for name in self.directions)),))
+            printed = [find("sec:method-R", "median_ratio", direction=name) for name in self.directions]
+            if any(printed):
+                texts = [number.text if number else formats.NONE for number in printed]
+                yield Group.of("LLaDA-8B-Base, in the paper", texts)
 
     def _notes(self, results: Results, values: Values) -> Iterator[Note]:
         corpora = {name: self.corpus(results, name) for name in self.directions}
@@ -331,7 +322,7 @@ class CorpusTable(Unscored):
             yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
         yield ORDER
         for name, corpus in corpora.items():
-            drawn = _count(values[name, "", "train"])
+            drawn = _count(values[name, ""]["train"])
             text = f"Digest of the training pairs of {formats.direction(name)}, N = {drawn}:"
             yield Note(text, corpus["digest"]["train"])
 

@@ -38,13 +38,11 @@ class EntropyValleyFigure(FigureReport):
         "intervals of the mean over sentences."
     )
     width, scored = 2.1, False
+    reads = (diagnostics_file,)
 
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         return matrix.valley_cells(self.experiment)
-
-    def inputs(self) -> list[str]:
-        return list(dict.fromkeys(diagnostics_file(self.experiment.results, cell) for cell in self.cells))
 
     def numbers(self, results: Results) -> pd.DataFrame:
         points = over_runs(curves(results, self.cells))
@@ -64,15 +62,14 @@ class EntropyValleyFigure(FigureReport):
             axes.axvline(0, color=GRID, linewidth=1.5)
             for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
                 again, style = divmod(number, len(BACKBONE_COLOURS))
-                look = {"linestyle": "--", "markerfacecolor": "white"} if again else {}
                 label = self.backbone(str(backbone))
-                draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, **look)
+                draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
             axes.set_title(title)
             axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
             axes.margins(y=0.1)
             if first:
                 axes.set_ylabel("mean all-mask entropy (nats)")
-                axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_size())
+                axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
                 legend_above(axes)
 
         return panel
@@ -118,8 +115,11 @@ def _average(group: pd.DataFrame) -> dict[str, object]:
     return {"mean": centre, **band, "runs": len(group), **averages}
 
 
-def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, **look: str) -> None:
-    """A curve with its band, whatever the band is; ``look`` is matplotlib's."""
+def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, dashed: bool = False) -> None:
+    """A curve with its band, whatever the band is. A dashed one has white markers."""
     line = line.sort_values("at")
     axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
-    axes.plot(line["at"], line["mean"], color=colour, marker=marker, markersize=3, label=label, **look)
+    axes.plot(
+        line["at"], line["mean"], linestyle="--" if dashed else "-", color=colour, marker=marker, markersize=3,
+        markerfacecolor="white" if dashed else colour, label=label,
+    )  # fmt: skip

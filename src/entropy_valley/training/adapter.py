@@ -21,7 +21,7 @@ from entropy_valley.model import adapters, decoder
 from entropy_valley.model.adapters import FACTS, LOSSES, Adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
-from entropy_valley.model.decoder import drawn_lora, lora_of
+from entropy_valley.model.decoder import adapted_layers, drawn_lora, linear_layer
 from entropy_valley.model.families import LORA_TARGETS, find_family
 from entropy_valley.model.load import Backbone, empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
@@ -57,8 +57,8 @@ def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> De
     """The model, with seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
     wanted = set(lora_modules(model, family, settings.targets))
     torch.manual_seed(seed_of(seed, "lora"))
-    layers = {name: layer for name, layer in model.named_modules() if name in wanted}  # in the model's order
-    factors = {name: drawn_lora(layer, settings.rank) for name, layer in layers.items()}
+    names = [name for name, _ in model.named_modules() if name in wanted]  # in the model's order
+    factors = {name: drawn_lora(linear_layer(model, name), settings.rank) for name in names}
     scaling, rounded = settings.alpha / settings.rank, settings.products == "backbone"
     decoder.attach_lora(model.requires_grad_(False), factors, scaling, settings.dropout, rounded)
     return model
@@ -81,9 +81,14 @@ class AdapterError(RuntimeError):
 
 def trained(model: Decoder, settings: Lora, checkpoint: Path) -> Adapter:
     """The adapter beside the weights of ``model``; the folder ``checkpoint`` holds the backbone."""
-    pairs = {name: tuple(side.detach().float().cpu().contiguous() for side in pair) for name, pair in lora_of(model)}
+    layers = sorted(adapted_layers(model).items())
+    pairs = {name: (_on_host(layer.lora_A), _on_host(layer.lora_B)) for name, layer in layers}
     base = read_origin(checkpoint).get("repository")  # never a local path
-    return Adapter(dict(sorted(pairs.items())), settings.alpha, dropout=settings.dropout, base=base)
+    return Adapter(pairs, settings.alpha, dropout=settings.dropout, base=base)
+
+
+def _on_host(side: torch.Tensor) -> torch.Tensor:
+    return side.detach().float().cpu().contiguous()
 
 
 def versions() -> dict[str, str]:

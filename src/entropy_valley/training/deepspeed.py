@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import pickle
@@ -38,7 +39,7 @@ class Objective(torch.nn.Module):
     def forward(self, batch: MicroBatch) -> tuple[torch.Tensor, torch.Tensor]:
         """The weighted loss and the sum of the unweighted CE, scalars; zero for a micro-batch that predicts nothing."""
         if not len(batch.rows):
-            zero = sum(parameter.sum() for parameter in trainable(self)) * 0.0
+            zero = functools.reduce(torch.add, (parameter.sum() for parameter in trainable(self))) * 0.0
             return zero, zero.detach()
         losses = cross_entropies(self.adapted, batch, self._shifted)
         return losses @ batch.weights, losses.detach().sum()
@@ -55,7 +56,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     deepspeed.init_distributed(auto_mpi_discovery=False, verbose=False)
     parameters = trainable(objective)
     optimizer = torch.optim.AdamW(
-        parameters, lr=settings.learning_rate, betas=tuple(settings.betas), weight_decay=settings.weight_decay
+        parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay
     )
     schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
     engine, *_ = deepspeed.initialize(
@@ -180,7 +181,7 @@ class Checkpoints:
         engine.checkpoint_engine.save = write
         with files.saving(self._folder / tag):
             engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
-        ranks = [{} for _ in range(torch.distributed.get_world_size())]
+        ranks: list[dict[str, str]] = [{} for _ in range(torch.distributed.get_world_size())]
         torch.distributed.all_gather_object(ranks, digests)
         if self._rank == 0:
             whole = {name: digest for rank in ranks for name, digest in rank.items()}

@@ -18,7 +18,8 @@ from entropy_valley.model.attention import Packed, Rows, hidden_states
 from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
-    from entropy_valley.training.settings import Loss
+    from entropy_valley.model.decoder import Decoder
+    from entropy_valley.training.settings import EosPadding, Loss
 
 # --- Random streams: a step's draws are a pure function of seed and step, without global state.
 
@@ -134,11 +135,11 @@ class Batches:
         return indices[self._lengths[indices].argsort(stable=True)]
 
 
-def eos_padding(lengths: torch.Tensor, padding: int | str, sizes: list[int]) -> torch.Tensor:
+def eos_padding(lengths: torch.Tensor, padding: EosPadding, sizes: list[int]) -> torch.Tensor:
     """The number of extra EOS targets of each sequence: ``padding`` (the paper's is 0), or with "batch" as many as
     reach the longest sequence of the micro-batch (LLaDA's recipe). ``sizes``: sequences of each micro-batch."""
     if padding != "batch":
-        return torch.full_like(lengths, int(padding))
+        return torch.full_like(lengths, padding)
     return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
 
 
@@ -153,9 +154,9 @@ def read_padding(lengths: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
     return longest[groups] - lengths
 
 
-def longest_pair(limit: int, padding: int | str) -> int:
+def longest_pair(limit: int, padding: EosPadding) -> int:
     """The most tokens of a pair that stays within ``limit`` with its :func:`eos_padding`."""
-    return limit if padding == "batch" else limit - int(padding)
+    return limit if padding == "batch" else limit - padding
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,7 @@ class Passes:
     tokens: int = sys.maxsize
     ranks: int = 1
 
-    def sizes(self, lengths: torch.Tensor, padding: int | str = 0) -> list[int]:
+    def sizes(self, lengths: torch.Tensor, padding: EosPadding = 0) -> list[int]:
         """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first
         if padded to the longest of a pass.
 
@@ -247,7 +248,7 @@ class Passes:
         possible, so that no rank waits long. A sequence of more than ``tokens`` runs alone.
         """
         uniform = padding == "batch"
-        costs = (lengths if uniform else lengths + padding).tolist()
+        costs = (lengths if padding == "batch" else lengths + padding).tolist()
         limit = min(self.tokens, len(costs) * max(costs))
         count = -(-len(_filled(costs, limit, uniform)) // self.ranks) * self.ranks
         even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens, uniform)) <= count)
@@ -303,7 +304,7 @@ def slot_weights(
     targets: torch.Tensor,
     weight: str,
     normaliser: str,
-    groups: torch.Tensor | None = None,
+    groups: torch.Tensor,
 ) -> torch.Tensor:
     """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not masked.
 
@@ -352,11 +353,11 @@ def micro_batches(
     return batches
 
 
-def cross_entropies(model: Any, batch: MicroBatch, shifted: bool) -> torch.Tensor:
+def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.Tensor:
     """CE in nats of each predicted token, (predicted tokens,), float32; last layer and LM head compute only their rows.
 
-    ``model`` is a stock ``…ForCausalLM``. Shifted and causal families predict token i from row i - 1. A prompt is never
-    empty, so that row belongs to the same sequence.
+    Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
+    sequence.
     """
     states = hidden_states(model, batch.packed, Rows(batch.rows - int(shifted)))
     return cross_entropy(model.lm_head(states).float(), batch.labels, reduction="none")
@@ -409,10 +410,10 @@ class Canvases:
 
     def _times(self, sizes: list[int], random: torch.Generator) -> torch.Tensor:
         settings = self.settings
-        options = {"eps": settings.eps, "all_mask_share": self.all_mask_share, "antithetic": settings.antithetic}
-        if settings.time == "sequence":
-            return draw_times(sum(sizes), random, **options)
-        return draw_times(len(sizes), random, **options).repeat_interleave(torch.tensor(sizes))
+        count = sum(sizes) if settings.time == "sequence" else len(sizes)
+        whole = self.all_mask_share
+        times = draw_times(count, random, eps=settings.eps, all_mask_share=whole, antithetic=settings.antithetic)
+        return times if settings.time == "sequence" else times.repeat_interleave(torch.tensor(sizes))
 
 
 @dataclass(frozen=True)

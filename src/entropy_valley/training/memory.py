@@ -29,7 +29,7 @@ from entropy_valley.training.settings import AUTO
 
 if TYPE_CHECKING:
     from entropy_valley.model.families import Family
-    from entropy_valley.training.settings import Lora, Training
+    from entropy_valley.training.settings import Auto, Lora, Training
 
 MOST = 8192  # tokens of a pass: larger ones are no faster
 LEAST = 1024  # tokens of a pass: smaller ones leave the GPU waiting, and computing each layer again costs less
@@ -137,7 +137,7 @@ class PassPlan:
             raise InputError("the GPU's memory", problem, _remedy(self.activation_checkpointing)) from error
 
 
-def plan(room: Room | None, micro_tokens: int | str, checkpointing: bool | str, longest: int) -> PassPlan:
+def plan(room: Room | None, micro_tokens: int | Auto, checkpointing: bool | Auto, longest: int) -> PassPlan:
     """What to set for ``auto``, and whether what is set fits.
 
     A pair of ``longest`` tokens must fit too: it runs alone. Layers are computed again in the backward pass only if

@@ -78,8 +78,8 @@ def join(device: str, processes: int) -> int:
         torch.cuda.set_device(gpu)
     if processes == 1:
         # A store inside the process needs no port, so two jobs on one machine cannot collide.
-        alone = {"store": torch.distributed.HashStore(), "rank": 0, "world_size": 1}
-        torch.distributed.init_process_group(backend, device_id=gpu, **alone)
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group(backend, device_id=gpu, store=store, rank=0, world_size=1)
     else:
         end_with_parent(signal.SIGKILL, os.getppid())  # else a killed torchrun leaves workers that write files
         torch.distributed.init_process_group(backend, timeout=TIMEOUT, device_id=gpu)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, Strict
 
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Runtime, Section, Share
 
-AUTO = "auto"
+AUTO: Final = "auto"
 SAVED = 16  # bytes of an adapter's parameter in a checkpoint: itself and its master copy, and the two moments of AdamW
 Auto = Literal["auto"]
 Targets = Literal["blocks", "by_name"]
@@ -131,6 +131,10 @@ class Training(Section):
     )
     lora: Lora
     loss: Loss = Loss()
+
+    def steps(self, batches: int) -> int:
+        """The steps of a training whose epochs have so many ``batches``."""
+        return self.max_steps or self.epochs * batches  # type: ignore[operator]  # ONE_OF: else there are epochs
 
     def kept(self, steps: int) -> int:
         """The last of ``steps`` steps that is a multiple of ``keep_every``; the training ends there."""

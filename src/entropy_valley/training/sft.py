@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora, trainable
-from entropy_valley.training.log import HISTORY, reports, require_finite, require_wandb
+from entropy_valley.training.log import HISTORY, Report, reports, require_finite, require_wandb
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
@@ -35,7 +35,7 @@ from entropy_valley.training.loss import (
     seed_of,
     tokenise,
 )
-from entropy_valley.training.settings import AUTO, Auto, Training
+from entropy_valley.training.settings import AUTO, Auto, EosPadding, Training
 
 OUTPUTS = (FACTS, WEIGHTS, LOSSES)  # of the rule
 
@@ -164,7 +164,7 @@ def train(job: Finetuning, rank: int) -> None:
     pairs = _pairs(job, backbone)
     plan = _plan(job, backbone, pairs, room, checkpoints.progress())
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
-    steps = settings.max_steps or settings.epochs * len(batches.order)
+    steps = settings.steps(len(batches.order))
     kept = settings.kept(steps)
     attach_lora(backbone.model, backbone.family, settings.lora, job.spec["seed"])
     checkpoints.require_room(sum(weight.numel() for weight in trainable(backbone.model)))
@@ -197,7 +197,7 @@ def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
     return tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
-def _padding(job: Finetuning, backbone: Backbone) -> int | str:
+def _padding(job: Finetuning, backbone: Backbone) -> EosPadding:
     return 0 if backbone.family.causal else job.settings.loss.eos_padding
 
 
@@ -269,10 +269,11 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
     first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
     if trainer.rank == 0 and first:
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
-    shown = nullcontext(lambda scalars: None)
+    shown: AbstractContextManager[Report] = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        wandb = {"project": job.wandb, "name": "/".join(job.logs.parts[-3:]), "id": job.key}
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb if job.wandb else None)
+        name = "/".join(job.logs.parts[-3:])
+        wandb = {"project": job.wandb, "name": name, "id": job.key} if job.wandb else None
+        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)

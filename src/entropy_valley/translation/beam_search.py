@@ -84,7 +84,7 @@ def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     return rows
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
     unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}

@@ -107,7 +107,7 @@ def read_valley(job: ModelJob) -> dict[str, Any]:
         "offsets_complete": complete(around, entropies[: len(around)]),
         "ratios": curve(grid, entropies[len(around) :]),
         "source_tokens": {row["id"]: len(tokens(row["source"])) for row in job.rows},
-        "signature": {**job.signature("all-mask"), "data_digest": files.file_digest(job.testset)},
+        "signature": {**job.signature("all-mask"), "data_digest": job.data_digest},
     }
 
 
@@ -120,8 +120,8 @@ def valley_places(job: ModelJob) -> tuple[list[ValleyCanvas], list[ValleyCanvas]
     sources = [len(tokens(row["source"])) for row in job.rows]
     around = around_reference(rows, targets, spec["offset"])
     grid = on_grid(rows, sources, spec["ratios"])
-    fitting = ([place for place in one if job.inputs.fits(place.row, place.length)] for one in (around, grid))
-    return tuple(fitting)
+    around, grid = ([one for one in places if job.inputs.fits(one.row, one.length)] for places in (around, grid))
+    return around, grid
 
 
 def read_sig(job: ModelJob) -> list[dict[str, Any]]:

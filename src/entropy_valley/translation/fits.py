@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from entropy_valley.decoding.requests import Work
 
-PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
-
 
 def length_statistics(job: ModelJob) -> dict[str, Any]:
     """What length methods know of training pairs, measured on the job's rows: the parts that its spec names."""
@@ -87,7 +85,7 @@ def length_head(job: ModelJob, dev: Path) -> tuple[bytes, dict[str, Any]]:
     kept = [place for place in range(len(both.rows)) if both.inputs.fits(place, SHORTEST)]
     if not kept or kept[0] >= len(train):
         raise InputError(job.testset, "no training pair fits the context", "Give shorter pairs.")
-    digests = [files.file_digest(path) for path in (job.testset, dev)]
+    digests = [job.data_digest, files.file_digest(dev)]
     stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
     limit = [job.spec["limit"]] if "limit" in job.spec else []
     key = files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])
@@ -125,8 +123,9 @@ class Fits:
         """
         if not specs:
             return cls()
-        (train, dev), kept = (job.execution.corpus / name for name in PAIRS), job.execution.store
-        pairs, fits, facts = job.on(files.read_jsonl(train, ROW), train), cls(), {}
+        (train, dev), kept = job.execution.pairs, job.execution.store
+        pairs, fits = job.on(files.read_jsonl(train, ROW), train), cls()
+        facts: dict[str, Any] = {}
         with Store(kept and kept / "fits") as store:
             if spec := specs.get("length_statistics"):
                 facts["length_statistics"] = length_statistics(pairs.with_spec(spec, store))

@@ -67,7 +67,7 @@ class Inputs:
 
     ``file`` and ``names`` tell an error which sentence it is about; ``sources`` are the texts, of which distractors are
     drawn; ``aligned`` has the slots of each reference that a gold alignment ties to its source, None where none is
-    given; ``texts`` knows the text of a translation.
+    given; ``texts`` knows the text of a translation, where finished texts are scored.
     """
 
     file: object
@@ -241,15 +241,16 @@ class Pipeline:
         names = self.inputs.names
         for length in lengths:
             self.inputs.check(place, length)
-        room, gained = self.inputs.room(place), {}
+        room = self.inputs.room(place)
+        gained: dict[int, Gain] = {}
         if denoising.looks_at_distractor:
             probes, gained = yield from self._gains(place, lengths, probes)
         elif looks_at_anchors(denoising.order):
             gained = {length: anchored(self.inputs.anchors(place), length) for length in lengths}
         cases = ((length, probes.get(length), gained.get(length)) for length in lengths)
         decoded = yield [
-            denoising.request(prompt, sourceless, length, room, *more, sentence=names[place], cache=self.cache)
-            for length, *more in cases
+            denoising.request(prompt, sourceless, length, room, start, gain, sentence=names[place], cache=self.cache)
+            for length, start, gain in cases
         ]
         if row.get("rescoring") and len(lengths) > 1:
             decoded = yield from self._rescored(prompt, decoded, denoising)
@@ -260,6 +261,8 @@ class Pipeline:
     ) -> Generator[Sequence[Request], list[Any], list[Decoded]]:
         """The same, with the log-probability of the finished text in place of that at reveal time."""
         written = self.inputs.texts
+        if written is None:
+            raise ValueError("a finished text is to be scored, and these inputs have no tokenizer")
         texts = [written.prompt.tokens(written.text(one)) for one in decoded]
         pairs = zip(texts, decoded, strict=True)
         scores = yield [Finished(prompt, text, len(one.tokens), denoising.mask_token) for text, one in pairs]
@@ -302,6 +305,7 @@ PREFIX_ATTENTION, COMPILED_LAYERS = "prefix attention", "compiled layers"
 # the end of a stream.
 TOKENS = {"cpu": 1024, "cuda": 4096}
 ROW = ("id", "source", "target")  # what a row of a test set has
+PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 
@@ -321,6 +325,10 @@ class Identity:
     mask: int | None = None
 
     @property
+    def texts(self) -> Texts:
+        return Texts(self.prompt, self.turn_end, self.mask)
+
+    @property
     def digest(self) -> str:
         """One name of backbone and adapter together."""
         return files.digest([self.backbone_digest, self.adapter_digest])
@@ -338,13 +346,14 @@ def read_identity(
     digest = checkpoint_digest(backbone)
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = load_tokenizer(backbone, kind)
-    start = tokenizer.get_vocab().get(kind.bos_token) if bos else None
+    vocabulary = tokenizer.get_vocab()
+    start = vocabulary.get(kind.bos_token or "") if bos else None
     if bos and start is None:
         remedy = "Set the backbone's bos: false."
         raise InputError(backbone, f"the tokenizer has no BOS token {kind.bos_token!r}", remedy)
     prompt = Prompt(template, tokenizer, start)
     given = adapter_digest(adapter, kind, digest, attention) if adapter else None
-    mask = tokenizer.get_vocab().get(kind.mask_token)
+    mask = vocabulary.get(kind.mask_token or "")
     return Identity(prompt, context, digest, given, turn_end_id(tokenizer, kind), mask)
 
 
@@ -368,9 +377,23 @@ class Execution:
     @classmethod
     def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
         """From what a rule hands over, whose paths are texts and which may have more."""
-        folders = ("backbone", "adapter", "corpus", "store")
-        paths = {name: Path(values[name]) for name in folders if values.get(name)}
-        return cls(**paths, device=values["device"], threads=threads)
+        adapter, corpus, store = (values.get(name) for name in ("adapter", "corpus", "store"))
+        return cls(
+            Path(values["backbone"]),
+            Path(adapter) if adapter else None,
+            Path(corpus) if corpus else None,
+            Path(store) if store else None,
+            values["device"],
+            threads,
+        )
+
+    @property
+    def pairs(self) -> tuple[Path, Path]:
+        """The files of training and of development pairs. Raises ValueError where there is no corpus."""
+        if self.corpus is None:
+            raise ValueError("length methods are fitted to the pairs of a corpus, and there is none")
+        train, dev = PAIRS
+        return self.corpus / train, self.corpus / dev
 
 
 class ModelJob:
@@ -382,8 +405,9 @@ class ModelJob:
     def __init__(self, spec: Mapping[str, Any], execution: Execution, testset: Path | None = None) -> None:
         self.spec, self.execution, self._started = spec, execution, time.monotonic()
         self.attention = attention_of(spec)
-        named = (spec[key] for key in ("family", "prompt", "bos"))
-        self.identity = read_identity(execution.backbone, execution.adapter, *named, self.attention)
+        self.identity = read_identity(
+            execution.backbone, execution.adapter, spec["family"], spec["prompt"], spec["bos"], self.attention
+        )
         self.rows: list[dict[str, Any]] = files.read_jsonl(testset, ROW) if testset else []
         self.testset = testset
         self.precision: str = spec["precision"]
@@ -400,6 +424,13 @@ class ModelJob:
         unmerged = [UNMERGED] if self.execution.adapter and not self.merge else []
         torch = f"torch {importlib.metadata.version('torch')}"
         return "|".join([rows, self.precision, device_name(self.execution.device), torch, *unmerged, *self._prefix])
+
+    @property
+    def data_digest(self) -> str:
+        """That of the file of the rows. Raises ValueError where they are of none."""
+        if self.testset is None:
+            raise ValueError("the rows of this job are of no file")
+        return files.file_digest(self.testset)
 
     @property
     def numerics(self) -> str:
@@ -453,10 +484,11 @@ class ModelJob:
         """The prompts of the rows, which are read at the first use."""
         known, rows = self.identity, self.rows
         names, sources = [row["id"] for row in rows], [row["source"] for row in rows]
-        prompts, texts = [known.prompt.encode(one) for one in sources], Texts(known.prompt, known.turn_end, known.mask)
+        prompts = [known.prompt.encode(one) for one in sources]
         spans = [row.get("anchors") for row in rows]
         aligned = [one and known.prompt.slots_of(row["target"], one) for row, one in zip(rows, spans, strict=True)]
-        return Inputs(self.testset, names, prompts, known.prompt.encode(""), known.context, sources, aligned, texts)
+        without = known.prompt.encode("")
+        return Inputs(self.testset, names, prompts, without, known.context, sources, aligned, known.texts)
 
     @functools.cached_property
     def backbone(self) -> Backbone:
@@ -549,7 +581,8 @@ class ModelJob:
     ) -> Iterator[Record]:
         """Keep the record of what the block makes of these files, the backbone and the adapter."""
         backbone, adapter = self.execution.backbone, self.execution.adapter
-        folders, described = {backbone: self.identity.backbone_digest}, [backbone / MANIFEST]
+        folders: dict[str | Path, str | None] = {backbone: self.identity.backbone_digest}
+        described = [backbone / MANIFEST]
         if adapter:
             folders[adapter] = self.identity.adapter_digest
             described.append(adapter / FACTS)
@@ -563,7 +596,7 @@ class ModelJob:
         sys.stderr.write(f"{what}: {self.ledger.text()}; {time.monotonic() - self._started:.1f} s\n")
 
 
-def padded_tokens(spec: dict[str, Any], device: str, budget: int | None) -> int | None:
+def padded_tokens(spec: Mapping[str, Any], device: str, budget: int | None) -> int | None:
     """Tokens of each pass of a job that pads them (``decoding.batch_invariant``; ``auto``: on GPUs); None: it pads
     none. ``budget`` is what its command line says."""
     kind, setting = device.partition(":")[0], spec.get("batch_invariant", "auto")

@@ -29,7 +29,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor
-from entropy_valley.translation.fits import PAIRS, Fits
+from entropy_valley.translation.fits import Fits
 from entropy_valley.translation.job import Execution, ModelJob, Pipeline
 from entropy_valley.translation.translations import signature
 
@@ -52,7 +52,7 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
     Only what the length method is fitted to training pairs comes from the run's store, and goes there.
     """
     spec = {key: value for key, value in params.items() if key not in SPEC}
-    pairs = [execution.corpus / name for name in PAIRS] if "fits" in params else []
+    pairs = execution.pairs if "fits" in params else ()
     with ModelJob(spec, execution, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
         fits = Fits.of(job, params.get("fits"))
         drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
@@ -60,7 +60,7 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
         method = fits.method(spec["method"], spec["settings"])
         denoising = Denoising.of(spec)
         uses_head = getattr(method, "uses_length_head", False)
-        head = LengthHead.of(fits.head, job.backbone.device) if uses_head else None
+        head = LengthHead.of(fits.head, job.backbone.device) if uses_head and fits.head else None
         measured = measure(job, method, denoising, head, minutes * 60)
         signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
         files.write_json(out, {**measured, "signature": signed})

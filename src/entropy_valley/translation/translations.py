@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import errors, files, results
-from entropy_valley.decoding.orders import Denoising, needs_sourceless
+from entropy_valley.decoding.orders import DecodedVariableLength, Denoising, needs_sourceless
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import FITTED, sentences_of
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
-from entropy_valley.results import REMEDY, System, differences, read_record, record_path
+from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation import beam_search
-from entropy_valley.translation.fits import PAIRS, Fits, predict
+from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import ROW, Execution, ModelJob, Pipeline, Row, contenders, winner
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def write(
         rows = work.merged(shards, record.inputs) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
-        fits = read_record(record_path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
+        fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
         record.facts.update({"fits": fits} if fits else {})
         work.job.report("translate")
 
@@ -93,6 +93,14 @@ def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Seque
         files.write_jsonl(out, results.tidy(work.rows()))
         record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
         work.job.report("shard")
+
+
+def shard_record(path: Path) -> Record:
+    """The record of a shard; raises InputError where it has none."""
+    record = read_record(record_path(path))
+    if record is None:
+        raise InputError(path, "has no record of what it was made from", REMEDY)
+    return record
 
 
 class Translations:
@@ -121,9 +129,9 @@ class Translations:
         self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
 
     @property
-    def corpus(self) -> list[Path]:
-        """The files of training pairs that fits read, if there are any."""
-        return [self.job.execution.corpus / name for name in PAIRS] if self.spec.get("fits") else []
+    def corpus(self) -> Sequence[Path]:
+        """The files of pairs that fits read, if there are any."""
+        return self.job.execution.pairs if self.spec.get("fits") else ()
 
     def rows(self) -> Rows:
         """The rows of each cell, in the order of the test set, or of the shard's part of it.
@@ -153,22 +161,20 @@ class Translations:
             self._require_shard(path, inputs[str(path)], others)
         rows: Rows = {cell: [{}] * len(self.tests[cell.testset].rows) for cell in self.cells}
         most = max(map(len, rows.values()))  # with fewer sentences than shards, the last are empty
-        for number, path in enumerate(shards[:most]):
-            parts = results.systems(path)
+        for number, shard in enumerate(shards[:most]):
+            parts = results.systems(shard)
             for cell in self.cells:
                 part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
                 for one, other in itertools.zip_longest(part, due, fillvalue={"id": "no sentence"}):
                     if one["id"] != other["id"]:
                         problem = f"{cell.label}: id {one['id']!r} where {other['id']!r} is due"
-                        raise InputError(path, problem, REMEDY)
+                        raise InputError(shard, problem, REMEDY)
                 rows[cell][number :: len(shards)] = part
         return rows
 
     def _require_shard(self, path: Path, content: str, inputs: Mapping[str, str]) -> None:
         """Raise InputError unless the record of a shard has these params, this digest of its content, these inputs."""
-        record = read_record(record_path(path))
-        if record is None:
-            raise InputError(path, "has no record of what it was made from", REMEDY)
+        record = shard_record(path)
         for change in differences(record.params, self.spec):
             raise InputError(path, f"was made with other params: {change}", REMEDY)
         for read, digest in inputs.items():
@@ -186,8 +192,7 @@ class Translations:
         else:
             search = beam_search.Search.of(self.base)
             signed, totals = beam_search.signature(job, search), beam_search.summary(rows)
-        signed["data_digest"] = files.file_digest(job.testset)
-        return {**cell._asdict(), "signature": signed, **totals}
+        return {**cell._asdict(), "signature": {**signed, "data_digest": job.data_digest}, **totals}
 
     # Canvases.
 
@@ -200,7 +205,7 @@ class Translations:
         except InputError as error:
             self._unfit = error  # of each method that needs them
         runner, choices = self._runner("probe"), self._choices()
-        origins = {choice: (choice[0], origin) for choice in choices if (origin := self._origin(choice[1]))}
+        origins = {choice: (choice[0], method) for choice in choices if (method := self._origin(choice[1]))}
         # Ratios are reassigned among all sentences: every shard chooses the canvases that they come from for all.
         every = set(origins.values())
         works = [
@@ -242,7 +247,7 @@ class Translations:
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
             length_method = self.fits.method(method, settings)
             part = job.on([job.rows[place] for place in places])
-            predicted = predict(part, self.fits.head) if uses_head else ()
+            predicted = predict(part, self.fits.head) if uses_head and self.fits.head else ()
             sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [
@@ -321,9 +326,8 @@ class Translations:
         return dataclasses.replace(self.job.runner(bar), engine=self._engine)
 
     def _engine(self) -> Engine:
-        """On the model, once it has read a few sentences of each test set as the job does."""
-        first, *_ = [job for job in self.tests.values() if job.backbone]
-        return first.engine
+        """The one of any test set: they share the model."""
+        return next(iter(self.tests.values())).engine
 
     def _guarded(self, label: str, work: Work) -> Work:
         """The same work, unless its cell has failed; an error in it, be it of a user's own method, is its cell's
@@ -356,7 +360,7 @@ def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], 
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
     best, inputs = winner(decoded), job.inputs
-    tokens = inputs.texts.tokens(best)
+    tokens = job.identity.texts.tokens(best)
     other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
     once, cache = job.attention == PREFIX, CachePolicy.of(job.spec)
     prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, cache)
@@ -371,7 +375,7 @@ def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], 
     }
 
 
-def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[str, int | float]:
+def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[str, float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 
@@ -457,7 +461,7 @@ def sentence_costs(
     for length, one in decoded.items():
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
-        if denoising.variable_length:
+        if isinstance(one, DecodedVariableLength):
             reused, passes = int(probed and prompts.cache.is_exact), one.passes
             run_slots, head_rows = one.slots - reused * length, one.rows - reused * length
             costs.append(_Cost(passes, one.slots, passes - reused, 0, 0, 0, run_slots, head_rows))

@@ -28,6 +28,7 @@ from entropy_valley.texts import checked_sentence
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
+    import torch
     from matplotlib.axes import Axes
 
     from entropy_valley.decoding.engine import Engine
@@ -84,11 +85,11 @@ class Translation:
             from matplotlib import pyplot
 
             _, axes = pyplot.subplots(figsize=(4, 2.5), layout="constrained")
-        points = [(slots, entropy) for slots, entropy in sorted(self.entropies.items()) if entropy is not None]
-        axes.plot(*zip(*points, strict=True), "o-", markersize=4)
+        curve = {slots: entropy for slots, entropy in sorted(self.entropies.items()) if entropy is not None}
+        axes.plot(list(curve), list(curve.values()), "o-", markersize=4)
         if self.entropy is not None:
             axes.plot(self.canvas, self.entropy, "o", color=axes.lines[-1].get_color(), markersize=9)
-        axes.set_xticks([slots for slots, _ in points])
+        axes.set_xticks(list(curve))
         axes.set(xlabel="slots of the canvas", ylabel="mean entropy (nats)")
         return axes
 
@@ -118,6 +119,9 @@ class Translator:
         if isinstance(self.method, str):
             remedy = f"Give make_method({self.method!r}, {{…}}), with its settings. Translator.load takes a name, too."
             raise InputError("method", f"{self.method!r} is the name of a length method", remedy)
+        if getattr(self.method, "sees_reference", False):
+            problem = f"{type(self.method).__name__} needs the reference of each sentence"
+            raise InputError("length method", problem, "Give another one.")
 
     @classmethod
     def load(
@@ -130,7 +134,7 @@ class Translator:
         prompt: str | None = None,
         family: str | None = None,
         bos: bool | None = None,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
         dtype: str = "float32",
         **more: Any,
     ) -> Self:
@@ -147,15 +151,17 @@ class Translator:
         """
         from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
 
-        unloaded = cls(None, None, _length_method(method, ratios), **more)
+        unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
-        device = str(device)  # or one of torch
+        device = str(device)
         require_device(device)
         torch_dtype(dtype)
         folder = None if adapter is None else find_adapter(adapter)  # before the larger download
-        trained = adapters.read_facts(folder).get("spec", {}) if folder else {}
-        if not family and "family" in trained:
-            family = find_family(trained["family"], folder / adapters.FACTS).name
+        trained: dict[str, Any] = {}
+        if folder:
+            trained = adapters.read_facts(folder).get("spec", {})
+            if not family and "family" in trained:
+                family = find_family(trained["family"], folder / adapters.FACTS).name
         template = prompt or trained.get("prompt")
         if template is None:
             problem = "no prompt is given, and its files do not say with which one it was trained"
@@ -231,11 +237,10 @@ class Translator:
                     raise problem
                 refused[number] = problem
         places = [number for number, source in enumerate(sources) if source.strip() and number not in refused]
-        texts = Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
         chosen = [sources[number] for number in places]
         prompts, without = [self.prompt.encode(source) for source in chosen], self.prompt.encode("")
         given = place, [names[number] for number in places], prompts, without, self.backbone.context, chosen
-        inputs = Inputs(*given, texts=texts)
+        inputs = Inputs(*given, texts=self._texts)
         translations = {places[index]: one for index, one in self._translations(inputs, denoising, skip)}
         return [
             translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
@@ -251,7 +256,7 @@ class Translator:
         works = ((place, self._work(pipeline, place, one, denoising)) for place, one in enumerate(sentences))
         if skip:
             works = ((place, _caught(work, inputs, place)) for place, work in works)
-        yield from pipeline.runner.run(works, denoising and denoising.order)
+        yield from pipeline.runner.run(works, denoising.order if denoising else None)
 
     def _work(self, pipeline: Pipeline, place: int, sentence: Sentence, denoising: Denoising | None) -> Work:
         """Choose a canvas, read it where the method has not, and denoise it from this reading."""
@@ -269,11 +274,21 @@ class Translator:
             return Translation("", canvas=row["length"], entropies=entropies)
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
         best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
-        text = pipeline.inputs.texts.text(best)
         gives = getattr(self.method, "gives_probabilities", False)
         probabilities = {length: math.exp(-score) for length, score in scores.items()} if gives else {}
-        known = {"entropies": entropies, "logprob": best.logprob, "probabilities": probabilities}
-        return Translation(text, len(best.tokens), scores, row["length"], **known)
+        return Translation(
+            self._texts.text(best),
+            len(best.tokens),
+            scores,
+            row["length"],
+            entropies,
+            best.logprob,
+            probabilities=probabilities,
+        )
+
+    @functools.cached_property
+    def _texts(self) -> Texts:
+        return Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
 
     @functools.cached_property
     def _engine(self) -> Engine:
@@ -304,8 +319,6 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
             raise InputError("ratios", "the length method has its own", "Leave them out.")
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
-    if getattr(kind, "sees_reference", False):
-        raise InputError(place, "needs the reference of each sentence", "Give another one.")
     if getattr(kind, "uses_statistics", False):
         remedy = "Use the command `entropy-valley translate`, or make it by make_method with LengthStatistics."
         raise InputError(place, "is fitted to training pairs", remedy)

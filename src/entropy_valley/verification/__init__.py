@@ -26,7 +26,10 @@ __all__ = ["HEADERS", "Folder", "Report", "verify"]
 
 
 def verify(root: Path, comet: Path | None = None) -> tuple[Folder, Report]:
-    """Check a folder of results. ``comet`` is a checkpoint, where the folder has none of its own."""
+    """Check a folder of results. ``comet`` is a checkpoint, where the folder has none of its own; InputError if it is
+    not there."""
+    if comet is not None and not comet.exists():
+        raise files.not_there(comet)
     folder, report = Folder(root), Report()
     folder.check_contents(report)
     folder.check_seals(report)

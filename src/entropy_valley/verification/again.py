@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 from entropy_valley.results import TRANSLATIONS, System
+from entropy_valley.verification import sets
 from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, Row, Set, Unchecked
-from entropy_valley.verification.sets import CHANGING, ONE_PASS_A_STEP
 
 if TYPE_CHECKING:
     import torch
@@ -50,9 +50,9 @@ def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
         for system, rows in folder.outputs(one.home).items():
             if system.order:  # an autoregressive system denoises nothing
                 runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
-    for rows in runs.values():
-        rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
-        yield from rows[:count]
+    for of_run in runs.values():
+        of_run.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
+        yield from of_run[:count]
 
 
 def _load(folder: Folder, place: str, device: str) -> Backbone | Unchecked:
@@ -86,9 +86,9 @@ def _check_sentence(
     params, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
     place, stored, rank = f"line {row.line}, tokens", row.values["tokens"], _rank(params, system)
     source = folder.testset(one.home, system.testset).get(row.values["id"])
-    reason = next((why for why in (backbone, rank) if isinstance(why, Unchecked)), None)
-    if reason or source is None:
-        report.compare(PART, file, place, stored, reason or Unchecked("the test set is not among the results"))
+    if isinstance(backbone, Unchecked) or isinstance(rank, Unchecked) or source is None:
+        reasons = [why for why in (backbone, rank, sets.NO_TESTSET) if isinstance(why, Unchecked)]
+        report.compare(PART, file, place, stored, reasons[0])
         return
     prompt = Prompt(params["prompt"], backbone.tokenizer, backbone.bos_id if params["bos"] else None)
     ids, length, schedule = prompt.encode(source["source"]), row.values["length"], params["schedule"]
@@ -137,9 +137,9 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unc
 
     order = params["orders"][system.order]
     name, settings = order["order"], dict(order["order_settings"])
-    if name in CHANGING:
+    if name in sets.CHANGING:
         return Unchecked("a canvas that changes in decoding")
-    if settings.pop("sig", "stepwise_kl" if name in ONE_PASS_A_STEP else "distractor") != "stepwise_kl":
+    if settings.pop("sig", "stepwise_kl" if name in sets.ONE_PASS_A_STEP else "distractor") != "stepwise_kl":
         return Unchecked("an order by the SIG against a distractor")
     if name not in RANKS:
         return Unchecked(f"the reveal order {name}")

@@ -20,6 +20,7 @@ from entropy_valley.verification.folder import REMEDY, Folder, NotAtHandError, P
 
 Expected = Mapping[str, Any]
 """A row of a table, computed again: its columns."""
+Scores = Sequence[float] | np.ndarray
 NAN = math.nan
 SETTING = ("backbone", "direction", "testset", "order", "steps")
 RUN = (*SETTING, "seed")
@@ -70,7 +71,7 @@ def resampled_means(values: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
     return snapped(np.concatenate(means))
 
 
-def paired(first: Sequence[float], second: Sequence[float], how: Mapping[str, Any]) -> dict[str, float]:
+def paired(first: Scores, second: Scores, how: Mapping[str, Any]) -> dict[str, float]:
     """First minus second system, sentence by sentence: the paired bootstrap, Wilcoxon's test, Cohen's d."""
     lead = snapped(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
     test = _paired(lead.tobytes(), *(how[key] for key in ("resamples", "seed", "generator", "cohen", "wilcoxon_zeros")))

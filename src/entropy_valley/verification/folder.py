@@ -174,12 +174,12 @@ class Folder:
             path, result = record["path"], self.result(place)
             report.compare(CONTENTS, place, "path", path, path if f"/{path}".endswith(f"/{result}") else result)
             with files.readable(self.root / place, "record of a result", REMEDY):
-                content = files.digest({key: value for key, value in record.items() if key != "digest"})
-            report.compare(CONTENTS, place, "its own digest", record["digest"], content)
+                own = files.digest({key: value for key, value in record.items() if key != "digest"})
+            report.compare(CONTENTS, place, "its own digest", record["digest"], own)
             for name, output in record["outputs"].items():
                 inside = self.local(place, f"{path.removesuffix(PurePosixPath(path).name)}{name}")
-                content = self.digest(inside) if inside and (self.root / inside).is_file() else "no file"
-                places.setdefault((inside or name, output["digest"], content), []).append(place)
+                written = self.digest(inside) if inside and (self.root / inside).is_file() else "no file"
+                places.setdefault((inside or name, output["digest"], written), []).append(place)
             for name, digest in record["inputs"].items():
                 inside = self.local(place, name)
                 places.setdefault((inside or name, str(digest), self._input_digest(inside)), []).append(place)
@@ -210,8 +210,9 @@ class Folder:
                     report.compare(CONTENTS, text.relative_to(self.root).as_posix(), "seal", seal, self._seal(place))
 
     def _seal(self, place: str) -> str:
-        made_from = self.records[place]["facts"].get("made_from", [])
-        contents, queue, seen = {}, [self.local(place, path) for path in made_from], set()
+        contents: dict[str, str] = {}
+        queue = [self.local(place, path) for path in self.records[place]["facts"].get("made_from", [])]
+        seen: set[str] = set()
         for inside in queue:  # it grows
             described = self._describing.get(inside or "")
             if described is None or described in seen or self.records[described]["rule"] in REPORTS:

@@ -253,7 +253,7 @@ class Scored:
             return round(scorer.corpus_score([*texts.values()], [references]).score, 6)
         if self.params.get("metrics", {}).get(metric, {}).get("metric", "comet") != "comet":
             return Unchecked("a metric of the user's own")
-        values = [row.values.get(metric) for row in self.folder.segments(self.home).get(system, [])]
+        values: list[Any] = [row.values.get(metric) for row in self.folder.segments(self.home).get(system, [])]
         if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
             raise InputError(self.folder.root / self.home / SCORES, f"has no {metric} of {system.label}", REMEDY)
         return sum(values) / len(values)
@@ -276,20 +276,23 @@ def _check_scores(folder: Folder, report: Report, one: Set, checkpoint: Path | N
         _check_ids(folder, report, one, system, rows, file)
         references, outputs = folder.testset(one.home, system.testset), folder.texts(one.home, system)
         for row in rows:
-            name, stored, chrf, comet = row.values["id"], row.values.get(scores.main), NO_TESTSET, no_comet
+            name, stored = row.values["id"], row.values.get(scores.main)
+            chrf: float | Unchecked = NO_TESTSET
+            comet: float | Unchecked = no_comet
             if name in references and name in outputs:
                 source, output, reference = references[name]["source"], outputs[name], references[name]["target"]
                 chrf = round(scores.chrf.sentence_score(output, [reference]).score, 6)
-                comet = _comet_score(model, source, output, reference) if model else no_comet
-                if model and isinstance(stored, int | float) and abs(stored - comet) < 2e-6:
-                    comet = float(stored)  # six decimals, of sums in another order
+                if model:
+                    comet = _comet_score(model, source, output, reference)
+                    if isinstance(stored, int | float) and abs(stored - comet) < 2e-6:
+                        comet = float(stored)  # six decimals, of sums in another order
             report.compare("BLEU and chrF", file, f"line {row.line}, chrf", row.values.get("chrf"), chrf)
             report.compare("COMET of sentences", file, f"line {row.line}, {scores.main}", stored, comet)
         entry = entries.get(system, {})
         for metric in (scores.main, "bleu", "chrf", *scores.params.get("metrics", {})):
             part = "BLEU and chrF" if metric in ("bleu", "chrf") else "COMET of cells, the mean of its rows"
-            place, recomputed = f"{metric} of {system.label}", scores.system(system, metric)
-            report.compare(part, header, place, entry.get(metric), recomputed)
+            recomputed = scores.system(system, metric)
+            report.compare(part, header, f"{metric} of {system.label}", entry.get(metric), recomputed)
         report.compare("totals of cells", header, f"sentences of {system.label}", entry.get("sentences"), len(rows))
 
 

@@ -56,7 +56,8 @@ def tidy(about: Expected, values: Expected) -> Iterator[Expected]:
 def main_table(table: Table) -> Iterator[Expected]:
     """With the share of sentences that have another score than under the readings of the backbone's origin, and with
     the mean slots of a canvas."""
-    cells, shares = {cell.get(*RUN, "method"): cell for cell in table.cells}, {}
+    cells = {cell.get(*RUN, "method"): cell for cell in table.cells}
+    shares: dict[tuple[Any, ...], list[float]] = {}
     canvases: dict[tuple[Any, ...], list[float]] = {}
     for cell in table.cells:
         canvases.setdefault(cell.get(*SETTING, "method"), []).append(mean([row["length"] for row in table.rows(cell)]))
@@ -89,8 +90,8 @@ def hero(table: Table) -> Iterator[Expected]:
 def _orders_of_hero(table: Table, sweep: Table) -> Iterator[Expected]:
     first = sweep.cells[0]
     for row in orders(sweep):
-        shown = row["metric"] in (sweep.main, "length_span", "source_guided_span")
-        if shown and all(row[key] == getattr(first, key) for key in ("backbone", *PLACE, "steps", "seed")):
+        is_shown = row["metric"] in (sweep.main, "length_span", "source_guided_span")
+        if is_shown and all(row[key] == getattr(first, key) for key in ("backbone", *PLACE, "steps", "seed")):
             yield {**row, "mean": row["value"], "std": NAN, "runs": 1}
     place = ("backbone", *PLACE)
     cells = [cell for cell in table.cells if cell.get(*place) == first.get(*place) and cell.method in LENGTHS]
@@ -174,9 +175,14 @@ class Systems:
 
     KEYS = (*PLACE, "pool", "seed", "method", "order", "steps")
 
-    def find(self, cell: Cell, method: str, order: str, steps: int, backbone: str | None = None) -> Cell | None:
-        """Another system of the run."""
-        return self.cells.get((backbone or cell.backbone, *cell.get(*self.KEYS[:-3]), method, order, steps))
+    def find(self, cell: Cell, system: Sequence[Any], backbone: str | None = None) -> Cell | None:
+        """Another ``system`` of the run: a method, order and steps."""
+        return self.cells.get((backbone or cell.backbone, *cell.get(*self.KEYS[:-3]), *system))
+
+    def all(self, cells: Sequence[Cell], systems: Sequence[Sequence[Any]], backbone: str | None = None) -> list[Cell]:
+        """Another system in the run of each cell; none where a run has it not."""
+        others = [self.find(cell, system, backbone) for cell, system in zip(cells, systems, strict=True)]
+        return [cell for cell in others if cell] if all(others) else []
 
     def row(self, cell: Cell) -> dict[str, Any]:
         table, costs, timed = self.table, self.table.costs(cell), Unchecked("a measured time")
@@ -184,7 +190,7 @@ class Systems:
         row |= {key: costs[key] for key in ("calls", "slots", "passes", "sentences")}
         row |= {"mae": costs["length_mae"], "untouched": costs["within_steps"], "tokens": costs["run_tokens"]}
         row |= {"latency": timed, "latency_batched": timed, **self._gaps(cell)}
-        first = self.find(cell, *self.against)
+        first = self.find(cell, self.against)
         test = table.test(first, [cell]) if first and first != cell else {}
         row |= {"lead": test.get("delta", NAN), **{key: test.get(key, NAN) for key in (*INTERVAL, "wilcoxon_p")}}
         if "changed" in self.columns:
@@ -196,11 +202,13 @@ class Systems:
         table, gaps = self.table, dict.fromkeys(("closure", "closure_eos", "closure_best", "cost"), NAN)
 
         def score(one: Cell) -> float:
-            return table.sign(table.main) * table.score(one, table.main)
+            if isinstance(number := table.score(one, table.main), Unchecked):
+                raise NotAtHandError(number.reason)
+            return table.sign(table.main) * number
 
         for setting in (self.against[1:], cell.get("order", "steps")):
-            oracle, ratio, ratio_eos = (self.find(cell, name, *setting) for name in ("oracle", "ratio", "ratio_eos"))
-            fixed = [one for name in table.params.get("fixed", ()) if (one := self.find(cell, name, *setting))]
+            oracle, ratio, ratio_eos = (self.find(cell, (name, *setting)) for name in ("oracle", "ratio", "ratio_eos"))
+            fixed = [one for name in table.params.get("fixed", ()) if (one := self.find(cell, (name, *setting)))]
             best = max(fixed, key=score, default=None)
             for key, rival in (("closure", ratio), ("closure_eos", ratio_eos), ("closure_best", best)):
                 if rival and oracle:
@@ -212,7 +220,7 @@ class Systems:
 
     def _changed_texts(self, cell: Cell) -> float:
         """The share of texts that are not those of the first backbone with the same system and seed."""
-        other = self.find(cell, *cell.get("method", "order", "steps"), self.first)
+        other = self.find(cell, cell.get("method", "order", "steps"), self.first)
         if other is None or cell.backbone == self.first:
             return NAN
         texts, others = self.table.texts(cell), self.table.texts(other)
@@ -221,19 +229,20 @@ class Systems:
     def intervals(self, cells: Sequence[Cell]) -> dict[str, float]:
         """Of one run, or of the means over runs: the difference from the first backbone, and the limits of the
         closure."""
-        table, values = self.table, {}
+        table = self.table
+        values: dict[str, float] = {}
         if "difference" in self.columns:
             keys = ("delta", "ci_low", "ci_high", "p_two_sided")
-            others = [self.find(cell, *cell.get("method", "order", "steps"), self.first) for cell in cells]
+            others = self.all(cells, [cell.get("method", "order", "steps") for cell in cells], self.first)
             test = dict.fromkeys(keys, NAN)
-            if None not in others and others != [*cells]:
+            if others and others != [*cells]:
                 test = paired(table.aligned(cells, cells[0]), table.aligned(others, cells[0]), table.params)
             values |= dict(zip(OF_ONE[:4], (test[key] for key in keys), strict=True))
         if "closure_interval" in self.columns:
             limits = (NAN, NAN)
             for setting in (self.against[1:], cells[0].get("order", "steps")):  # the latter, where both are there
-                rivals = [[self.find(cell, name, *setting) for cell in cells] for name in ("ratio", "oracle")]
-                if all(None not in one for one in rivals):
+                rivals = [self.all(cells, [(name, *setting)] * len(cells)) for name in ("ratio", "oracle")]
+                if all(rivals):
                     limits = (NAN, NAN) if [*cells] in rivals else self._closure_limits(cells, *rivals)
             values |= dict(zip(OF_ONE[4:], limits, strict=True))
         return values
@@ -290,7 +299,8 @@ def _scores(table: Table, cell: Cell) -> dict[str, float]:
 
 def _shares(table: Table, scores: Mapping[str, OfRuns], method: str) -> dict[str, float]:
     places = list(dict.fromkeys(run[2:] for run in scores["oracle"]))
-    seeds, values = sorted({run[1] for run in scores["oracle"]}), {}
+    seeds = sorted({run[1] for run in scores["oracle"]})
+    values: dict[str, float] = {}
 
     def total(name: str, seed: int | None = None) -> float:
         of_places = [
@@ -301,19 +311,15 @@ def _shares(table: Table, scores: Mapping[str, OfRuns], method: str) -> dict[str
 
     for baseline, prefix in SHARES.items():
         names = (method, baseline, "oracle")
-        resampled = sum(
-            resampled_means(
-                np.column_stack([_column(scores[name], place, scores["oracle"]) for name in names]), table.params
-            )
-            for place in places
-        )
+        columns = [[_column(scores[name], place, scores["oracle"]) for name in names] for place in places]
+        resampled = np.sum([resampled_means(np.column_stack(one), table.params) for one in columns], axis=0)
         keys = (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std")))
         if np.quantile(resampled[:, 2] - resampled[:, 1], 0.025) > 0:
             low, high = np.nanquantile([closure(*row) for row in resampled], [0.025, 0.975])
             over_seeds = [closure(*(total(name, seed) for name in names)) for seed in seeds]
-            shares = (closure(*map(total, names)), float(low), float(high), deviation(over_seeds))
+            shares = [closure(*map(total, names)), float(low), float(high), deviation(over_seeds)]
         else:
-            shares = (NAN,) * 4
+            shares = [NAN] * 4
         values |= dict(zip(keys, shares, strict=True))
     return values
 
@@ -397,9 +403,9 @@ def categories(table: Table) -> Iterator[Expected]:
 def _orders_compared(table: Table, other: Cell, main: Cell, ids: Sequence[str]) -> dict[str, Any]:
     if not ids:
         return {"sentences": 0}
-    scores = [[table.sentences(cell)[name] for name in ids] for cell in (other, main)]
-    test = paired(*scores, table.params)
-    values = {"sentences": len(ids), "other": mean(scores[0]), "main": mean(scores[1])}
+    of_other, of_main = ([table.sentences(cell)[name] for name in ids] for cell in (other, main))
+    test = paired(of_other, of_main, table.params)
+    values = {"sentences": len(ids), "other": mean(of_other), "main": mean(of_main)}
     return values | {key: test[key] for key in ("delta", *INTERVAL)}
 
 

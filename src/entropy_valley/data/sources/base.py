@@ -64,7 +64,9 @@ class Source(Section, ABC):
 
     def spans(self, direction: str) -> Iterator[Spans] | None:
         """The anchors of each sentence of a test set, in its order; None if there are none."""
-        return self.anchors and (row["anchors"] for row in files.read_jsonl(self.anchors, ("anchors",)))
+        if self.anchors is None:
+            return None
+        return (row["anchors"] for row in files.read_jsonl(self.anchors, ("anchors",)))
 
     def watched(self, direction: str, *splits: str) -> list[str]:
         """:meth:`own_files`, and that of anchors."""

@@ -159,12 +159,12 @@ class JsonLines(Source):
 
     @property
     def download(self) -> HubFiles | None:
-        return None if self.folder else HubFiles(self.dataset, self.revision, ["*.jsonl"])
+        return HubFiles(self.dataset, self.revision, ["*.jsonl"]) if self.dataset and not self.folder else None
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs of a file, without leading and trailing blanks."""
-        path = self._path(direction, split)
-        require_as_downloaded(Path(self.folder), path)
+        folder, path = self._folder(), self._path(direction, split)
+        require_as_downloaded(folder, path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
         rows = files.read_jsonl(path, keys)
         if getattr(self.rows, split) not in (None, len(rows)):
@@ -184,7 +184,7 @@ class JsonLines(Source):
 
     def refused(self, direction: str, *splits: str) -> str | None:
         missing = [split for split in splits if self._file(direction, split) is None]
-        return f"has no {' and no '.join(missing)} file of {direction}; name it under `files`" if missing else None
+        return _no_file(direction, *missing) if missing else None
 
     def _pair_of_languages(self, direction: str) -> str:
         return direction if direction in self.files else reverse(direction)
@@ -193,13 +193,20 @@ class JsonLines(Source):
         pattern = self.files.get(self._pair_of_languages(direction))
         return getattr(pattern, split) if pattern else None
 
-    def _path(self, direction: str, split: str) -> Path:
-        place = f"data set {self.dataset or self.folder}"
+    @property
+    def _place(self) -> str:
+        return f"data set {self.dataset or self.folder}"
+
+    def _folder(self) -> Path:
         if self.folder is None:
-            raise InputError(place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        if problem := self.refused(direction, split):
-            raise InputError(place, problem, "Or name another source.")
-        return Path(self.folder, self._file(direction, split))
+            raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
+        return Path(self.folder)
+
+    def _path(self, direction: str, split: str) -> Path:
+        folder, name = self._folder(), self._file(direction, split)
+        if name is None:
+            raise InputError(self._place, _no_file(direction, split), "Or name another source.")
+        return folder / name
 
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
@@ -207,3 +214,7 @@ class JsonLines(Source):
         if not (isinstance(source, str) and isinstance(target, str)):
             raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is not a text", "Correct the row.")
         return checked_sentence(f"{path}:{number}", source), checked_sentence(f"{path}:{number}", target)
+
+
+def _no_file(direction: str, *splits: str) -> str:
+    return f"has no {' and no '.join(splits)} file of {direction}; name it under `files`"

@@ -75,7 +75,7 @@ class HuggingFace(Source):
         return None if self.folder else self._on_hub
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
-        return [str(path) for path in self._present()] if self.folder else []
+        return [str(path) for path in self._present(self.folder)] if self.folder else []
 
     @property
     def _on_hub(self) -> HubFiles:
@@ -95,7 +95,7 @@ class HuggingFace(Source):
                     for group in range(table.num_row_groups):  # one by one: over all, the reader's memory grows
                         for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
                             yield from batch.to_pylist()
-        except (OSError, pyarrow.ArrowException) as error:
+        except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(self._place, f"cannot be read: {first}", self._remedy()) from None
 
@@ -103,15 +103,15 @@ class HuggingFace(Source):
         """The files of the split; raises InputError if there are none, or others than were downloaded."""
         if self.folder is None:
             raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        shards = self._present()
+        shards = self._present(self.folder)
         if not shards:
             raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
         for path in shards:
             require_as_downloaded(Path(self.folder), path)
         return shards
 
-    def _present(self) -> list[Path]:
-        return sorted(path for pattern in self._on_hub.patterns for path in Path(self.folder).glob(pattern))
+    def _present(self, folder: str) -> list[Path]:
+        return sorted(path for pattern in self._on_hub.patterns for path in Path(folder).glob(pattern))
 
     def _remedy(self) -> str:
         from entropy_valley import hub  # only this error takes huggingface_hub, which loads slowly

@@ -151,10 +151,11 @@ def _flores_file(name: str) -> Path:
         raise InputError(archive, problem, "Delete this file and run again.")
     with tarfile.open(archive) as opened:
         member = next((one for one in opened if one.isfile() and one.name.endswith(f"/{name}")), None)
-        if member is None:
+        content = opened.extractfile(member) if member else None
+        if content is None:
             raise InputError("test set flores", f"no {name} in {archive}", "Correct the code under `codes`.")
-        with files.atomic(path) as temporary, temporary.open("wb") as written:
-            shutil.copyfileobj(opened.extractfile(member), written)
+        with content, files.atomic(path) as temporary, temporary.open("wb") as written:
+            shutil.copyfileobj(content, written)
     return path
 
 
@@ -199,7 +200,7 @@ class Tatoeba(Source):
 
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         languages = direction.split("-")
-        path = self._file(languages)[0] if self.folder else _tatoeba_archive(sorted(languages))
+        path = self._file(self.folder, languages)[0] if self.folder else _tatoeba_archive(sorted(languages))
         return {"files": files.digests([path])}
 
     def _split_of(self, sentence: str) -> str:
@@ -211,19 +212,21 @@ class Tatoeba(Source):
         languages = direction.split("-")
         if not self.folder:
             return _tatoeba_release(sorted(languages)), languages != sorted(languages)
-        path, swapped = self._file(languages)
+        path, swapped = self._file(self.folder, languages)
         rows = []
         for number, line in enumerate(files.read_lines(path), 1):
             cells = [cell.strip() for cell in line.split("\t")]
             if len(cells) < 2 or not cells[0] or not cells[1]:
                 problem = f"not two sentences with a tab between them: {line[:60]!r}"
                 raise InputError(f"{path}:{number}", problem, "Each line must be: source, tab, target.")
-            rows.append(tuple(checked_sentence(f"{path}:{number}", cell) for cell in cells[:2]))
+            first, second = (checked_sentence(f"{path}:{number}", cell) for cell in cells[:2])
+            rows.append((first, second))
         return rows, swapped
 
-    def _file(self, languages: list[str]) -> tuple[Path, bool]:
+    @staticmethod
+    def _file(folder: str, languages: list[str]) -> tuple[Path, bool]:
         """The file of a direction, and whether it is that of the reverse."""
-        straight, backward = (Path(self.folder, f"{a}-{b}.tsv") for a, b in (languages, languages[::-1]))
+        straight, backward = (Path(folder, f"{a}-{b}.tsv") for a, b in (languages, languages[::-1]))
         swapped = backward.exists() and not straight.exists()
         return (backward if swapped else straight), swapped
 
