@@ -35,7 +35,7 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import gap_closures, mean, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.store import Store
-from entropy_valley.translation.fits import PAIRS, examples, length_statistics
+from entropy_valley.translation.fits import examples, length_statistics
 from entropy_valley.translation.job import ROW, Execution, ModelJob
 from entropy_valley.translation.translations import Translations
 
@@ -77,7 +77,7 @@ def works(config: str, testset: str) -> Iterator[Work]:
 
 def observed(experiment: Experiment, run: Run, execution: Execution) -> dict[int, Choices]:
     """What the fit of `ev_fit` sees of a run's first development pairs."""
-    train, dev = (execution.corpus / name for name in PAIRS)
+    train, dev = execution.pairs
     with (
         ModelJob(params.filling(experiment.of(run.backbone), run), execution) as job,
         Store(execution.store / "fits") as store,
@@ -131,8 +131,8 @@ def translated(work: Work, weights: Mapping[str, Weights]) -> tuple[pd.DataFrame
         "methods": methods,
         "fits": {"length_statistics": {"parts": ["line"]}},
     }
-    corpus = work.execution.corpus
-    file = corpus / PAIRS[1] if testset == matrix.DEV else corpus / "test" / f"{testset}.jsonl"
+    _, dev = work.execution.pairs
+    file = dev if testset == matrix.DEV else dev.parent / "test" / f"{testset}.jsonl"
     job = Translations(spec, work.execution, [file])
     with job.job:
         rows = job.rows()
