@@ -345,7 +345,8 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if getattr(kind, "uses_statistics", False):
-        remedy = "Use the command `entropy-valley translate`, or make it by make_method with LengthStatistics."
+        made = "make_method with entropy_valley.lengths.statistics.LengthStatistics"
+        remedy = f"Use the command `entropy-valley translate`, or {made}."
         raise InputError(place, "is fitted to training pairs", remedy)
     if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
