@@ -237,7 +237,7 @@ class Translator:
             raise InputError(place, f"{brief(sources, 60)} is no list", "Give a list of texts.")
         sources = list(sources)
         names = names or range(1, len(sources) + 1)
-        slots = [None] * len(sources) if lengths is None else _slots(lengths, len(sources))
+        slots = _slots(lengths, len(sources))
         refused = {}
         for number, (name, source) in enumerate(zip(names, sources, strict=True)):
             if not isinstance(source, str):
@@ -252,8 +252,8 @@ class Translator:
         prompts, without = [self.prompt.encode(source) for source in chosen], self.prompt.encode("")
         given = place, [names[number] for number in places], prompts, without, self.backbone.context, chosen
         inputs = Inputs(*given, texts=self._texts)
-        slots = [slots[number] for number in places]
-        translations = {places[index]: one for index, one in self._translations(inputs, slots, denoising, skip)}
+        of_these = [slots[number] for number in places]
+        translations = {places[index]: one for index, one in self._translations(inputs, of_these, denoising, skip)}
         return [
             translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
         ]
@@ -267,10 +267,8 @@ class Translator:
         predicted = self._predicted(inputs) if None in slots else ()
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
-        works = enumerate(
-            self._work(pipeline, place, *given, denoising)
-            for place, given in enumerate(zip(sentences, slots, strict=True))
-        )
+        given = enumerate(zip(sentences, slots, strict=True))
+        works = ((place, self._work(pipeline, place, *one, denoising)) for place, one in given)
         if skip:
             works = ((place, _caught(work, inputs, place)) for place, work in works)
         yield from pipeline.runner.run(works, denoising.order if denoising else None)
@@ -355,8 +353,11 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
     return make_method(method, {} if ratios is None else {"ratios": ratios})
 
 
-def _slots(lengths: Iterable[int], sentences: int) -> list[int]:
-    """Lengths that are given, as integers; raises InputError unless they are one of 1 or more for each sentence."""
+def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None]:
+    """Lengths that are given, as integers, or None for each sentence; raises InputError unless they are one of 1 or
+    more for each."""
+    if lengths is None:
+        return [None] * sentences
     try:
         slots = [operator.index(length) for length in lengths]
     except TypeError:
