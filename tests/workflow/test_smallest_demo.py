@@ -155,7 +155,8 @@ def test_without_downloads_nothing_asks_for_the_network(demo, no_network):
 
 
 def test_the_terminal_shows_the_main_table_and_the_audit(demo, entropy_valley):
-    assert "Entropy-Valley" in entropy_valley("show", "results/smallest/tables/main.md")
+    tables = entropy_valley("show", *(f"results/smallest/tables/{name}.md" for name in ("main", "corpus")))
+    assert "Entropy-Valley" in tables and "Pairs read" in tables
     audit = entropy_valley("audit", "--configfile", "config.yaml", *demo.config_files())
     assert re.search(r"\b(\d+) cells: \1 done, 0 missing", audit)
     assert "stale:" not in audit
