@@ -15,6 +15,8 @@ import pytest
 from entropy_valley import machine
 
 gc.disable()  # until all tests are imported
+# What torch compiles, it compiles in one process, in plain C++: it tries no vector instructions of this CPU before.
+os.environ.update(TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_VEC_ISA_OK="0")
 
 # An example may take long because the machine is busy: that is no failure.
 hypothesis.settings.register_profile("busy", deadline=None)

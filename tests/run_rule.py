@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import re
 import runpy
 import subprocess
@@ -18,6 +19,14 @@ from snakemake.iocontainers import InputFiles, Log, OutputFiles, Params, Resourc
 from entropy_valley.runs import job
 
 SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
+# Snakemake, too, hands the object over as a pickle.
+CHILD = """
+import pickle, runpy, sys
+
+path, snakemake = sys.argv[1:]
+sys.argv[:] = [path]
+runpy.run_path(path, {"snakemake": pickle.loads(bytes.fromhex(snakemake))}, "__main__")
+"""
 
 
 def start_rule(name, spec, input=(), output=(), execution=None, threads=1, gpu=0, log=None, wildcards=None, rule=None):
@@ -25,17 +34,11 @@ def start_rule(name, spec, input=(), output=(), execution=None, threads=1, gpu=0
 
     ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists.
     """
-    given = {
-        "rule": rule or name,
-        "spec": spec,
-        "input": input,
-        "output": output,
-        "execution": execution,
-        "threads": threads,
-    }
-    text = json.dumps({**given, "gpu": gpu, "log": log, "wildcards": wildcards}, default=_plain)
+    execution = json.loads(json.dumps(execution, default=_plain))
+    spec = spec if isinstance(spec, str) else json.dumps(spec, default=_plain)
+    snakemake = snakemake_object(rule or name, spec, input, output, execution, threads, gpu, log, wildcards)
     return subprocess.Popen(
-        [sys.executable, __file__, name, text],
+        [sys.executable, "-c", CHILD, script_of(name), pickle.dumps(snakemake).hex()],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -74,12 +77,16 @@ def snakemake_object(
     )
 
 
-def run_script(name, snakemake):
-    """Run the script of a rule, or of this name, in this process, as its own."""
+def script_of(name):
+    """The script of a rule, or of this name."""
     rules = "".join(path.read_text(encoding="utf-8") for path in (SCRIPTS.parent / "rules").glob("*.smk"))
     script = re.search(rf"rule {name}:.*?scripts/(\w+)\.py", rules, re.DOTALL)
-    path = SCRIPTS / f"{script[1] if script else name}.py"
-    runpy.run_path(str(path), {"snakemake": snakemake}, "__main__")
+    return str(SCRIPTS / f"{script[1] if script else name}.py")
+
+
+def run_script(name, snakemake):
+    """Run the script of a rule, or of this name, in this process, as its own."""
+    runpy.run_path(script_of(name), {"snakemake": snakemake}, "__main__")
 
 
 def run_here(name, spec, input=(), output=(), execution=None, threads=1, rule=None, wildcards=None):
@@ -110,7 +117,3 @@ def _named(kind, given):
 def _plain(value):
     """What JSON does not know: paths, and views of dicts."""
     return os.fspath(value) if isinstance(value, os.PathLike) else list(value)
-
-
-if __name__ == "__main__":
-    run_script(sys.argv[1], snakemake_object(**json.loads(sys.argv[2])))

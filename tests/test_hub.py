@@ -232,6 +232,9 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(InputError, match=r"\(the environment variable HF_HUB"):
         patch.setattr(hub.HfApi, "repo_info", Mock(side_effect=offline))
         hub.listing("someone/model", None, KEY)
+    with monkeypatch.context() as patch, pytest.raises(InputError, match="does not say which commit it has"):
+        patch.setattr(hub.HfApi, "repo_info", Mock(return_value=Mock(sha=None)))
+        hub.listing("someone/model", None, KEY)
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from run_rule import snakemake_object
 
 from entropy_valley import machine as gpus
 from entropy_valley.errors import InputError
@@ -19,13 +21,12 @@ from entropy_valley.runs import job as jobs
 
 EIGHT = "".join(f"GPU {i}: NVIDIA H100 80GB HBM3 (UUID: GPU-{i}{i}{i}{i}-beef)\n" for i in range(8))
 SCRIPT = """
-import json, os, subprocess, sys, time
+import os, pickle, subprocess, sys, time
 from pathlib import Path
-from run_rule import snakemake_object
 from entropy_valley.runs.job import job_of
 
-terminal, given = os.dup(1), json.loads(sys.argv[1])
-with job_of(snakemake_object("rule", **given)) as job:
+terminal, snakemake = os.dup(1), pickle.loads(bytes.fromhex(sys.argv[1]))
+with job_of(snakemake) as job:
 {}
 """
 # Says which GPUs it sees, waits until a file is there, and says that it has ended.
@@ -62,8 +63,9 @@ def start(tmp_path, monkeypatch):
     started = []
 
     def run(code, *, spec=None, log=tmp_path / "logs/x y.log", **given):
-        asked = json.dumps({"spec": spec or {}, "log": str(log), **given}, default=str)
-        command = [sys.executable, "-c", SCRIPT.format(textwrap.indent(code.strip(), "    ")), asked]
+        given = json.loads(json.dumps(given, default=str))
+        snakemake = pickle.dumps(snakemake_object("rule", spec or {}, log=log, **given)).hex()
+        command = [sys.executable, "-c", SCRIPT.format(textwrap.indent(code.strip(), "    ")), snakemake]
         started.append(
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )

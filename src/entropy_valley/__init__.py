@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from entropy_valley.config.load import released, tiny
+    from entropy_valley.decoding.requests import ProbeResult
     from entropy_valley.errors import InputError, SentenceError
-    from entropy_valley.lengths import LENGTH_METHODS, LengthMethod, make_method
+    from entropy_valley.lengths import LENGTH_METHODS, Choice, LengthMethod, Sentence, candidate_length, make_method
     from entropy_valley.translation.translator import Translation, Translator
 
     __version__: str
@@ -29,23 +30,31 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 _MODULES = {
     "LENGTH_METHODS": "lengths",
+    "Choice": "lengths",
     "InputError": "errors",
     "LengthMethod": "lengths",
+    "ProbeResult": "decoding.requests",
+    "Sentence": "lengths",
     "SentenceError": "errors",
     "Translation": "translation.translator",
     "Translator": "translation.translator",
+    "candidate_length": "lengths",
     "make_method": "lengths",
     "released": "config.load",
     "tiny": "config.load",
 }
 __all__ = [
     "LENGTH_METHODS",
+    "Choice",
     "InputError",
     "LengthMethod",
+    "ProbeResult",
+    "Sentence",
     "SentenceError",
     "Translation",
     "Translator",
     "__version__",
+    "candidate_length",
     "make_method",
     "released",
     "tiny",

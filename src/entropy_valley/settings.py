@@ -43,7 +43,7 @@ class Section(BaseModel):
     of which some are.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
     ONE_OF: ClassVar[tuple[str, ...]] = ()
     AT_MOST_ONE: ClassVar[tuple[str, ...]] = ()
     AT_LEAST_ONE: ClassVar[tuple[str, ...]] = ()
@@ -239,7 +239,7 @@ class Foreign(BaseModel):
     """A schema. A value of another type than it says is an error, and so is a number that is not finite. Other keys may
     have any value."""
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, defer_build=True)
 
 
 def misfits(schema: type[Foreign], content: Any) -> list[str]:

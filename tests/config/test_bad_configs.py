@@ -107,6 +107,7 @@ FORM = [  # keys and values
     ({"corpus": {"filters": {"english": {}}}}, "filters.english: its name must be a code of two letters in lower case"),
     ({"corpus": {"train": "1e5"}}, "train = '1e5': must be a valid integer. YAML reads it as a text; write 100000"),
     ({"training": {"learning_rate": "1e-3"}}, "YAML reads it as a text; write 1.0e-3, without quotation marks"),
+    ({"directions": {"en-zh": {"pools": {500: 500}}}}, 'another value; a text needs quotation marks: "500"'),
     ({"training": {"learning_rate": "fast"}}, "training.learning_rate = 'fast': must be a valid number"),
     ({"training": {"processes": 3.0}}, "training.processes = 3.0: must be a valid integer"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),

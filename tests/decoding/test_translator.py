@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+import numpy
 import pytest
 import reference_authors
 from matplotlib.figure import Figure
@@ -31,6 +32,27 @@ def test_it_gives_algorithm_1(backbone):
         assert translation.length == min(sorted(means), key=means.__getitem__)
         _, text = reference.decode(backbone, prompt.encode(source), translation.length, 4)
         assert translation.text == prompt.text(text)
+
+
+def test_lengths_may_be_given_and_every_reading_is_kept(backbone):
+    prompt = Prompt("English: {src}\nGerman: ", backbone.tokenizer)
+    translator = Translator(backbone, prompt, make_method("ev", {"ratios": RATIOS}), steps=4)
+    lengths = numpy.array([5, 9, 3])
+    for source, length, one in zip(SOURCES, lengths, translator.translate(iter(SOURCES), lengths=lengths), strict=True):
+        _, text = reference.decode(backbone, prompt.encode(source), length, 4)
+        assert one.text == prompt.text(text) and one.canvas == one.length == length
+        entropies, tokens = reference.read(backbone, prompt.encode(source), [backbone.mask_id] * length)
+        assert one.readings.keys() == one.entropies.keys() == {length} and [*one.readings[length].tokens] == tokens
+        assert one.readings[length].entropies == pytest.approx(entropies, abs=1e-4)
+    probed = translator.translate(SOURCES)[0]
+    assert probed.readings.keys() == probed.entropies.keys() == probed.scores.keys()
+
+
+@pytest.mark.parametrize("lengths", [[], [4], [4, 0], [4, 2.5], 4])
+def test_lengths_are_one_for_each_sentence(llada, lengths):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
+    with pytest.raises(InputError, match=r"lengths: .* for 2 sentences\. Give a list with a whole number of 1 or more"):
+        translator.translate(SOURCES[:2], lengths=lengths)
 
 
 def test_a_translation_shows_its_curve():

@@ -40,7 +40,7 @@ def rows(count, seed, target="zh"):
     return [{"source": one.en, "target": getattr(one, target)} for one in itertools.islice(grammar.stream(seed), count)]
 
 
-@pytest.mark.slow
+@pytest.mark.cluster  # it trains long enough to rank texts
 def test_training_makes_a_metric(tmp_path, monkeypatch):
     read = {"train": [], "dev": []}
     for direction, target in (("en-zh", "zh"), ("en-de", "de")):

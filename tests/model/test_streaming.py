@@ -77,6 +77,7 @@ def write(folder, dtype):
     assert sum(path.stat().st_size for path in folder.glob("*.safetensors")) >= 2.9e8
 
 
+@pytest.mark.cluster  # it writes 700 MB and reads them again
 def test_memory(stored, tiny):
     loaded = [part for kept, dtype in LOADED for part in (stored[kept], dtype)]
     command = [sys.executable, "-c", MEASURE, tiny["llada"][1], *loaded]

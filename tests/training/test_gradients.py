@@ -71,6 +71,7 @@ def test_rounded_products_are_as_near_as_their_precision(load, family, precision
     assert off < (1e-5 if precision == "float32" else 2 * usual)
 
 
+@pytest.mark.cluster  # half a minute: forward and backward passes go through a C++ compiler
 @pytest.mark.parametrize("recompute", [False, True])
 def test_compiled_layers_change_last_bits_alone(load, recompute):
     """One graph for passes of all sizes: the real compiler would refuse to make more than eight."""

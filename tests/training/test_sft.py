@@ -150,7 +150,7 @@ def test_near_its_time_limit_a_training_saves_and_is_requeued(finetune, slurm_jo
     assert_it_goes_on(finetune, job, begun)
 
 
-@pytest.mark.slow
+@pytest.mark.cluster  # of its quarter of a minute, most is what three processes import
 def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_path, monkeypatch):
     """Float32 adapters on a bfloat16 backbone, as on GPUs; a sequence a pass, so only sums of gradients are rounded."""
     job, out = {**spec(max_steps=3), "precision": "bfloat16"}, tmp_path / "adapter" / "adapter.json"

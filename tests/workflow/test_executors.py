@@ -57,7 +57,7 @@ def by_a_script(workspace, wait=""):
     return [*options.split(), "--jobs", "2"]
 
 
-@pytest.mark.slow
+@pytest.mark.cluster  # each job starts a Snakemake of its own
 def test_a_config_that_is_edited_while_jobs_wait_changes_nothing(tmp_path):
     workspace = Workspace(tmp_path, "config.yaml", SMALL)
     for script in (tmp_path / "workflow/scripts").glob("*.py"):

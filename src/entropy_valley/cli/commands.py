@@ -53,8 +53,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
     parser.set_defaults(command=_schema)
 
-    parser = configs.command(commands, "show", "print a table")
-    parser.add_argument("table", help="its .csv or .md file")
+    parser = configs.command(commands, "show", "print tables")
+    parser.add_argument("tables", nargs="+", metavar="TABLE", help="its .csv or .md file")
     parser.set_defaults(command=_show)
 
     export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
@@ -109,7 +109,8 @@ def _schema(arguments: argparse.Namespace) -> None:
 def _show(arguments: argparse.Namespace) -> None:
     from entropy_valley.tables import terminal
 
-    terminal.show(arguments.table)
+    for table in arguments.tables:
+        terminal.show(table)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -275,6 +276,8 @@ def _problems(error: ValidationError, config: Any) -> list[Problem]:
         hint = question(context.get("tag", item["input"]), choices if len(choices) > 2 else ()).rstrip()
         if item["type"] in ("int_type", "float_type"):
             hint = _number(item["input"], item["type"] == "int_type")
+        if item["type"] == "string_type" and isinstance(item["input"], int | float | date):  # a name such as 500
+            hint = f'YAML reads it as another value; a text needs quotation marks: "{item["input"]}"'
         messages.setdefault(_key_path(location, config, item["type"] in ("missing", "union_tag_not_found")), []).append(
             f"{message}. {hint}" if hint else message
         )

@@ -79,7 +79,7 @@ Seed = Annotated[PositiveInt, Strict(False)]  # as a key: jobs on a cluster get 
 class UserClass(BaseModel):
     """Sets up a class of the user's own, ``module:Class``. The other keys are its settings."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
     KIND: ClassVar[str]  # what such a class is, in errors
     KEY: ClassVar[str]  # the key that names the class
     OURS: ClassVar[Mapping[str, type]]  # the classes of this package that the key may name instead
@@ -134,7 +134,7 @@ class OtherMethods(BaseModel):
     """How the canvas length is chosen. In a block of another name, ``method`` says which of these it sets up. It may
     also be a user's own ``module:Class``."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
     __pydantic_extra__: dict[str, MethodBlock]
 
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from entropy_valley.lengths import baselines, ev
-from entropy_valley.lengths.base import LENGTH_METHODS, Choice, LengthMethod, Sentence, find_method, make_method
+from entropy_valley.lengths.base import (
+    LENGTH_METHODS,
+    Choice,
+    LengthMethod,
+    Sentence,
+    candidate_length,
+    find_method,
+    make_method,
+)
 
 LENGTH_METHODS |= {
     kind.model_fields["method"].default: kind
@@ -30,4 +38,4 @@ LENGTH_METHODS |= {
     )
 }
 
-__all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "find_method", "make_method"]
+__all__ = ["LENGTH_METHODS", "Choice", "LengthMethod", "Sentence", "candidate_length", "find_method", "make_method"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +19,13 @@ from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Probe
 from entropy_valley.errors import InputError, SentenceError, brief
-from entropy_valley.lengths import LengthMethod, find_method, make_method
-from entropy_valley.lengths.base import draft_steps, sentences_of
+from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
+from entropy_valley.lengths.base import canvas_row, draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
-from entropy_valley.texts import checked_sentence
+from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import Work
+    from entropy_valley.decoding.requests import ProbeResult, Work
     from entropy_valley.lengths import Sentence
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
@@ -47,9 +48,9 @@ class Translation:
     ``length``: the slots of its canvas in the end; ``canvas``: those that the length method chose, which only a
     variable-length decoder or a method with contenders changes. ``scores``: what the method compared, by slots.
     ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, as
-    the mean leaves the last one out. ``logprob``: the mean log-probability of its tokens as they were revealed.
-    ``problem``: why there is no translation. ``probabilities``: of the lengths that were compared, by a method that
-    gives them, such as ``ev_fit``.
+    the mean leaves the last one out. ``readings``: their values slot by slot. ``logprob``: the mean log-probability of
+    its tokens as they were revealed. ``problem``: why there is no translation. ``probabilities``: of the lengths that
+    were compared, by a method that gives them, such as ``ev_fit``.
     """
 
     text: str
@@ -60,6 +61,7 @@ class Translation:
     logprob: float | None = None
     problem: SentenceError | None = None
     probabilities: dict[int, float] = field(default_factory=dict)
+    readings: dict[int, ProbeResult] = field(default_factory=dict)
 
     @property
     def entropy(self) -> float | None:
@@ -186,11 +188,14 @@ class Translator:
         self,
         sources: Iterable[str],
         *,
+        lengths: Iterable[int] | None = None,
         skip: bool = False,
         place: str = "sources",
         names: Sequence[object] = (),
     ) -> list[Translation]:
         """The translations of a list of sentences, in their order; all are decoded together.
+
+        ``lengths``: the slots of each sentence's canvas, with that of the EOS; None: the length method chooses them.
 
         Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
         pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
@@ -198,7 +203,7 @@ class Translator:
         else is wrong with one sentence alone. What a class of the user's does wrong is raised all the same. Raises
         InputError for a single text too.
         """
-        return self._all(sources, self.denoising, skip, place, names)
+        return self._all(sources, self.denoising, skip, place, names, lengths)
 
     @functools.cached_property
     def denoising(self) -> Denoising:
@@ -207,11 +212,10 @@ class Translator:
         denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)
         return dataclasses.replace(denoising, mask_token=self.mask_token)
 
-    def entropies(self, sources: Sequence[str], names: Sequence[object] = ()) -> list[float]:
-        """The :attr:`Translation.entropy` of each sentence that fits into the context and has one; none is denoised.
-        ``names`` are for errors."""
-        translations = self._all(sources, None, True, "sources", names)
-        return [one.entropy for one in translations if one.entropy is not None]
+    def entropies(self, sources: Iterable[str], names: Sequence[object] = ()) -> list[float | None]:
+        """The :attr:`Translation.entropy` of each sentence, in their order; none is denoised. None for a sentence that
+        is blank, does not fit into the context, or has a canvas of one slot. ``names`` are for errors."""
+        return [one.entropy for one in self._all(sources, None, True, "sources", names)]
 
     def has_unknown(self, source: str) -> bool:
         """Whether the tokenizer reads a part of the source as its unknown token. One of bytes has no such token."""
@@ -219,7 +223,13 @@ class Translator:
         return unknown is not None and unknown in self.prompt.tokens(source)
 
     def _all(
-        self, sources: Iterable[str], denoising: Denoising | None, skip: bool, place: str, names: Sequence[object]
+        self,
+        sources: Iterable[str],
+        denoising: Denoising | None,
+        skip: bool,
+        place: str,
+        names: Sequence[object],
+        lengths: Iterable[int] | None = None,
     ) -> list[Translation]:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
@@ -227,6 +237,7 @@ class Translator:
             raise InputError(place, f"{brief(sources, 60)} is no list", "Give a list of texts.")
         sources = list(sources)
         names = names or range(1, len(sources) + 1)
+        slots = _slots(lengths, len(sources))
         refused = {}
         for number, (name, source) in enumerate(zip(names, sources, strict=True)):
             if not isinstance(source, str):
@@ -241,28 +252,39 @@ class Translator:
         prompts, without = [self.prompt.encode(source) for source in chosen], self.prompt.encode("")
         given = place, [names[number] for number in places], prompts, without, self.backbone.context, chosen
         inputs = Inputs(*given, texts=self._texts)
-        translations = {places[index]: one for index, one in self._translations(inputs, denoising, skip)}
+        of_these = [slots[number] for number in places]
+        translations = {places[index]: one for index, one in self._translations(inputs, of_these, denoising, skip)}
         return [
             translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
         ]
 
     def _translations(
-        self, inputs: Inputs, denoising: Denoising | None, skip: bool
+        self, inputs: Inputs, slots: Sequence[int | None], denoising: Denoising | None, skip: bool
     ) -> Iterator[tuple[int, Translation]]:
-        """(place among the inputs, translation) of each sentence."""
-        pipeline, predicted = Pipeline.of(self._engine, inputs, self.cache), self._predicted(inputs)
+        """(place among the inputs, translation) of each sentence; ``slots`` of its canvas, None if the method chooses
+        them."""
+        pipeline = Pipeline.of(self._engine, inputs, self.cache)
+        predicted = self._predicted(inputs) if None in slots else ()
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
-        works = ((place, self._work(pipeline, place, one, denoising)) for place, one in enumerate(sentences))
+        given = enumerate(zip(sentences, slots, strict=True))
+        works = ((place, self._work(pipeline, place, *one, denoising)) for place, one in given)
         if skip:
             works = ((place, _caught(work, inputs, place)) for place, work in works)
         yield from pipeline.runner.run(works, denoising.order if denoising else None)
 
-    def _work(self, pipeline: Pipeline, place: int, sentence: Sentence, denoising: Denoising | None) -> Work:
-        """Choose a canvas, read it where the method has not, and denoise it from this reading."""
+    def _work(
+        self, pipeline: Pipeline, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
+    ) -> Work:
+        """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
+        reading."""
         pipeline.inputs.room(place)  # raises where there is none
-        probes: dict[int, Any] = {}
-        row = yield from pipeline.choosing(self.method, place, sentence, probes)
+        probes: dict[int, ProbeResult] = {}
+        if slots is None:
+            row = yield from pipeline.choosing(self.method, place, sentence, probes)
+        else:
+            pipeline.inputs.check(place, slots)
+            row = canvas_row(Choice(slots), sentence, probes)
         readings = {} if draft_steps(self.method) else probes
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
@@ -271,7 +293,7 @@ class Translator:
             length: mean_entropy(reading) if length > 1 else None for length, reading in sorted(readings.items())
         }
         if denoising is None:
-            return Translation("", canvas=row["length"], entropies=entropies)
+            return Translation("", canvas=row["length"], entropies=entropies, readings=readings)
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
         best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
         gives = getattr(self.method, "gives_probabilities", False)
@@ -284,6 +306,7 @@ class Translator:
             entropies,
             best.logprob,
             probabilities=probabilities,
+            readings=readings,
         )
 
     @functools.cached_property
@@ -320,13 +343,29 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if getattr(kind, "uses_statistics", False):
-        remedy = "Use the command `entropy-valley translate`, or make it by make_method with LengthStatistics."
+        made = "make_method with entropy_valley.lengths.statistics.LengthStatistics"
+        remedy = f"Use the command `entropy-valley translate`, or {made}."
         raise InputError(place, "is fitted to training pairs", remedy)
     if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
         remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
         raise InputError(place, problem, remedy)
     return make_method(method, {} if ratios is None else {"ratios": ratios})
+
+
+def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None]:
+    """Lengths that are given, as integers, or None for each sentence; raises InputError unless they are one of 1 or
+    more for each."""
+    if lengths is None:
+        return [None] * sentences
+    try:
+        slots = [operator.index(length) for length in lengths]
+    except TypeError:
+        slots = []
+    if len(slots) != sentences or min(slots, default=1) < 1:
+        remedy = "Give a list with a whole number of 1 or more for each sentence."
+        raise InputError("lengths", f"{brief(lengths, 60)} for {counted(sentences, 'sentence')}", remedy)
+    return slots
 
 
 def _impossible(source: str, place: str, name: object) -> SentenceError | None:
@@ -367,7 +406,8 @@ class TypicalEntropy:
     def of(cls, translator: Translator, sources: Sequence[str], file: str = "sources") -> Self:
         """Measured on the first sentences of a file, which errors name by their lines; no canvas is denoised."""
         first = sources[:SENTENCES]
-        entropies = translator.entropies(first, [f"{file}:{number}" for number, _ in enumerate(first, 1)])
+        measured = translator.entropies(first, [f"{file}:{number}" for number, _ in enumerate(first, 1)])
+        entropies = [one for one in measured if one is not None]
         return cls(max(entropies), len(entropies)) if entropies else cls()
 
     def hints(self, translator: Translator, source: str, translation: Translation) -> list[str]:

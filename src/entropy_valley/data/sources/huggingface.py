@@ -15,7 +15,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
 from entropy_valley.settings import Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
@@ -28,7 +28,7 @@ class HuggingFace(Source):
 
     name: Literal["huggingface"] = Field(description="the kind of source")
     dataset: Repository = Field(description="its name on the hub, like wmt/wmt19")
-    subset: str = Field(description="its configuration there, like zh-en")
+    subset: str = Field(description="the folder of its Parquet files there, such as zh-en or data")
     split: str = Field("train", description="its split there")
     rows: PositiveInt | None = Field(
         None, description="how many rows the split must have; another number is refused, null: not checked"
@@ -105,7 +105,10 @@ class HuggingFace(Source):
             raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
         shards = self._present(self.folder)
         if not shards:
-            raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
+            others = [str(path.relative_to(self.folder)) for path in sorted(Path(self.folder).rglob("*.parquet"))]
+            hint = f"It has {listed(others, 3)}, which another `subset` or `split` names. " if others else ""
+            problem = f"no {' or '.join(self._on_hub.patterns)}"
+            raise InputError(self.folder, problem, f"{hint}{self._remedy()}")
         for path in shards:
             require_as_downloaded(Path(self.folder), path)
         return shards
