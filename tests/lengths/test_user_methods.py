@@ -175,7 +175,7 @@ class MostConfident:
     def choose(self, sentence, probes):
         return Choice(max(probes))
 """
-FITTED = CODE.replace("import Choice, LengthMethod", "import Choice, Fitted").replace("(LengthMethod)", "(Fitted)")
+FITTED = "from entropy_valley.lengths.base import Fitted\n" + CODE.replace("(LengthMethod)", "(Fitted)")
 
 
 @pytest.mark.parametrize("code", [PLAIN, FITTED], ids=["plain", "of fields"])

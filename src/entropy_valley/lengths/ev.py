@@ -159,7 +159,7 @@ class WeighedEntropyValley(_WeighedReadings):
     )
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return self._choice(sentence, probes, self.weights)
+        return self._choice(sentence, probes, {**self.weights})
 
 
 class FittedEntropyValley(_WeighedReadings):
