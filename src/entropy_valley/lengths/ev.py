@@ -126,7 +126,7 @@ class _WeighedReadings(Fitted):
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return nearest(self.line.expected(sentence.source_tokens), self.candidates)
 
-    def _choice(self, sentence: Sentence, probes: Mapping[int, ProbeResult], weights: Mapping[str, float]) -> Choice:
+    def _choice(self, sentence: Sentence, probes: Mapping[int, ProbeResult], weights: Mapping[Any, float]) -> Choice:
         features = self._features(sentence, probes)
         shares = logit.probabilities([*features.values()], weights)
         scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]
@@ -159,7 +159,7 @@ class WeighedEntropyValley(_WeighedReadings):
     )
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return self._choice(sentence, probes, {**self.weights})
+        return self._choice(sentence, probes, self.weights)
 
 
 class FittedEntropyValley(_WeighedReadings):
