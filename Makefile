@@ -69,6 +69,7 @@ findings: install
 	python docs/keep_tables.py results/demo config/demo.yaml
 	python docs/keep_tables.py results/findings config/findings.yaml
 	python docs/keep_tables.py results/tatoeba config/tatoeba.yaml
+	python docs/other_weights.py
 	python docs/check_numbers.py --write docs/numbers/*.txt
 
 # LLaDA-tiny and its adapters, as they come with the package; 20 minutes. `make demo` has other numbers after it.
