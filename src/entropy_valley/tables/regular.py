@@ -549,7 +549,9 @@ class Transfer(Systems):
 def _transfer_notes(report: Transfer) -> tuple[Note, ...]:
     _, order, steps = report.against
     return (
-        Note(f"Reveal order {order}, T = {steps}; a row is one run. Bold: the best that sees no reference."),
+        Note(
+            f"Reveal order {report.order(order)}, T = {steps}; a row is one run. Bold: the best that sees no reference."
+        ),
         Note(
             "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
             f"{ZEROS[report.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures."
