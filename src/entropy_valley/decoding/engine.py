@@ -330,7 +330,7 @@ class Batch:
         rows = chosen[self.canvas]
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _PER_ROW}
         columns |= {name: list(itertools.compress(getattr(self, name), flags)) for name in _PER_CANVAS}
-        return dataclasses.replace(self, **columns, canvas=(np.cumsum(chosen) - 1)[self.canvas[rows]])
+        return type(self)(self.mask_id, **columns, canvas=(np.cumsum(chosen) - 1)[self.canvas[rows]])
 
     def split(self, flags: Sequence[bool]) -> tuple[Self, Self]:
         """The flagged canvases, and the others."""
@@ -344,7 +344,8 @@ class Batch:
             return self if len(self) else other
         columns: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _PER_CANVAS}
         columns |= {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _PER_ROW}
-        return dataclasses.replace(self, **columns, canvas=np.concatenate([self.canvas, other.canvas + len(self)]))
+        canvas = np.concatenate([self.canvas, other.canvas + len(self)])
+        return type(self)(self.mask_id, **columns, canvas=canvas)
 
     def masked(self) -> np.ndarray:
         """The places of the rows that are masked slots, ascending."""
