@@ -41,9 +41,7 @@ from entropy_valley.translation.translations import Translations
 
 FOLDER = RESULTS / "weights"
 CONFIGS = {"findings": "grammar-2", "tatoeba": "tatoeba"}  # a config, and the test set of its study ev_fit
-FRESH = (
-    "tatoeba"  # a config whose development pairs no weight of others and no constant has seen: they are tested on too
-)
+FRESH = "tatoeba"  # a config whose development pairs no weight of other runs has seen: they are tested on, too
 PAIRS_OF = (10, 25, 50, 100)  # development pairs of the run itself
 MOST = 100  # of every other run
 BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
@@ -104,14 +102,14 @@ def joint(runs: Sequence[Work]) -> Choices:
 def weights_of(work: Work, runs: Sequence[Work], elsewhere: Weights | None) -> dict[str, Weights]:
     """The weights that a run is tested with. Those of other runs are of its own seed, so of its own pre-trainings;
     ``elsewhere`` was fitted to Tatoeba's."""
+    if work.testset == matrix.DEV:  # its own weights have seen these pairs
+        return {"constants": CONSTANTS}
     same = [other for other in runs if other.run.seed == work.run.seed]
     differs = {
         "other_directions": lambda run: run.backbone == work.run.backbone and run.direction != work.run.direction,
         "other_backbones": lambda run: run.backbone != work.run.backbone and run.direction == work.run.direction,
         "neither": lambda run: run.backbone != work.run.backbone and run.direction != work.run.direction,
     }
-    if work.testset == matrix.DEV:  # its own weights have seen these pairs
-        return {"constants": CONSTANTS}
     weights = {f"own_{count}": fit(choices) for count, choices in work.choices.items()}
     for name, chosen in differs.items():
         if others := [other for other in same if chosen(other.run)]:

@@ -9,10 +9,10 @@
 # So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
 # is.
 
+import contextlib
 import functools
 import inspect
 import itertools
-import json
 import sys
 
 from snakemake_interface_common.exceptions import WorkflowError
@@ -46,6 +46,15 @@ def record(path):
     return str(record_path(path))
 
 
+@contextlib.contextmanager
+def as_workflow_error():
+    """An error of ours ends the run by its line, without a traceback."""
+    try:
+        yield
+    except errors.InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
 def of_jobs(function):
     """A function that Snakemake calls for each job. For each call it asks for the signature several times, which takes
     longer than the call: a signature that is there already is not worked out again."""
@@ -58,10 +67,8 @@ def spec_of(rule):
 
     @of_jobs
     def spec(wildcards):
-        try:
+        with as_workflow_error():
             return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
-        except errors.InputError as error:
-            raise WorkflowError(str(error)) from None
 
     return spec
 
@@ -227,10 +234,8 @@ def diagnosed_testsets(wildcards):
 @of_jobs
 def pairs_of(wildcards):
     """The training pairs of a run, where a length method is fitted to them. Ends the run for a set that no run has."""
-    try:
+    with as_workflow_error():
         return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []
-    except errors.InputError as error:
-        raise WorkflowError(str(error)) from None
 
 
 def shards_of(pattern):
@@ -311,20 +316,16 @@ def captioned(folder):
 
 def page_inputs(wildcards):
     """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
-    try:
+    with as_workflow_error():
         place = wildcards.direction, wildcards.testset
         return reader.with_records(EXPERIMENT, pages.inputs(EXPERIMENT, place), pages.cells(EXPERIMENT)[place])
-    except errors.InputError as error:
-        raise WorkflowError(str(error)) from None
 
 
 def live_inputs(wildcards):
     """What the live page reads. Ends the run for a config whose main backbone is too large for a page."""
-    try:
+    with as_workflow_error():
         read, shown = live.inputs(EXPERIMENT), itertools.chain(*live.cells(EXPERIMENT).values())
         return reader.with_records(EXPERIMENT, read, [cell for cell in shown if cell in SETS.home])
-    except errors.InputError as error:
-        raise WorkflowError(str(error)) from None
 
 
 # Human evaluation.

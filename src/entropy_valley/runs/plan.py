@@ -383,8 +383,9 @@ def totals(plan: Plan) -> list[str]:
     """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
     on_gpu = [job for job in plan.left if plan.held(job)]
     longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.__getitem__)
-    sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in plan.disk.items())
-    stored = f", {machine.amount(sum(plan.disk.values()))} ({sizes})" * bool(sizes)
+    disk = plan.disk
+    sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
+    stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
     unread = missing(plan.experiment, plan.left)
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
