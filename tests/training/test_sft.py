@@ -17,7 +17,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.training import deepspeed, sft
 from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Passes, cross_entropies
-from entropy_valley.training.settings import Training
+from entropy_valley.training.settings import Training, warmup_steps
 
 
 def history(folder):
@@ -43,6 +43,14 @@ def plain(backbone, settings, steps):
         optimizer.step(), schedule.step(), optimizer.zero_grad()
         losses.append(loss.item())
     return losses, trainable(model)
+
+
+@pytest.mark.parametrize(
+    ("share", "steps", "warm"), [(0.05, 4689, 235), (0.05, 60, 3), (0.07, 100, 7), (0.07, 101, 8), (0, 100, 0)]
+)
+def test_the_warm_up_is_a_share_of_the_steps_rounded_up(share, steps, warm):
+    """Of the decimal that the config says: in binary floating point, 0.07 of 100 steps are a little more than 7."""
+    assert warmup_steps(share, steps) == warm
 
 
 @pytest.mark.parametrize("family", ["llada", "llama3"])

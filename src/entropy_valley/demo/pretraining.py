@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from entropy_valley.training.loss import (
     tokenise,
 )
 from entropy_valley.training.processes import float32_products
-from entropy_valley.training.settings import Loss
+from entropy_valley.training.settings import Loss, warmup_steps
 
 # Our choice, unlike fine-tuning's loss: each masked slot has the same weight. With 1/t a rare canvas with one mask and
 # a tiny t dominates its batch, and a model of this size learns to align source and target later.
@@ -214,7 +213,7 @@ def _optimizer(model: Any, settings: Pretraining) -> tuple[Any, Any]:
     optimizer = torch.optim.AdamW(
         model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=settings.weight_decay, fused=True
     )
-    warmup = math.ceil(settings.warmup * settings.steps)
+    warmup = warmup_steps(settings.warmup, settings.steps)
     return optimizer, get_cosine_schedule_with_warmup(optimizer, warmup, settings.steps)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
 import pickle
 import shutil
@@ -18,7 +17,7 @@ from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.training.adapter import trainable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
-from entropy_valley.training.settings import SAVED
+from entropy_valley.training.settings import SAVED, warmup_steps
 
 if TYPE_CHECKING:
     from entropy_valley.model.decoder import Decoder
@@ -58,7 +57,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     optimizer = torch.optim.AdamW(
         parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay
     )
-    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(settings.warmup * steps), steps)
+    schedule = get_cosine_schedule_with_warmup(optimizer, warmup_steps(settings.warmup, steps), steps)
     engine, *_ = deepspeed.initialize(
         model=objective,
         model_parameters=parameters,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, Strict
@@ -88,6 +90,14 @@ class DirectionTraining(Section):
     max_steps: PositiveInt | None = Field(None, description="optimiser steps, and no `epochs`")
     learning_rate: float | None = Field(None, gt=0, description="of AdamW, at its highest")
     warmup: Share | None = Field(None, description="share of the steps")
+
+
+def warmup_steps(share: float, steps: int) -> int:
+    """The steps of a warm-up over a ``share`` of all, rounded up.
+
+    The share is the decimal that the config says: in binary floating point, 0.07 of 100 steps are more than 7.
+    """
+    return math.ceil(Fraction(str(share)) * steps)
 
 
 class Training(Section):
