@@ -181,6 +181,16 @@ def test_comparisons_of_all_runs_are_counted():
     assert [ours(count, tables).value for count in counts] == [3, 2]
 
 
+def test_the_largest_p_is_that_of_both_tests():
+    """As the paper says of "paired tests"."""
+    place = {"direction": "en-zh", "testset": "wmt22", "backbone": "dream-7b", "first": "ev", "second": "ratio"}
+    tests = [("1", "0.0004", "0.002"), ("2", "0.0006", "0.0001")]
+    frame = [{**place, "seed": seed, "p_two_sided": one, "wilcoxon_p": other} for seed, one, other in tests]
+    tables = {"crossbb": TableRows(None, {}, "comet22", 32, [1])}
+    tables["full_significance"] = TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])
+    assert ours(find("tab:crossbb", "p_largest", backbone="dream-7b", system="ev-ratio"), tables).value == 0.002
+
+
 def test_nothing_is_run():
     """It waits for no study, and says so of each number."""
     found = compare({name: TableRows(None, *SETTING) for name in FUNCTIONS}, {}, True)

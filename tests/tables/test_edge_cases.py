@@ -8,11 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import finished
+import pandas as pd
 import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.tables.paired_tests import holds
 
 MAIN = "tables/main"
 
@@ -113,6 +115,21 @@ def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, p
 def test_tests_of_few_sentences_say_that_they_are_too_sure(run):
     lines = notes_of(run.text("tables/full_significance"))
     assert any(line.startswith("95 % intervals over fewer than 50 sentences are too narrow") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("low", "bootstrap", "wilcoxon", "resamples", "held"),
+    [
+        (0.01, 0.0, 0.0005, 10_000, True),
+        (0.01, 0.0, 0.0015, 10_000, False),  # Wilcoxon's test does not say so
+        (0.01, 0.0015, 0.0005, 10_000, False),
+        (-0.01, 0.0, 0.0005, 10_000, False),
+        (0.01, 0.0, 0.0005, 200, False),  # that no resample of 200 speaks against it means p < 0.01
+    ],
+)
+def test_a_lead_holds_where_both_tests_say_so(low, bootstrap, wilcoxon, resamples, held):
+    test = {"ci_low": low, "p_two_sided": bootstrap, "wilcoxon_p": wilcoxon, "resamples": resamples}
+    assert list(holds(pd.DataFrame([test]))) == [held]
 
 
 def test_bold_is_the_best_that_can_be_deployed(run):

@@ -36,8 +36,8 @@ MAJORITY = Note(
 )
 TESTS = Note(
     "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
-    "majorities without ties. *, **, ***: p below 0.05, 0.01, 0.001. N needed: sentences for 80 % power at 5 %, were "
-    "the observed difference the true one."
+    "majorities without ties. *, **, ***: p below 0.05, 0.01, 0.001, not corrected for the number of tests. N needed: "
+    "sentences for 80 % power at 5 %, were the observed difference the true one."
 )
 AGREEMENT = Note(
     "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "

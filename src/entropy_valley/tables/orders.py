@@ -29,7 +29,9 @@ RUN = ("backbone", "direction", "testset", "steps", "seed")
 SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
-DELTA = Note("Δ: mean difference over sentences, percentile bootstrap; p two-sided.")
+DELTA = Note(
+    "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
+)
 Numbers = Mapping[str, float]
 Systems = Mapping[tuple[str, str], Cell]  # of a run, by method and order
 

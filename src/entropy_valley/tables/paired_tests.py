@@ -24,7 +24,7 @@ from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, 
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
-LEVEL = 0.001  # of a p below which a test holds, as in the paper's sentence on all backbones
+LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence on all backbones
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
 
 
@@ -33,7 +33,7 @@ class Significance(TableReport):
 
     caption = (
         "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's "
-        "d. Seeds are never pooled. Below, in how many runs each test holds."
+        "d. Seeds are never pooled. Below, in how many runs each lead holds."
     )
     bleu = False
 
@@ -84,8 +84,10 @@ def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def holds(tests: pd.DataFrame) -> pd.Series:
-    """Of each test, whether the first system leads: the interval lies above 0 and the two-sided p below LEVEL."""
-    return (tests["ci_low"] > 0) & (tests["p_two_sided"] < LEVEL)
+    """Of each test, whether the first system leads: the interval lies above 0, and the two-sided p of the bootstrap and
+    of Wilcoxon's test below LEVEL. A bootstrap's p of 0 says no more than that it is below 2 / resamples."""
+    bootstrap = (tests["p_two_sided"] < LEVEL) & (2 / tests["resamples"] <= LEVEL)
+    return (tests["ci_low"] > 0) & bootstrap & (tests["wilcoxon_p"] < LEVEL)
 
 
 def _notes(report: Significance) -> tuple[Note, ...]:
@@ -99,12 +101,15 @@ def _notes(report: Significance) -> tuple[Note, ...]:
             "p_one_sided in the CSV."
         ),
         Note(f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation."),
+        Note("No p is corrected for the number of tests, here as in the paper."),
     )
 
 
 def _held(report: Significance, tests: pd.DataFrame) -> list[Note]:
     """In how many runs each comparison holds, in all and for each backbone."""
-    lines = [Note(f"A test holds if its interval lies above 0 and its p below {LEVEL:g}. In how many runs:")]
+    resamples = report.statistics.resamples
+    few = f" ({resamples:,} resamples are too few for that)" if 2 / resamples > LEVEL else ""
+    lines = [Note(f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:")]
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
         parts = [

@@ -180,7 +180,8 @@ NOTES = {
     LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
     "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
-    "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
+    "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals. "
+    "Neither is corrected for the number of systems.",
     DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
     "cost": "Cost: calls over Fixed Ratio's.",
     "forward_cap": "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
