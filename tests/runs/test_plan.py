@@ -312,6 +312,22 @@ def test_a_run_reports_what_it_took_beside_the_plan(tmp_path, monkeypatch):
     assert f"Last run:  {line}" in list(plan.report(Plan(before.experiment, [one]), [], {one: ""}))
 
 
+def test_without_gpus_a_run_reports_durations():
+    before = Plan(demo().experiment)
+    job = next(job for job in demo().all if job.rule == "train")
+    benchmark(job.name, 5.6)
+    line = run_report.write(before, 0)
+    assert line == f"time: planned {plan.duration(before.expected(job))}, used 6 s, reserved –, waited –"
+    assert "| 6 s | – | – |" in Path("results/demo/run.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "–"), (0.0016, "< 0.1"), (0.1, "0.1"), (1.26, "1.3"), (1234, "1,234")]
+)
+def test_hours_are_printed_as_far_as_they_say_something(number, text):
+    assert plan.hours(number) == text
+
+
 def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
     """Also where other jobs were much slower, and a checkpoint or a corpus exists by now."""
 

@@ -7,14 +7,14 @@ begins with its number there. Elsewhere, Snakemake's benchmarks say how long a j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import files, machine
 from entropy_valley.runs import slurm
 from entropy_valley.runs.jobs import Job, finished
-from entropy_valley.runs.plan import RUN, Plan, hours
+from entropy_valley.runs.plan import RUN, Plan, duration, hours
 from entropy_valley.stats.job_costs import peak_memory
 
 COLUMNS = ("JobIDRaw", "Submit", "Start", "ElapsedRaw", "TimelimitRaw", "MaxRSS")
@@ -59,11 +59,16 @@ def write(plan: Plan, since: float) -> str:
             used = sum(done[job] * gpus[job] for job in jobs) / 3600
             rows[rules] = (len(jobs), planned, used, 0, 0, max(peak_memory(_benchmark(root, job)) for job in jobs))
     whole = [sum(column) for column in zip(*rows.values(), strict=True)]
-    unit = "GPU-hours" if plan.gpus else "hours"
+    unit, text = ("GPU-hours", hours) if plan.gpus else ("time", _duration)
     names = ("planned", "used", "reserved", "waited")
-    line = f"{unit}: " + ", ".join(f"{name} {hours(value)}" for name, value in zip(names, whole[1:5], strict=True))
-    files.write_text(root / RUN, _page(line, rows))
+    line = f"{unit}: " + ", ".join(f"{name} {text(value)}" for name, value in zip(names, whole[1:5], strict=True))
+    files.write_text(root / RUN, _page(line, rows, text))
     return line
+
+
+def _duration(number: float) -> str:
+    """Hours as seconds, minutes, hours or days."""
+    return duration(3600 * number) if number else "–"
 
 
 def _granted(allocations: Mapping[str, Allocation], gpus: Mapping[str, int]) -> tuple[float, float, float, float]:
@@ -76,7 +81,7 @@ def _granted(allocations: Mapping[str, Allocation], gpus: Mapping[str, int]) -> 
     return used, reserved, waited / 3600, memory
 
 
-def _page(line: str, rows: Mapping[str, Sequence[float]]) -> str:
+def _page(line: str, rows: Mapping[str, Sequence[float]], amount: Callable[[float], str]) -> str:
     lines = [
         line,
         "",
@@ -84,7 +89,7 @@ def _page(line: str, rows: Mapping[str, Sequence[float]]) -> str:
         f"|---{'|--:' * 6}|",
     ]
     for rules, (count, *amounts, memory) in rows.items():
-        cells = (rules, str(count), *map(hours, amounts), machine.amount(memory) if memory else "–")
+        cells = (rules, str(count), *map(amount, amounts), machine.amount(memory) if memory else "–")
         lines.append(f"| {' | '.join(cells)} |")
     text = "Waited: hours in the queue. Planned: for all cells of a set, also those that were in the store."
     return "\n".join([*lines, "", text, ""])
