@@ -180,9 +180,13 @@ def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
 
 
 def load_merged(
-    merged: Mapping[str, Any], paths: Sequence[str | Path] = (), further: Further = nothing_further
+    merged: Mapping[str, Any],
+    paths: Sequence[str | Path] = (),
+    further: Further = nothing_further,
+    checked: bool = False,
 ) -> Experiment:
-    """Check a merged config. ``further`` finds problems that only the packages above this one know.
+    """Check a merged config. ``further`` finds problems that only the packages above this one know. ``checked``: what
+    cannot run was looked for before, which takes longer than all else.
 
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
@@ -198,7 +202,7 @@ def load_merged(
     except ValidationError as error:
         problems += _problems(error, expanded.config)
     if experiment is not None and not problems:
-        problems = find_problems(experiment, further)
+        problems = [] if checked else find_problems(experiment, further)
     elif files:
         problems += _undefined_names([expanded.as_written(path) for path, _ in problems], files)
     if experiment is None or problems:

@@ -403,11 +403,7 @@ class Sets:
     def diagnostics(self, run: Run) -> dict[str, list[str]]:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
         and without the source (``sig``). Empty where nothing shows them."""
-        testsets_of = {
-            kind: sorted({cell.testset for cell in cells if cell.run == run})
-            for kind, cells in _diagnosed(self.experiment).items()
-        }
-        return {kind: testsets for kind, testsets in testsets_of.items() if testsets}
+        return _diagnosed(self.experiment).get(run, {})
 
 
 @once
@@ -417,8 +413,8 @@ def sets_of(experiment: Experiment) -> Sets:
 
 
 @once
-def _diagnosed(experiment: Experiment) -> dict[str, list[Cell]]:
-    """The cells whose runs and test sets are diagnosed, by the kind."""
+def _diagnosed(experiment: Experiment) -> dict[Run, dict[str, list[str]]]:
+    """The test sets that are diagnosed, by run and kind."""
     of_layout = {
         layout: [
             cell
@@ -428,4 +424,9 @@ def _diagnosed(experiment: Experiment) -> dict[str, list[Cell]]:
         ]
         for layout in ("checks", "categories")
     }
-    return {"valley": [*valley_cells(experiment), *of_layout["checks"]], "sig": of_layout["categories"]}
+    cells_of = {"valley": [*valley_cells(experiment), *of_layout["checks"]], "sig": of_layout["categories"]}
+    testsets: dict[Run, dict[str, set[str]]] = {}
+    for kind, diagnosed in cells_of.items():
+        for cell in diagnosed:
+            testsets.setdefault(cell.run, {}).setdefault(kind, set()).add(cell.testset)
+    return {run: {kind: sorted(names) for kind, names in kinds.items()} for run, kinds in testsets.items()}

@@ -27,25 +27,25 @@ os.environ.setdefault(VARIABLE, "")
 _current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
 
 
-def extended(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
-    """The files that those ``given`` on the command line extend. Snakemake reads them after the two of the repository,
-    ``base``, and lays the command line over them all. None for a job, see :func:`merged`."""
-    if _handed_down():
+def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that Snakemake lays those ``given`` on the command line over: the two of the repository, ``base``, then
+    those that the given ones extend. None for a job, see :func:`merged`."""
+    if is_handed_down():
         return []
     named, order = dict.fromkeys(map(near, given)), list(read_files([*base, *given]))
     below = [path for path in order if path not in named and path not in map(near, base)]
     if order[len(order) - len(named) :] != [*named]:
         remedy = f"Name them all in this order: --configfile {' '.join(order[len(base) :])}"
         raise InputError("config", f"{', '.join(below)} would lie between the files of the command line", remedy)
-    return below
+    return [*base, *below]
 
 
 def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
     """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
     the files that it has ``read``, with the values of its command line as YAML has them. Of a module to which another
     workflow gives a config, it has not read ``base``."""
-    if path := _handed_down():
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+    if is_handed_down():
+        return json.loads(Path(os.environ[VARIABLE]).read_text(encoding="utf-8"))
     below = merge(read if base[0] in map(str, read) else [*base, *extends(config)])
     own = read_values(overlay(below, config), below)
     if (path := _path()) and Path(path).stem != _digest(own):
@@ -56,7 +56,9 @@ def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Pat
 
 def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
     """The files that a config comes from, for its errors: the two of the repository, as people know them where they
-    are in this folder, then those of the command line."""
+    are in this folder, then those of the command line. None for a job, whose config is one of a run that has begun."""
+    if is_handed_down():
+        return []
     named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
     return list(read_files([*named, *(path for path in given if str(path) not in base)]))
 
@@ -67,10 +69,10 @@ def _path() -> str | None:
     return path if path != _current.get("path") else None
 
 
-def _handed_down() -> str | None:
-    """The same, where this machine has that file."""
+def is_handed_down() -> bool:
+    """Whether this process is a job that has the config of its run, which was checked when the run began."""
     path = _path()
-    return path if path and Path(path).is_file() else None
+    return bool(path and Path(path).is_file())
 
 
 def _digest(config: Mapping[str, Any]) -> str:
