@@ -13,7 +13,7 @@ import yaml
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.settings import REPOSITORY
+from entropy_valley.settings import REPOSITORY, read_object
 
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"
@@ -176,7 +176,7 @@ def check(folder: Path, repository: str, revision: str | None) -> None:
     """
     if not (folder / MANIFEST).is_file():
         return
-    manifest, commit = files.read_json(folder / MANIFEST), pinned(repository, revision)
+    manifest, commit = read_object(folder / MANIFEST), pinned(repository, revision)
     if (held := manifest.get("repository", "a checkpoint that was trained")) != repository:
         problem = f"holds {held}, but the config asks for {repository}"
         raise InputError(folder, problem, "Name it in the config, or move the folder away and run again.")

@@ -15,7 +15,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.settings import Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
@@ -128,10 +128,12 @@ class HuggingFace(Source):
             if row is None:
                 return ""
             if not isinstance(row, dict) or name not in row:
-                raise InputError(
-                    f"data set {self.dataset} ({self.subset})",
-                    f"no column {'.'.join(path)}",
-                    "Name the column of each language in the source's columns.",
-                )
+                raise self._misfit(f"no column {'.'.join(path)}")
             row = row[name]
-        return "" if row is None else str(row)
+        if not isinstance(row, str | None):
+            raise self._misfit(f"column {'.'.join(path)} holds {brief(repr(row), 60)}, which is no text")
+        return row or ""
+
+    def _misfit(self, problem: str) -> InputError:
+        remedy = "Name the column of each language in the source's columns."
+        return InputError(f"data set {self.dataset} ({self.subset})", problem, remedy)
