@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.cli import configs
 from entropy_valley.cli.commands import FILE_FIRST
 from entropy_valley.config import Experiment, params, paths
@@ -253,7 +253,6 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     adapter: Path | None = given.adapter or (Path(own) if own else None)
     if experiment.adapters != "released":
         return backbone, adapter
-    from entropy_valley import hub
     from entropy_valley.model import load
 
     agreed = given.yes or experiment.confirm, YES

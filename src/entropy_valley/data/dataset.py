@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Foreign, read_object
 
@@ -50,8 +50,6 @@ def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> dict[str, Any]:
 
 
 def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
     key = "the `folder` of its sources"
     source = hub.listing(wanted.repository, wanted.revision, key, "dataset", wanted.patterns)
     read = [file.name for file in source.matching(wanted.patterns)]

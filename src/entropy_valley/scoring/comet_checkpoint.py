@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.settings import REPOSITORY, read_object
 
@@ -154,8 +154,6 @@ def fetched(repository: str, revision: str | None, folder: Path, metric: str, ag
 
 
 def _fetch(repository: str, revision: str | None, key: str, work: Path, agreed: bool) -> None:
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
     source = hub.listing(repository, pinned(repository, revision), key)
     hub.require_agreement(source, CHECKPOINT_FILES, agreed)
     hub.fetch(source, work, CHECKPOINT_FILES, key)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
+from entropy_valley import hub
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
@@ -117,8 +118,6 @@ class HuggingFace(Source):
         return sorted(path for pattern in self._on_hub.patterns for path in Path(folder).glob(pattern))
 
     def _remedy(self) -> str:
-        from entropy_valley import hub  # only this error takes huggingface_hub, which loads slowly
-
         command = hub.command(self.dataset, self.revision, "dataset", self._on_hub.patterns)
         return f"With a network run {command}, copy the folder, and set the source's `folder` to it."
 
