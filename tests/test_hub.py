@@ -230,16 +230,16 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
         hub.fetch(listing, tmp_path, ["*.json"], KEY)
     offline = OfflineModeIsEnabled("Cannot reach …")
     with monkeypatch.context() as patch, pytest.raises(InputError, match=r"\(the environment variable HF_HUB"):
-        patch.setattr(hub.HfApi, "repo_info", Mock(side_effect=offline))
+        patch.setattr("huggingface_hub.HfApi.repo_info", Mock(side_effect=offline))
         hub.listing("someone/model", None, KEY)
     with monkeypatch.context() as patch, pytest.raises(InputError, match="does not say which commit it has"):
-        patch.setattr(hub.HfApi, "repo_info", Mock(return_value=Mock(sha=None)))
+        patch.setattr("huggingface_hub.HfApi.repo_info", Mock(return_value=Mock(sha=None)))
         hub.listing("someone/model", None, KEY)
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1
     with monkeypatch.context() as patch, pytest.raises(InputError, match=r"cannot be downloaded \(no route\)"):
-        patch.setattr(hub, "http_get", Mock(side_effect=of_httpx("no route")))
+        patch.setattr("huggingface_hub.file_download.http_get", Mock(side_effect=of_httpx("no route")))
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     assert not (tmp_path / "a.zip").exists()
 

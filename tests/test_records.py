@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import json
 
 import pytest
 
@@ -86,6 +88,32 @@ def test_a_missing_input_is_said(tmp_path):
 def test_a_damaged_record_is_named(canvas, content):
     record_path(canvas).write_text(content)
     with pytest.raises(InputError, match=r"canvas\.made\.json: is not a record"):
+        record_of(canvas)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule": "\ud800"},
+        {"path": None},
+        {"params": [1]},
+        {"inputs": {"a": 5}},
+        {"outputs": {"canvas.jsonl": {}}},
+        {"facts": {"codes": [{}]}},
+        {"facts": {"cells": [{"testset": "wmt22", "method": "ev", "order": "med", "steps": "32"}]}},
+        {"facts": {"loss": float("nan")}},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_record_of_others_may_hold_anything(canvas, change):
+    """Its digest may be right, and a table or an audit that reads it says in one line what is wrong."""
+    content = json.loads(record_path(canvas).read_text()) | change
+    del content["digest"]
+    with contextlib.suppress(ValueError, RecursionError):
+        content["digest"] = files.digest(content)
+    record_path(canvas).write_text(json.dumps({"digest": "a" * 32} | content))
+    with pytest.raises(InputError, match=r"canvas\.made\.json: is not a record of a result[^\n]{,200}\. Remove"):
         record_of(canvas)
 
 

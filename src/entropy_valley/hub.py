@@ -1,4 +1,7 @@
-"""Downloads: from the Hugging Face hub, pinned to a commit and checked, and of archives at other addresses."""
+"""Downloads: from the Hugging Face hub, pinned to a commit and checked, and of archives at other addresses.
+
+Only what downloads imports huggingface_hub: that takes half a second, and reads the environment.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-
-from huggingface_hub import HfApi, constants, snapshot_download
-from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled
-from huggingface_hub.file_download import http_get
-from huggingface_hub.utils import filter_repo_objects
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
@@ -51,10 +49,14 @@ class Listing:
 
     @property
     def page(self) -> str:
+        from huggingface_hub import constants
+
         return f"{constants.ENDPOINT}/{'datasets/' * (self.kind == 'dataset')}{self.repository}"
 
     def matching(self, patterns: Sequence[str]) -> list[File]:
         """The files that match any of the patterns; InputError if none does."""
+        from huggingface_hub.utils import filter_repo_objects
+
         matching = list(filter_repo_objects(self.files, allow_patterns=list(patterns), key=lambda file: file.name))
         if not matching:
             raise InputError(self.repository, f"has no {', '.join(patterns)} at {self.commit}", "Check the name.")
@@ -92,6 +94,8 @@ def listing(
     """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy, ``patterns`` are
     of the files that it needs (none: all). Raises InputError where the hub cannot be reached, and for a file whose name
     leads out of the repository."""
+    from huggingface_hub import HfApi, constants
+
     with _clear_errors(repository, revision, key, kind, patterns):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
     if info.sha is None:
@@ -128,6 +132,9 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     Files that match but are not of this commit are removed. Raises InputError if no file matches, if there is too
     little free space, if the hub cannot be reached, and for files whose size or sha256 is not the hub's.
     """
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.utils import filter_repo_objects
+
     wanted = source.matching(patterns)
     place, space = folder.absolute().parent, machine.free(folder)
     gate = f"gated: accept it at {source.page}, then `hf auth login`" if source.gated else "not gated"
@@ -170,6 +177,8 @@ def archive(address: str, path: Path, remedy: str) -> None:
 
     Raises InputError with the ``remedy``.
     """
+    from huggingface_hub.file_download import http_get
+
     with files.locked(path):
         if path.exists():
             return
@@ -206,6 +215,9 @@ def _clear_errors(
     repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
 ) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled
+
     copy = f"with a network run {command(repository, revision, kind, patterns)}, copy the folder, and set {key} to it"
     try:
         yield

@@ -23,8 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ConfigDict, Field
+
 from entropy_valley import files, machine
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, listed
+from entropy_valley.settings import Foreign, misfits
 
 # --- The rows of a set of cells, and its headers.
 
@@ -156,6 +159,35 @@ class Record:
         files.write_json(place, content | {"digest": files.digest(content)})
 
 
+class _Output(Foreign):
+    digest: str
+
+
+class _Cell(Foreign):
+    testset: str
+    method: str
+    order: str
+    steps: int
+
+
+class _Facts(Foreign):
+    codes: list[str] = Field([])
+    cells: list[_Cell] = Field([])
+
+
+class _Written(Foreign):
+    """The schema of a record's file."""
+
+    model_config = ConfigDict(extra="forbid")
+    rule: str
+    path: str
+    params: dict[str, Any]
+    inputs: dict[str, str]
+    outputs: dict[str, _Output]
+    facts: _Facts
+    digest: str
+
+
 def record_path(path: str | Path) -> Path:
     """Where the record of a job is whose first output is ``path``; that of a set is its header."""
     return Path(path).with_suffix(".json" if Path(path).name in SET_FILES else ENDING)
@@ -170,13 +202,15 @@ def read_record(place: Path) -> Record | None:
 @functools.lru_cache(maxsize=4096)
 def _record(place: Path, version: files.Version) -> Record:
     try:
-        content = json.loads(place.read_bytes())
-        written, record = content.pop("digest"), Record(**content)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # no JSON, or not these keys
+        content = json.loads(files.regular(place, files.MOST).read_bytes())
+        if problems := misfits(_Written, content):
+            raise InputError(place, f"is not a record of a result: {listed(problems, 1)}", _AGAIN)
+        written, digest = content.pop("digest"), files.digest(content)
+    except (ValueError, RecursionError):  # no JSON, or what none of ours has: NaN, half of a surrogate pair
         raise InputError(place, "is not a record of a result", _AGAIN) from None
-    if written != (digest := files.digest(content)):
-        raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written!s:.{SHORT}} was written", _AGAIN)
-    return record
+    if written != digest:
+        raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written:.{SHORT}} was written", _AGAIN)
+    return Record(**content)
 
 
 def record_of(path: str | Path) -> Record | None:

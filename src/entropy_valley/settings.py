@@ -172,7 +172,8 @@ PATTERNS = {  # what a value must be, for errors
     POOL: "of letters in lower case and digits, like 50k",
     REPOSITORY: "OWNER/NAME, as on the hub",
 }
-Name = Annotated[str, Field(pattern=NAME, json_schema_extra=_WRITTEN)]
+# Up to four names make that of a log, and a file system has 255 characters for it.
+Name = Annotated[str, Field(pattern=NAME, max_length=50, json_schema_extra=_WRITTEN)]
 Language = Annotated[str, Field(pattern=LANGUAGE)]
 Direction = Annotated[str, Field(pattern=DIRECTION)]
 Pool = Annotated[str, Field(pattern=POOL)]  # part of a run's folder: seed1-50k

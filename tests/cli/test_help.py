@@ -39,6 +39,13 @@ def test_help_is_plain_text(monkeypatch, capsys):
         assert max(map(len, text.splitlines())) <= 80
 
 
+def test_help_is_there_at_once():
+    """It loads no package but those that every Python has: all of them take a second."""
+    program = "import sys; sys.argv = ['entropy-valley', '--help']; sys.modules['pydantic'] = None"
+    ended = subprocess.run([sys.executable, "-c", f"{program}; from entropy_valley.cli import main; main()"])
+    assert ended.returncode == 0
+
+
 def test_a_stream_that_is_closed_takes_what_it_gets():
     """Python prints errors among the results where stderr was closed, and a command fails at the end of its work."""
     code = "import sys; from entropy_valley.cli import prepare_streams; prepare_streams(); "

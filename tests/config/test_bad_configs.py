@@ -103,6 +103,8 @@ FORM = [  # keys and values
     ({"matrix": {"seeds": 3}}, "matrix.seeds = 3: must be a list, in brackets"),
     ({"matrix": {"seeds": []}}, "matrix.seeds = []: must have at least 1 item"),
     ({"matrix": {"directions": ["en-ger"]}}, "directions.0 = 'en-ger': must be two codes of two letters in lower case"),
+    ({"sources": {"x" * 51: {}}}, "its name must have at most 50 characters"),
+    ({"tables": {"studies": ["x" * 51]}}, "must have at most 50 characters"),
     ({"directions": {"eng-deu": {}}}, "directions.eng-deu: its name must be two codes of two letters in lower case"),
     ({"corpus": {"filters": {"english": {}}}}, "filters.english: its name must be a code of two letters in lower case"),
     ({"corpus": {"train": "1e5"}}, "train = '1e5': must be a valid integer. YAML reads it as a text; write 100000"),

@@ -150,6 +150,21 @@ def test_a_missing_text_is_blank_and_the_pair_is_dropped(local, tmp_path, row):
     assert [(one["source"], one["target"]) for one in drawn] == [("one", "一")]
 
 
+@pytest.mark.parametrize("value", [["eins", "zwei"], 5, b"eins"])
+def test_a_column_of_other_values_is_no_text(local, tmp_path, value):
+    """A list of references would else become one reference, with its brackets."""
+    pq.write_table(pa.table({"translation": [{"zh": "一", "en": value}]}), tmp_path / "zh-en/dev-0.parquet")
+    with pytest.raises(InputError, match=r"column translation\.en holds .*, which is no text\. Name the column"):
+        list(sources.make({**local, "split": "dev"}).pairs("en-zh", "dev", 1))
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"repository": "a/b", "revision": "c", "files": {"a": 5}}'])
+def test_a_manifest_of_others_is_one_error(local, tmp_path, content):
+    (tmp_path / "dataset.json").write_text(content)
+    with pytest.raises(InputError, match=r"dataset\.json: .*(no field files|must be)"):
+        list(sources.make(local).pairs("en-zh", "train", 1))
+
+
 def test_a_text_that_is_not_utf8_is_bad_input(local, tmp_path):
     texts = pa.array([b"ein Stra\xdfe"], pa.binary()).view(pa.string())
     rows = pa.StructArray.from_arrays([texts, texts], names=["zh", "en"])

@@ -60,7 +60,7 @@ def test_from_a_pack_to_ratings(packed, tmp_path, capsys):
     [
         ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
         ({"second": {"method": "ev"}}, "is the first system"),  # the default
-        ({"annotators": ["A", "A"]}, "repeats A"),
+        ({"annotators": ["A", "a"]}, "repeats a; name each once"),
         ({"annotators": ["../A"]}, "annotators"),
     ],
 )

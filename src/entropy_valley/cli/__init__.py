@@ -47,14 +47,12 @@ def prepare_streams() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """What ``entropy-valley`` understands."""
-    # It takes a second, in which Ctrl-C is to be one line, too.
-    from entropy_valley.cli import commands, plan, translate, verify
+    from entropy_valley.cli import commands  # here, so that Ctrl-C is one line meanwhile, too
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
     subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=_Exact)
-    for module in (plan, verify, translate, commands):
-        module.add(subparsers)
+    commands.add(subparsers)
     return whole
 
 

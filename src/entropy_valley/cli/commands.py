@@ -1,33 +1,58 @@
-"""The commands that are a few lines: `check`, `schema`, `show`, `export` and `mt-metrics-eval`; and how `audit` is
-called.
+"""The command line: how each command is called, and the commands that are a few lines.
 
-Their modules are imported when they run: `translate` and `check --installation` do without the workflow's packages.
+What a command needs is imported when it runs: the help is there at once, and `translate` and `check --installation` do
+without the workflow's packages.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
 from entropy_valley.checking import PEERS, SHAPES, STEPS
-from entropy_valley.cli import configs
-from entropy_valley.config import paths
-from entropy_valley.config.schema import json_schema
-from entropy_valley.runs.job import passed_check
 
+CONFIGFILES = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 FILTERS = ("backbone", "direction", "testset", "method")  # of the cells of an audit
+LISTED = 40  # differences that `verify` prints, unless all are wanted
+BATCH = 64  # lines that `translate` reads at once
+FILE_FIRST = "Write the file to translate before the options."
 
 
 def add(commands: Any) -> None:
-    parser = configs.command(
-        commands, "check", "say whether the jobs of a config will run on this machine, and how fast"
+    parser = _command(
+        commands, "plan", "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
     )
-    configs.add(parser)
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="files or target rules; default: all of the config"
+    )
+    _add_configfile(parser)
+    parser.set_defaults(command=_plan)
+
+    parser = commands.add_parser(
+        "verify",
+        help="say whether the tables of a folder of results follow from its texts",
+        description="Compute all that is in a folder of results again, by code of its own. Ends with status 1 where "
+        "something differs.",
+    )
+    parser.add_argument("results", type=Path, help="the folder of results, such as results")
+    parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
+    again = "also decode N sentences of each run again, on this machine"
+    parser.add_argument("--translate", type=_count, metavar="N", help=again)
+    parser.add_argument("--device", help="of --translate: cpu, cuda or cuda:N; default: a GPU where there is one")
+    parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
+    parser.set_defaults(command=_verify)
+
+    _add_translate(commands)
+
+    parser = _command(commands, "check", "say whether the jobs of a config will run on this machine, and how fast")
+    _add_configfile(parser)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
     processes = "of a training; default: those of the config"
-    parser.add_argument("--processes", type=configs.count, metavar="N", help=processes)
+    parser.add_argument("--processes", type=_count, metavar="N", help=processes)
     installation = "look at torch's build and the driver alone"
     parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
     profile = "ask SLURM whether it grants what the jobs of the config request"
@@ -35,8 +60,8 @@ def add(commands: Any) -> None:
     _add_thorough(parser)
     parser.set_defaults(command=_check)
 
-    parser = configs.command(commands, "audit", "say which cells are done, stale or missing, and why")
-    configs.add(parser)
+    parser = _command(commands, "audit", "say which cells are done, stale or missing, and why")
+    _add_configfile(parser)
     parser.add_argument("--cells", action="store_true", help="also list the cells")
     states = "list the cells of these states only: done, stale, missing"
     parser.add_argument("--state", nargs="+", default=[], metavar="STATE", help=states)
@@ -49,16 +74,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
     parser.set_defaults(command=_audit)
 
-    parser = configs.command(commands, "schema", "print the JSON schema of config.yaml: every key")
+    parser = _command(commands, "schema", "print the JSON schema of config.yaml: every key")
     parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
     parser.set_defaults(command=_schema)
 
-    parser = configs.command(commands, "show", "print tables")
+    parser = _command(commands, "show", "print tables")
     parser.add_argument("tables", nargs="+", metavar="TABLE", help="its .csv or .md file")
     parser.set_defaults(command=_show)
 
     export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
-    parser = configs.command(commands, "export", export)
+    parser = _command(commands, "export", export)
     parser.add_argument("adapter", type=Path, help="an adapter folder, from training or from PEFT")
     parser.add_argument("out", type=Path, help="a new folder")
     layout = "module names of the authors' class, or of the stock transformers class (ours)"
@@ -66,10 +91,46 @@ def add(commands: Any) -> None:
     parser.add_argument("--family", help="family of the backbone; only for an adapter without adapter.json")
     parser.set_defaults(command=_export)
 
-    parser = configs.command(commands, "mt-metrics-eval", "write the finished cells as mt-metrics-eval reads them")
+    parser = _command(commands, "mt-metrics-eval", "write the finished cells as mt-metrics-eval reads them")
     parser.add_argument("out", type=Path, help="a new folder")
-    configs.add(parser)
+    _add_configfile(parser)
     parser.set_defaults(command=_mt_metrics_eval)
+
+
+def _add_translate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "translate",
+        usage="entropy-valley translate [FILE] [options]",
+        help="translate the lines of a file or of stdin with a trained adapter",
+        description="Translate a file or stdin, one sentence a line, to stdout. Options that are not given come from "
+        "the config: then the translations are those of the workflow.",
+    )
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="before the options; default: stdin")
+    _add_configfile(parser)
+    direction = parser.add_mutually_exclusive_group()
+    direction.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
+    released = "with the adapter of the paper's authors for this direction (config/released.yaml), in any folder"
+    direction.add_argument("--released", metavar="DIRECTION", help=released)
+    tiny = "with LLaDA-tiny, the demo's model, which comes with this package (en-zh, zh-en, en-de), in any folder"
+    direction.add_argument("--tiny", metavar="DIRECTION", help=tiny)
+    parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
+    parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
+    parser.add_argument("--seed", type=_count, metavar="N", help="the training run; default: the first one")
+    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
+    parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
+    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
+    parser.add_argument("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
+    parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
+    parser.add_argument("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
+    parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
+    problems = "at a line that cannot be translated, such as one that is too long; default: skip it"
+    parser.add_argument("--on-error", choices=("skip", "stop"), default="skip", help=problems)
+    batch = f"lines at once; default: {BATCH}"
+    parser.add_argument("--batch", type=_count, default=BATCH, metavar="N", help=batch)
+    parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="of a CPU; default: 1")
+    parser.set_defaults(command=_translate)
 
 
 def _add_thorough(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +155,56 @@ def _add_thorough(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
 
 
+def _command(commands: Any, name: str, says: str) -> argparse.ArgumentParser:
+    """A command whose own help begins with what the list of all commands says of it."""
+    return commands.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.")
+
+
+def _add_configfile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=CONFIGFILES)
+
+
+def _count(text: str) -> int:
+    """A number of 1 or more, as the type of an argument."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
+def _ratio(text: str) -> float:
+    """A number, as the type of an argument."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number. {FILE_FIRST}") from None
+
+
+def _plan(arguments: argparse.Namespace) -> None:
+    import snakemake  # noqa: F401 - where it is missing, the error says what to install
+
+    from entropy_valley.cli import configs
+    from entropy_valley.runs.jobs import require_snakefile
+
+    configs.experiment(arguments.configfile)  # its errors name the file that is wrong also where Snakemake's do not
+    require_snakefile("run `snakemake --dry-run --snakefile FILE`")
+    named = ["--configfile", *arguments.configfile] if arguments.configfile else []
+    command = [sys.executable, "-m", "snakemake", "--dry-run", *named, "--", *arguments.targets]
+    # In a session of its own: Ctrl-C ends this process, which ends that one, in one line.
+    sys.exit(subprocess.run(command, check=False, start_new_session=True).returncode)
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    from entropy_valley.cli.verify import verify
+
+    verify(arguments)
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    from entropy_valley.cli.translate import translate
+
+    translate(arguments)
+
+
 def _audit(arguments: argparse.Namespace) -> None:
     from entropy_valley.cli.audit import audit
 
@@ -102,6 +213,7 @@ def _audit(arguments: argparse.Namespace) -> None:
 
 def _schema(arguments: argparse.Namespace) -> None:
     from entropy_valley import tables
+    from entropy_valley.config.schema import json_schema
 
     print(json_schema(tables.known()), end="")
 
@@ -124,6 +236,10 @@ def _check(arguments: argparse.Namespace) -> None:
         from entropy_valley.checking import thorough
 
         thorough.run(arguments)
+    from entropy_valley.cli import configs
+    from entropy_valley.config import paths
+    from entropy_valley.runs.job import passed_check
+
     experiment = configs.experiment(arguments.configfile)
     if arguments.profile is not None:
         from entropy_valley.runs import slurm
@@ -146,6 +262,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _mt_metrics_eval(arguments: argparse.Namespace) -> None:
+    from entropy_valley.cli import configs
     from entropy_valley.tables import mt_metrics_eval
 
     print(*mt_metrics_eval.export(configs.experiment(arguments.configfile), arguments.out), sep="\n")

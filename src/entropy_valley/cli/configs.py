@@ -1,11 +1,9 @@
-"""`--configfile`: the config that a command looks at; and what several commands do with arguments."""
+"""The config that a command looks at: that of `--configfile`."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from entropy_valley.config import Experiment, base_files, load_files
 from entropy_valley.config.load import INSTALLED, merge
@@ -13,17 +11,7 @@ from entropy_valley.errors import InputError, listed
 from entropy_valley.results import differences
 from entropy_valley.texts import counted
 
-HELP = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 KEYS = 30  # most keys of a config that are listed
-
-
-def command(commands: Any, name: str, says: str) -> argparse.ArgumentParser:
-    """A command whose own help begins with what the list of all commands says of it."""
-    return commands.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=HELP)
 
 
 def root() -> Path:
@@ -64,10 +52,3 @@ def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experi
     more = [f"… and {len(changes) - KEYS} more"] * (len(changes) > KEYS)
     print(*(f"  {change}" for change in [*changes[:KEYS], *more]), sep="\n")
     return before, after
-
-
-def count(text: str) -> int:
-    """A number of 1 or more, as the type of an argument."""
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.cli import configs
+from entropy_valley.cli.commands import FILE_FIRST
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import DEMO, INSTALLED, RELEASED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
@@ -37,51 +38,13 @@ from entropy_valley.translation.translations import OF_SET
 if TYPE_CHECKING:
     from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
 
-BATCH = 64
 STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
 OVER = "in a file for --configfile"
-FILE_FIRST = "Write the file to translate before the options."
 Line = tuple[int, str]  # its number, from 1, and its text
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "translate",
-        usage="entropy-valley translate [FILE] [options]",
-        help="translate the lines of a file or of stdin with a trained adapter",
-        description="Translate a file or stdin, one sentence a line, to stdout. Options that are not given come from "
-        "the config: then the translations are those of the workflow.",
-    )
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="before the options; default: stdin")
-    configs.add(parser)
-    direction = parser.add_mutually_exclusive_group()
-    direction.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
-    released = "with the adapter of the paper's authors for this direction (config/released.yaml), in any folder"
-    direction.add_argument("--released", metavar="DIRECTION", help=released)
-    tiny = "with LLaDA-tiny, the demo's model, which comes with this package (en-zh, zh-en, en-de), in any folder"
-    direction.add_argument("--tiny", metavar="DIRECTION", help=tiny)
-    parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
-    parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
-    parser.add_argument("--seed", type=configs.count, metavar="N", help="the training run; default: the first one")
-    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
-    parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
-    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
-    parser.add_argument("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
-    parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
-    parser.add_argument("--steps", type=configs.count, metavar="T", help="denoising steps; default: as the main tables")
-    parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
-    problems = "at a line that cannot be translated, such as one that is too long; default: skip it"
-    parser.add_argument("--on-error", choices=("skip", "stop"), default="skip", help=problems)
-    batch = f"lines at once; default: {BATCH}"
-    parser.add_argument("--batch", type=configs.count, default=BATCH, metavar="N", help=batch)
-    parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
-    parser.add_argument("--threads", type=configs.count, default=1, metavar="N", help="of a CPU; default: 1")
-    parser.set_defaults(command=_translate)
-
-
-def _translate(arguments: argparse.Namespace) -> None:
+def translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (DEMO, arguments.tiny)) if given]
@@ -290,7 +253,6 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     adapter: Path | None = given.adapter or (Path(own) if own else None)
     if experiment.adapters != "released":
         return backbone, adapter
-    from entropy_valley import hub
     from entropy_valley.model import load
 
     agreed = given.yes or experiment.confirm, YES
@@ -337,14 +299,6 @@ def _require_known(option: str, name: str, names: Any) -> None:
     if name not in names:
         problem = unknown(name, f"the config has no {name!r}", sorted(names), "it has")
         raise InputError(option, problem, FILE_FIRST if Path(name).is_file() else "Give one of its names.")
-
-
-def _ratio(text: str) -> float:
-    """A number, as the type of an argument."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number. {FILE_FIRST}") from None
 
 
 # --- Lines in, translations out.

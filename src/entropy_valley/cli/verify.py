@@ -5,39 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from entropy_valley.cli import configs
+from entropy_valley import verification
+from entropy_valley.cli.commands import LISTED
 from entropy_valley.errors import brief, listed
+from entropy_valley.verification import Report, again
 
-if TYPE_CHECKING:
-    from entropy_valley.verification import Report
-
-LISTED = 40  # differences that are printed, unless all are wanted
 WIDTH = 60
 
 
-def add(commands: Any) -> None:
-    parser = commands.add_parser(
-        "verify",
-        help="say whether the tables of a folder of results follow from its texts",
-        description="Compute all that is in a folder of results again, by code of its own. Ends with status 1 where "
-        "something differs.",
-    )
-    parser.add_argument("results", type=Path, help="the folder of results, such as results")
-    parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
-    again = "also decode N sentences of each run again, on this machine"
-    parser.add_argument("--translate", type=configs.count, metavar="N", help=again)
-    parser.add_argument("--device", help="of --translate: cpu, cuda or cuda:N; default: a GPU where there is one")
-    parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
-    parser.set_defaults(command=_verify)
-
-
-def _verify(arguments: argparse.Namespace) -> None:
-    from entropy_valley import verification
-    from entropy_valley.verification import again
-
+def verify(arguments: argparse.Namespace) -> None:
     folder, report = verification.verify(arguments.results, arguments.comet)
     if arguments.translate:
         again.check(folder, report, arguments.translate, arguments.device)

@@ -275,7 +275,7 @@ def _problems(error: ValidationError, config: Any) -> list[Problem]:
             location = (*location, context["discriminator"].strip("'"))
         if item["type"] == "string_pattern_mismatch":
             message = f"must be {PATTERNS[context['pattern']]}" if context["pattern"] in PATTERNS else message
-            message = f"its name {message}" if location[-1] == "[key]" else message
+        message = f"its name {message}" if location[-1] == "[key]" else message
         choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
         hint = question(context.get("tag", item["input"]), choices if len(choices) > 2 else ()).rstrip()
         if item["type"] in ("int_type", "float_type"):

@@ -14,7 +14,7 @@ from entropy_valley.data.categories import challenge
 from entropy_valley.data.sampling import Pair, Tally, filtered, judged, within
 from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief
 from entropy_valley.progress import progress
 from entropy_valley.texts import visible
 
@@ -122,7 +122,7 @@ def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction
     for number, row in zip(numbers, rows, strict=True):
         most, given = len(row["target"]), spans_of.get(number, "none")
         if not _are_parts(given, most):
-            problem = f"anchors {given} of sentence {number}, whose reference has {most} characters"
+            problem = f"anchors {brief(given, 60)} of sentence {number}, whose reference has {most} characters"
             raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
         row["anchors"] = given
     return rows

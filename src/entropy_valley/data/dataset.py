@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
+from entropy_valley.settings import Foreign, read_object
 
 MANIFEST = "dataset.json"
 ABOUT = ["LICENSE*", "README.md"]  # what is downloaded with the files that are read
@@ -49,8 +50,6 @@ def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> dict[str, Any]:
 
 
 def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
     key = "the `folder` of its sources"
     source = hub.listing(wanted.repository, wanted.revision, key, "dataset", wanted.patterns)
     read = [file.name for file in source.matching(wanted.patterns)]
@@ -62,9 +61,17 @@ def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
     files.write_json(folder / MANIFEST, manifest)
 
 
+class Manifest(Foreign):
+    """``dataset.json``: the digest of each file that is read."""
+
+    repository: str
+    revision: str
+    files: dict[str, str]
+
+
 def require_origin(folder: Path, repository: str, revision: str | None) -> dict[str, Any]:
     """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
-    manifest = files.read_json(folder / MANIFEST)
+    manifest = read_object(folder / MANIFEST, Manifest)
     for fact, expected in (("repository", repository), ("revision", revision)):
         if expected and manifest[fact] != expected:
             remedy = "Name it in the config, or move the folder away and run again."
@@ -78,7 +85,7 @@ def require_as_downloaded(folder: Path, path: Path) -> None:
     """Raise InputError if a file is not as the folder's manifest says; a folder without one is the user's own."""
     if not (folder / MANIFEST).is_file():
         return
-    expected = files.read_json(folder / MANIFEST)["files"].get(str(path.relative_to(folder)))
+    expected = read_object(folder / MANIFEST, Manifest)["files"].get(str(path.relative_to(folder)))
     if expected is None or not path.is_file():
         raise InputError(path, "not a file of the data set", "Correct the name in the source's `files`.")
     if expected != (digest := files.kept_digest(path)):

@@ -9,8 +9,15 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_v
 from entropy_valley.settings import Direction, Name, Refers, Runtime, Section, unique
 from entropy_valley.translation.settings import SystemSection
 
-Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # names files
-Annotators = Annotated[list[Annotator], Field(min_length=1), AfterValidator(unique)]
+
+def _as_files(names: list[str]) -> list[str]:
+    """Their files are also different ones where capital letters make no difference, as on macOS."""
+    unique([name.lower() for name in names])
+    return names
+
+
+Annotator = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=50)]  # names files
+Annotators = Annotated[list[Annotator], Field(min_length=1), AfterValidator(_as_files)]
 
 
 class Shown(SystemSection):

@@ -187,7 +187,8 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     """The ids of the special tokens of a checkpoint.
 
     Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
-    ``config.json`` or from a release of the family with a vocabulary of the same size.
+    ``config.json`` or from a release of the family with a vocabulary of the same size; and a token that the model has
+    no embedding of.
     """
     tokens = {"eos": family.eos_token, "pad": family.pad_token, "bos": family.bos_token}
     # A mask token that the tokenizer itself declares has priority.
@@ -208,6 +209,8 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
         for kind, value in values.items()
         if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
     ]
+    if (last := max(vocabulary, key=vocabulary.__getitem__, default=None)) and vocabulary[last] >= size:
+        problems.append(f"token {brief(last)} has id {vocabulary[last]}, but the model has {size} embeddings")
     if problems:
         raise InputError(
             folder,

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.errors import InputError
-from entropy_valley.settings import REPOSITORY
+from entropy_valley.settings import REPOSITORY, read_object
 
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"
@@ -154,8 +154,6 @@ def fetched(repository: str, revision: str | None, folder: Path, metric: str, ag
 
 
 def _fetch(repository: str, revision: str | None, key: str, work: Path, agreed: bool) -> None:
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
     source = hub.listing(repository, pinned(repository, revision), key)
     hub.require_agreement(source, CHECKPOINT_FILES, agreed)
     hub.fetch(source, work, CHECKPOINT_FILES, key)
@@ -176,7 +174,7 @@ def check(folder: Path, repository: str, revision: str | None) -> None:
     """
     if not (folder / MANIFEST).is_file():
         return
-    manifest, commit = files.read_json(folder / MANIFEST), pinned(repository, revision)
+    manifest, commit = read_object(folder / MANIFEST), pinned(repository, revision)
     if (held := manifest.get("repository", "a checkpoint that was trained")) != repository:
         problem = f"holds {held}, but the config asks for {repository}"
         raise InputError(folder, problem, "Name it in the config, or move the folder away and run again.")

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
+from entropy_valley import hub
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.settings import Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
@@ -117,8 +118,6 @@ class HuggingFace(Source):
         return sorted(path for pattern in self._on_hub.patterns for path in Path(folder).glob(pattern))
 
     def _remedy(self) -> str:
-        from entropy_valley import hub  # only this error takes huggingface_hub, which loads slowly
-
         command = hub.command(self.dataset, self.revision, "dataset", self._on_hub.patterns)
         return f"With a network run {command}, copy the folder, and set the source's `folder` to it."
 
@@ -128,10 +127,12 @@ class HuggingFace(Source):
             if row is None:
                 return ""
             if not isinstance(row, dict) or name not in row:
-                raise InputError(
-                    f"data set {self.dataset} ({self.subset})",
-                    f"no column {'.'.join(path)}",
-                    "Name the column of each language in the source's columns.",
-                )
+                raise self._misfit(f"no column {'.'.join(path)}")
             row = row[name]
-        return "" if row is None else str(row)
+        if not isinstance(row, str | None):
+            raise self._misfit(f"column {'.'.join(path)} holds {brief(repr(row), 60)}, which is no text")
+        return row or ""
+
+    def _misfit(self, problem: str) -> InputError:
+        remedy = "Name the column of each language in the source's columns."
+        return InputError(f"data set {self.dataset} ({self.subset})", problem, remedy)

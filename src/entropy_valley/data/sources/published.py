@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from entropy_valley import files
+from entropy_valley import files, hub
 from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import read_parallel
@@ -139,8 +139,6 @@ def _flores_cache() -> Path:
 
 def _flores_file(name: str) -> Path:
     """A file of the release in the cache, downloaded and unpacked where it is not there."""
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
     path, archive = _flores_cache() / name, files.cache_folder() / Path(FLORES_ARCHIVE).name
     if path.exists():
         return path
@@ -248,8 +246,6 @@ def _tatoeba_release(languages: list[str]) -> list[Pair]:
 
 def _tatoeba_archive(languages: list[str]) -> Path:
     """The archive of a release, downloaded where it is not in the cache."""
-    from entropy_valley import hub  # only a download takes huggingface_hub, which loads slowly
-
     name = "-".join(languages)
     archive = files.cache_folder() / f"tatoeba-{name}.zip"
     remedy = (
