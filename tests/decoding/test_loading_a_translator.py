@@ -155,9 +155,10 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     (release,) = family.releases
     tiny = dataclasses.replace(release, config={}, ids={})
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
-    text, names = Path("docs/translate.md").read_text(), {}
+    pairs = list(zip(SOURCES, SOURCES[::-1], strict=True))
+    text, names = Path("docs/translate.md").read_text(), {"train": pairs, "dev": pairs}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(block.replace("cuda", "cpu"), names)
         first, second = names["translator"].translate(SOURCES[:2])
         assert (first, second) == tuple(names.setdefault("translations", [first, second]))
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 9  # translations, and the steps of a canvas of nine slots
