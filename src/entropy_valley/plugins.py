@@ -154,7 +154,9 @@ def _imported(kind: str, name: str) -> Any:
         if own.is_file() and not (taken and own.samefile(taken)):
             problem = f"Python has another module of this name, {taken or module}"
             raise InputError(place, problem, f"Give {own.name} another name.")
-        raise InputError(place, f"{_file(module)} has no {attribute!r}", "Name a class that the module has.")
+        classes = [name for name, value in vars(imported).items() if isinstance(value, type)]
+        remedy = f"{errors.question(attribute, classes)}Name a class that the module has."
+        raise InputError(place, f"{_file(module)} has no {attribute!r}", remedy)
     return getattr(imported, attribute)
 
 

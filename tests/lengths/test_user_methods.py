@@ -75,6 +75,7 @@ def test_a_length_that_was_not_probed_may_be_chosen(users_class):
         ("import no_such_module\n", "mine.py, line 1: ModuleNotFoundError: No module named 'no_such_module'. Correct"),
         ("def f(:\n", "SyntaxError: invalid syntax (mine.py, line 1). Correct the module"),
         ("", "mine.py has no 'Mine'. Name a class"),
+        ("class Mien: ...\n", "mine.py has no 'Mine'. Did you mean Mien? Name a class"),
         ("Mine = 3\n", "is not a class"),
         (METHOD.replace("sees_reference", "sees"), "has no sees_reference"),
         (METHOD + "    def __init__(self): self.x = 1 / 0\n", "ZeroDivisionError: division by zero"),

@@ -175,8 +175,12 @@ class Translator:
             problem = "no prompt is given, and its files do not say with which one it was trained"
             raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
         checkpoint, family = find_checkpoint(backbone, family)
-        if find_family(family).causal:
+        kind = find_family(family)
+        if kind.causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
+        bos = trained.get("bos", kind.bos) if bos is None else bos
+        if bos and kind.bos_token is None:
+            raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
         loaded = load_backbone(
             checkpoint,
             family,
@@ -186,7 +190,6 @@ class Translator:
             shifted=trained.get("shifted"),
             attention=attention_of(trained),
         )
-        bos = trained.get("bos", loaded.family.bos) if bos is None else bos
         read = Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None)
         return dataclasses.replace(unloaded, backbone=loaded, prompt=read)
 
