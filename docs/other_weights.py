@@ -35,7 +35,7 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import gap_closures, mean, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.store import Store
-from entropy_valley.translation.fits import examples, length_statistics
+from entropy_valley.translation.fits import Pairs, length_statistics
 from entropy_valley.translation.job import ROW, Execution, ModelJob
 from entropy_valley.translation.translations import Translations
 
@@ -85,7 +85,7 @@ def observed(experiment: Experiment, run: Run, execution: Execution) -> dict[int
         held_out, seen = job.on(files.read_jsonl(dev, ROW), dev).with_spec(job.spec, store), {}
         for count in PAIRS_OF:
             method = make_method("ev_fit", {"pairs": count}, line)
-            seen[count] = method.observed(examples(held_out, method))
+            seen[count] = method.observed(Pairs.of(held_out).examples(method))
     return seen
 
 

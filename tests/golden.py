@@ -22,7 +22,7 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
 from entropy_valley.results import System
-from entropy_valley.translation.fits import Fits, examples, length_statistics
+from entropy_valley.translation.fits import Fits, Pairs, length_statistics
 from entropy_valley.translation.job import ModelJob
 
 # What depends on the machine, the installed packages or the last bit of a weight.
@@ -188,7 +188,7 @@ class Stages:
         with ModelJob(self.bench.spec | {"parts": ["line"]}, self.bench.execution, self.testset) as job:
             statistics = LengthStatistics.of(length_statistics(job))
             method = make_method("ev_fit", {"candidates": 7}, statistics)
-            found = examples(job, method)
+            found = Pairs.of(job).examples(method)
         learned, facts = method.learn(found)
         chosen = [learned.choose(one.sentence, one.probes) for one in found]
         return [

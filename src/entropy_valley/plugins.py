@@ -13,6 +13,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from pydantic import ValidationError
 from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
 
+_LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 GUIDE = "docs/extending.md shows what the class needs."
 
 
@@ -152,13 +154,16 @@ def _imported(kind: str, name: str) -> Any:
         if own.is_file() and not (taken and own.samefile(taken)):
             problem = f"Python has another module of this name, {taken or module}"
             raise InputError(place, problem, f"Give {own.name} another name.")
-        raise InputError(place, f"{_file(module)} has no {attribute!r}", "Name a class that the module has.")
+        classes = [name for name, value in vars(imported).items() if isinstance(value, type)]
+        remedy = f"{errors.question(attribute, classes)}Name a class that the module has."
+        raise InputError(place, f"{_file(module)} has no {attribute!r}", remedy)
     return getattr(imported, attribute)
 
 
 def _line(error: Exception) -> str:
-    """Where a module that is imported raised an exception."""
+    """Where a module that is imported raised an exception, be it by a call of a library."""
     if isinstance(error, SyntaxError):
         return ""  # it says so itself
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    last = next((one for one in reversed(frames) if not one.filename.startswith(_LIBRARIES)), frames[-1])
     return f"{Path(last.filename).name}, line {last.lineno}: "

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from fake_hub import serve
 from tiny_adapters import AUTHORS_TARGETS, peft_save
 from tiny_checkpoints import SOURCES
@@ -56,10 +57,16 @@ def test_from_folders_with_a_prompt_and_ratios(released):
     given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
     translator = Translator.load(released / "llada", released / "adapter", **given)
     assert texts(translator) == by_hand(released)
-    bare = Translator.load(released / "llada", **given)
+    bare = Translator.load(released / "llada", dtype=torch.float32, **given)
     assert texts(bare) == by_hand(released, adapter=None) != by_hand(released)
     with_bos = Translator.load(released / "llada", released / "adapter", bos=True, **given)
     assert texts(with_bos) == by_hand(released, bos=True)
+
+
+def test_a_bos_that_the_family_does_not_have(released, monkeypatch):
+    monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(FAMILIES["llada"], bos_token=None))
+    with pytest.raises(InputError, match=r"bos: the family llada has no BOS token\. Leave it out"):
+        Translator.load(released / "llada", prompt=PROMPT, ratios=RATIOS, bos=True)
 
 
 def test_a_release_is_fetched_once_at_its_pinned_commit(released, reach, monkeypatch, capsys):
@@ -112,7 +119,7 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
         ({"order": "medd"}, "reveal order 'medd': unknown"),
         ({"method": "oracle", "ratios": None}, "length method: Oracle needs the reference"),
         ({"method": make_method("oracle", {}), "ratios": None}, "length method: Oracle needs the reference"),
-        ({"method": "ev_fit"}, "'ev_fit': is fitted to training pairs"),
+        ({"method": "ev_fit"}, r"'ev_fit': is fitted to training pairs\..* \.fitted\('ev_fit', train, dev\)"),
         ({"method": "evv"}, "Did you mean ev?"),
         ({"prompt": None}, "adapter: no prompt is given"),
         ({"backbone": "./nowhere"}, "nowhere: no such folder. Give a folder, or OWNER/NAME"),
@@ -154,9 +161,10 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     (release,) = family.releases
     tiny = dataclasses.replace(release, config={}, ids={})
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
-    text, names = Path("docs/translate.md").read_text(), {}
+    pairs = list(zip(SOURCES, SOURCES[::-1], strict=True))
+    text, names = Path("docs/translate.md").read_text(), {"train": pairs, "dev": pairs}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(block.replace("cuda", "cpu"), names)
         first, second = names["translator"].translate(SOURCES[:2])
         assert (first, second) == tuple(names.setdefault("translations", [first, second]))
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 9  # translations, and the steps of a canvas of nine slots

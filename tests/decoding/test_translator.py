@@ -90,7 +90,12 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
     with pytest.raises(InputError, match=r"method: 'ratio' is the name of .* Give make_method\('ratio', {…}\)"):
         dataclasses.replace(translator, method="ratio")
+    with pytest.raises(
+        InputError, match=r"method: .*EntropyValley.* is no length method\. Give an object with .*choose"
+    ):
+        dataclasses.replace(translator, method=type(translator.method))
     assert "method=EntropyValley(" in repr(translator) and "Linear" not in repr(translator)
+    assert "<" not in repr(translator)  # as of objects whose class has no repr
 
 
 @pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)

@@ -71,9 +71,11 @@ def test_a_length_that_was_not_probed_may_be_chosen(users_class):
     ("code", "problem"),
     [
         ("1 / 0\n", "mine.py, line 1: ZeroDivisionError: division by zero. Correct the module"),
+        ("import json\n\njson.loads('[')\n", "mine.py, line 3: JSONDecodeError: "),
         ("import no_such_module\n", "mine.py, line 1: ModuleNotFoundError: No module named 'no_such_module'. Correct"),
         ("def f(:\n", "SyntaxError: invalid syntax (mine.py, line 1). Correct the module"),
         ("", "mine.py has no 'Mine'. Name a class"),
+        ("class Mien: ...\n", "mine.py has no 'Mine'. Did you mean Mien? Name a class"),
         ("Mine = 3\n", "is not a class"),
         (METHOD.replace("sees_reference", "sees"), "has no sees_reference"),
         (METHOD + "    def __init__(self): self.x = 1 / 0\n", "ZeroDivisionError: division by zero"),

@@ -81,7 +81,7 @@ STOCK, RELEASED = "layers.0.self_attn.q", "transformer.blocks.0.k"
     [
         (
             lambda weights: weights.pop(MODULE.format("transformer.blocks.1.q", "B")),
-            r"without its pair: model\.transformer\.blocks\.1\.q_proj\. Give",
+            r"matrices without their pair: model\.transformer\.blocks\.1\.q_proj\. Give",
         ),
         (
             lambda weights: weights.update({"base_model.model.lm_head.weight": torch.zeros(3, 2)}),
@@ -123,8 +123,8 @@ def test_everything_at_once(refused):
 
     edit_tensors(folder, spoil)
     look(
-        r"given: settings of another function: use_dora is True; without its pair: .*blocks\.1\.ff_out; "
-        r"that fit no linear layer: .*wte has A .*on a weight that is not there, "
+        r"given: settings of another function: use_dora is True; matrices without their pair: .*blocks\.1\.ff_out; "
+        r"matrices that fit no linear layer: .*wte has A .*on a weight that is not there, "
         r".*blocks\.0\.ff_out has A \(3, 31\), B \(32, 3\), rank 3 on a weight \(32, 48\)"
     )
 

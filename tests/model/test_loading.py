@@ -145,7 +145,7 @@ def test_a_folder_without_weights(folder, family):
 class TestBadCheckpoints:
     def test_another_family(self, folder, family):
         other = next(name for name in FAMILIES if name != family.name)
-        with pytest.raises(InputError, match="model_type is"):
+        with pytest.raises(InputError, match=r"model_type is '\w+', not '\w+'\. Name the family"):
             load_backbone(folder, other)
 
     def test_a_config_that_computes_something_else(self, folder, family):

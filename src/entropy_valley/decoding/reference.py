@@ -1,9 +1,10 @@
 """READ THIS PAGE FIRST: the paper's Algorithm 1 in its plainest form, the oracle that the engine is tested against.
 
-:func:`decode` is one sentence at a time, all T passes, the logits of every row. It shares with the engine neither
-attention, packing nor numerics: transformers' stock class runs on the same weights, with its own eager attention under
-an explicit 4-D mask of zeros, and the softmax is a float64 one over the float32 logits (with ``float32_head`` also the
-LM head's product is in float32), so that the order it finds is the true one and not rounding's.
+:func:`decode` is one sentence at a time, all T passes, the logits of every row; :func:`denoise` shows each step. It
+shares with the engine neither attention, packing nor numerics: transformers' stock class runs on the same weights, with
+its own eager attention under an explicit 4-D mask of zeros, and the softmax is a float64 one over the float32 logits
+(with ``float32_head`` also the LM head's product is in float32), so that the order it finds is the true one and not
+rounding's.
 
 Below it are the reveal orders, in the same plain form.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
 
 
-@torch.inference_mode()
 def decode(
     backbone: Backbone,
     prompt: Sequence[int],
@@ -40,6 +40,22 @@ def decode(
 
     ``rank`` is the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at.
     """
+    *_, tokens = denoise(backbone, prompt, length, steps, schedule, rank, sourceless)
+    end = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else length
+    return tokens, tokens[:end]
+
+
+@torch.inference_mode()
+def denoise(
+    backbone: Backbone,
+    prompt: Sequence[int],
+    length: int,
+    steps: int,
+    schedule: str = "llada",
+    rank: Rank | None = None,
+    sourceless: Sequence[int] = (),
+) -> Iterator[list[int]]:
+    """The same step by step: the canvas as each step leaves it, but for steps that reveal nothing."""
     rank, tokens, step = rank or med, [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:
@@ -51,8 +67,7 @@ def decode(
             for slot in sorted(masked, key=lambda slot: (scores[slot], slot))[:count]:
                 tokens[slot] = int(logits[slot].argmax())
             step += 1
-    end = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else length
-    return tokens, tokens[:end]
+            yield list(tokens)
 
 
 @torch.inference_mode()

@@ -199,6 +199,7 @@ class Fitted(LengthMethod):
 # --- How a method is made by its name, how it is called, and the canvas row that is made of its answer.
 
 LENGTH_METHODS: dict[str, type[LengthMethod]] = {}  # by name: see the package
+PARTS = ("sees_reference", "propose", "choose")  # what every method has
 FITTED = ("uses_statistics", "learns", "uses_length_head")  # what a method declares that is fitted to a run's pairs
 
 
@@ -211,8 +212,7 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     keywords = {key: value for key, value in settings.items() if key != "method"}
     if getattr(find_method(name, settings), "uses_statistics", ()):
         keywords["statistics"] = statistics
-    parts = ("sees_reference", "propose", "choose")
-    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, parts)
+    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
 
 
 def find_method(name: str, settings: Mapping[str, Any]) -> type:

@@ -114,8 +114,8 @@ def from_peft(
     problems = {
         "settings of another function": _other_functions(settings),
         "tensors beside plain LoRA matrices": extra,
-        "without its pair": [written[module] for module in sides if len(sides[module]) == 1],
-        "that fit no linear layer": _misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
+        "matrices without their pair": [written[module] for module in sides if len(sides[module]) == 1],
+        "matrices that fit no linear layer": _misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
     }
     problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
     if problem or not pairs:

@@ -143,10 +143,13 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     Raises one InputError that names every field with which the checkpoint computes another function than its family.
     """
     config = _config(folder, family)
-    expected = {"model_type": family.model_type, **family.fixed}
+    remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model."
+    if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
+        problem = f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}"
+        raise InputError(folder / CONFIG, problem, remedy)
     problems = [
         f"{key} is {brief(repr(config[key]), 60)}, not {value!r}"
-        for key, value in expected.items()
+        for key, value in family.fixed.items()
         if key in config and config[key] != value  # for a missing field the stock class has the expected value
     ]
     try:
@@ -156,7 +159,6 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     else:
         problems += _impossible(arguments)
     if problems:
-        remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model."
         raise InputError(folder / CONFIG, "; ".join(problems), remedy)
     return arguments
 
@@ -214,7 +216,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     if problems:
         raise InputError(
             folder,
-            f"the tokenizer's {'; '.join(problems)}",
+            f"tokenizer: {'; '.join(problems)}",
             "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
         )
     return SpecialIds(vocabulary[family.eos_token], ids["mask"], ids["pad"], ids["bos"])

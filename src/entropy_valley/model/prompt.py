@@ -6,7 +6,7 @@ import functools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ class Prompt:
     """A prompt template with one ``{src}``, and its tokenizer; ``bos`` is the id of a BOS token in front, or None."""
 
     template: str
-    tokenizer: Any
+    tokenizer: Any = field(repr=False)
     bos: int | None = None
 
     def __post_init__(self) -> None:

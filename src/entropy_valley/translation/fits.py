@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley import files
-from entropy_valley.decoding.requests import SHORTEST
-from entropy_valley.errors import InputError, SentenceError
+from entropy_valley import files, plugins
+from entropy_valley.decoding.requests import SHORTEST, Probe
+from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
 from entropy_valley.lengths.base import Example, sentences_of
 from entropy_valley.lengths.baselines import mean_confidence
@@ -23,48 +23,82 @@ from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.store import Store
+from entropy_valley.texts import counted
 from entropy_valley.translation.job import ROW, ModelJob, Pipeline
 
 if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.requests import Work
+    from entropy_valley.model.prompt import Prompt
+
+Rows = list[dict[str, Any]]  # each with ``source`` and ``target``
 
 
-def length_statistics(job: ModelJob) -> dict[str, Any]:
-    """What length methods know of training pairs, measured on the job's rows: the parts that its spec names."""
-    tokens = job.identity.prompt.tokens
-    rows = job.rows[: job.spec.get("limit")]
-    pairs = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in rows]
-    measured: dict[str, Any] = {"line": statistics.length_line(pairs)}
-    if "confidence_bias" in job.spec["parts"]:
-        # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
-        probed, lengths = job.on(rows[: job.spec["bias_pairs"]]), [target + 1 for _, target in pairs]
-        measured["confidence_bias"] = statistics.confidence_bias(_confidences(probed, lengths))
-    return {part: measured[part] for part in job.spec["parts"]}
+@dataclass(frozen=True)
+class Pairs:
+    """Sentence pairs that length methods are fitted to, and the ``pipeline`` that reads canvases of some of them."""
 
+    rows: Rows
+    prompt: Prompt
+    pipeline: Callable[[Rows], Pipeline]
 
-def _confidences(job: ModelJob, lengths: Sequence[int]) -> list[tuple[int, float]]:
-    """(length, mean max-probability) of canvases whose length is not near the pair's own."""
-    canvases = [
-        (place, length)
-        for place in range(len(job.rows))
-        for length in statistics.LENGTHS
-        if abs(length - lengths[place]) > statistics.NEAR and job.inputs.fits(place, length)
-    ]
-    readings = job.probe(canvases)
-    return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
+    @classmethod
+    def of(cls, job: ModelJob) -> Self:
+        """The rows of a job, or the first of them if its spec has a limit."""
 
+        def pipeline(rows: Rows) -> Pipeline:
+            part = job.on(rows)
+            return Pipeline(part.runner("probe"), part.inputs)
 
-def examples(job: ModelJob, method: LengthMethod) -> list[Example]:
-    """What a method learns from: the first of the job's rows, without those whose canvases exceed the context."""
-    rows = job.rows[: getattr(method, "pairs", None)]
-    job, tokens = job.on(rows), job.identity.prompt.tokens
-    sentences = sentences_of(rows, job.identity.prompt, method, rooms=job.inputs.rooms)
-    pipeline = Pipeline(job.runner("probe"), job.inputs)
-    works = ((place, _if_it_fits(pipeline.probing(method, place, one))) for place, one in enumerate(sentences))
-    probed = sorted((place, probes) for place, probes in pipeline.runner.run(works) if probes)
-    return [Example(sentences[place], probes, len(tokens(rows[place]["target"])) + 1) for place, probes in probed]
+        return cls(job.rows[: job.spec.get("limit")], job.identity.prompt, pipeline)
+
+    def statistics(self, parts: Sequence[str], bias_pairs: int) -> dict[str, Any]:
+        """These ``parts`` of the statistics; that of confidences from the first ``bias_pairs`` pairs."""
+        tokens = self.prompt.tokens
+        counts = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in self.rows]
+        measured: dict[str, Any] = {"line": statistics.length_line(counts)}
+        if "confidence_bias" in parts:
+            # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
+            lengths = [target + 1 for _, target in counts[:bias_pairs]]
+            measured["confidence_bias"] = statistics.confidence_bias(self._confidences(lengths))
+        return {part: measured[part] for part in parts}
+
+    def _confidences(self, lengths: Sequence[int]) -> list[tuple[int, float]]:
+        """(length, mean max-probability) of canvases of the first pairs, whose own ``lengths`` are not near."""
+        pipeline = self.pipeline(self.rows[: len(lengths)])
+        canvases = [
+            (place, length)
+            for place, own in enumerate(lengths)
+            for length in statistics.LENGTHS
+            if abs(length - own) > statistics.NEAR and pipeline.inputs.fits(place, length)
+        ]
+        readings = pipeline.runner.answers([Probe(pipeline.inputs.prompts[place], slots) for place, slots in canvases])
+        return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
+
+    def examples(self, method: LengthMethod) -> list[Example]:
+        """What a method learns from: the first pairs, without those whose canvases exceed the context."""
+        rows = self.rows[: getattr(method, "pairs", None)]
+        pipeline = self.pipeline(rows)
+        sentences = sentences_of(rows, self.prompt, method, rooms=pipeline.inputs.rooms)
+        works = ((place, _if_it_fits(pipeline.probing(method, place, one))) for place, one in enumerate(sentences))
+        probed = sorted((place, probes) for place, probes in pipeline.runner.run(works) if probes is not None)
+        lengths = [len(self.prompt.tokens(row["target"])) + 1 for row in rows]
+        return [Example(sentences[place], probes, lengths[place]) for place, probes in probed]
+
+    def taught(self, method: LengthMethod) -> tuple[LengthMethod, Mapping[str, Any]]:
+        """A copy of the method that has learned from the pairs, and what it says of that."""
+        examples = self.examples(method)
+        about = counted(len(examples), "pair")
+        with plugins.calling(method, "learn", about):
+            answer = method.learn(examples)
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            problem, remedy = (
+                f"returns {brief(answer)}, which is not two",
+                "Return the copy that has learned, and facts.",
+            )
+            raise plugins.refused(method, "learn", about, problem, remedy)
+        return answer
 
 
 def _if_it_fits(work: Work) -> Work:
@@ -73,6 +107,11 @@ def _if_it_fits(work: Work) -> Work:
         return (yield from work)
     except SentenceError:
         return None
+
+
+def length_statistics(job: ModelJob) -> dict[str, Any]:
+    """What the job's spec asks for of its rows."""
+    return Pairs.of(job).statistics(job.spec["parts"], job.spec.get("bias_pairs", 0))
 
 
 def length_head(job: ModelJob, dev: Path) -> tuple[bytes, dict[str, Any]]:
@@ -133,8 +172,7 @@ class Fits:
             if spec := specs.get("learned"):
                 held_out, learned = job.on(files.read_jsonl(dev, ROW), dev).with_spec(spec, store), {}
                 for name, settings in spec["methods"].items():
-                    method = fits.method(name, settings)
-                    learned[name] = method.learn(examples(held_out, method))
+                    learned[name] = Pairs.of(held_out).taught(fits.method(name, settings))
                 facts["learned"] = {name: told for name, (_, told) in learned.items()}
                 fits = dataclasses.replace(fits, learned={name: method for name, (method, _) in learned.items()})
         if spec := specs.get("length_head"):

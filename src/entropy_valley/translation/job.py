@@ -79,6 +79,20 @@ class Inputs:
     aligned: Sequence[Sequence[int] | None] = ()
     texts: Texts | None = None
 
+    @classmethod
+    def of(
+        cls,
+        file: object,
+        names: Sequence[object],
+        sources: Sequence[str],
+        texts: Texts,
+        context: int,
+        aligned: Sequence[Sequence[int] | None] = (),
+    ) -> Self:
+        """The sources in the prompt of ``texts``."""
+        encode = texts.prompt.encode
+        return cls(file, names, [encode(one) for one in sources], encode(""), context, sources, aligned, texts)
+
     @functools.cached_property
     def distractors(self) -> list[int]:
         """For each place that of the sentence whose prompt a SIG compares with it."""
@@ -484,11 +498,9 @@ class ModelJob:
         """The prompts of the rows, which are read at the first use."""
         known, rows = self.identity, self.rows
         names, sources = [row["id"] for row in rows], [row["source"] for row in rows]
-        prompts = [known.prompt.encode(one) for one in sources]
         spans = [row.get("anchors") for row in rows]
         aligned = [one and known.prompt.slots_of(row["target"], one) for row, one in zip(rows, spans, strict=True)]
-        without = known.prompt.encode("")
-        return Inputs(self.testset, names, prompts, without, known.context, sources, aligned, known.texts)
+        return Inputs.of(self.testset, names, sources, known.texts, known.context, aligned)
 
     @functools.cached_property
     def backbone(self) -> Backbone:

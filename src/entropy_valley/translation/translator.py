@@ -20,12 +20,15 @@ from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
-from entropy_valley.lengths.base import canvas_row, draft_steps, sentences_of
+from entropy_valley.lengths.base import PARTS, canvas_row, draft_steps, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.lengths.settings import LengthStatisticsSection
+from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
 from entropy_valley.texts import checked_sentence, counted
+from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
@@ -112,8 +115,8 @@ class Translator:
     steps: int = 32
     schedule: str = "llada"
     order_settings: Mapping[str, Any] = field(default_factory=dict)
-    length_head: LengthHead | None = None
-    engine: Engine | None = None
+    length_head: LengthHead | None = field(default=None, repr=False)
+    engine: Engine | None = field(default=None, repr=False)
     mask_token: bool = False
     cache: CachePolicy = NO_CACHE
 
@@ -121,6 +124,9 @@ class Translator:
         if isinstance(self.method, str):
             remedy = f"Give make_method({self.method!r}, {{…}}), with its settings. Translator.load takes a name, too."
             raise InputError("method", f"{self.method!r} is the name of a length method", remedy)
+        if isinstance(self.method, type) or not all(hasattr(self.method, part) for part in PARTS):
+            problem = f"{brief(self.method, 60)} is no length method"
+            raise InputError("method", problem, "Give an object with " + ", ".join(PARTS) + ", not its class.")
         if getattr(self.method, "sees_reference", False):
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
             raise InputError("length method", problem, "Give another one.")
@@ -137,7 +143,7 @@ class Translator:
         family: str | None = None,
         bos: bool | None = None,
         device: str | torch.device = "cpu",
-        dtype: str = "float32",
+        dtype: str | torch.dtype = "float32",
         **more: Any,
     ) -> Self:
         """From a checkpoint and an adapter: each a folder, or ``OWNER/NAME`` of the hub, which is downloaded once.
@@ -155,7 +161,7 @@ class Translator:
 
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
-        device = str(device)
+        device, dtype = str(device), str(dtype).removeprefix("torch.")
         require_device(device)
         torch_dtype(dtype)
         folder = None if adapter is None else find_adapter(adapter)  # before the larger download
@@ -169,8 +175,12 @@ class Translator:
             problem = "no prompt is given, and its files do not say with which one it was trained"
             raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
         checkpoint, family = find_checkpoint(backbone, family)
-        if find_family(family).causal:
+        kind = find_family(family)
+        if kind.causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
+        bos = trained.get("bos", kind.bos) if bos is None else bos
+        if bos and kind.bos_token is None:
+            raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
         loaded = load_backbone(
             checkpoint,
             family,
@@ -180,7 +190,6 @@ class Translator:
             shifted=trained.get("shifted"),
             attention=attention_of(trained),
         )
-        bos = trained.get("bos", loaded.family.bos) if bos is None else bos
         read = Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None)
         return dataclasses.replace(unloaded, backbone=loaded, prompt=read)
 
@@ -217,6 +226,47 @@ class Translator:
         is blank, does not fit into the context, or has a canvas of one slot. ``names`` are for errors."""
         return [one.entropy for one in self._all(sources, None, True, "sources", names)]
 
+    def fitted(
+        self,
+        method: str,
+        train: Iterable[tuple[str, str]],
+        dev: Iterable[tuple[str, str]] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The same translator with a length method that is fitted to pairs (source, target), such as ``ev_fit``.
+
+        ``method``: its name, or ``module:Class``; ``settings`` are its fields. ``train``: how long translations are is
+        measured on all of them, confidences on the first ones. ``dev``: pairs that the adapter has not seen, for a
+        method that learns. The method can be pickled. Raises InputError for what is no pair of texts, and as
+        :func:`.make_method` does.
+        """
+        fitted = make_method(method, settings)
+        if parts := getattr(fitted, "uses_statistics", ()):
+            measured = self._pairs("train", train).statistics(parts, LengthStatisticsSection().bias_pairs)
+            fitted = make_method(method, settings, LengthStatistics.of(measured))
+        if getattr(fitted, "learns", False):
+            if dev is None:
+                remedy = "Give dev=: pairs that the adapter has not seen."
+                raise InputError(f"length method {method!r}", "learns from development pairs", remedy)
+            fitted, _ = self._pairs("dev", dev).taught(fitted)
+        return dataclasses.replace(self, method=fitted)
+
+    def _pairs(self, place: str, given: Iterable[tuple[str, str]]) -> Pairs:
+        rows = []
+        for number, pair in enumerate(given, 1):
+            texts = [] if isinstance(pair, str) else [text for text in pair if isinstance(text, str)]
+            if len(texts) != 2:
+                problem = f"pair {number} is {brief(pair, 60)}, not two texts"
+                raise InputError(place, problem, "Give (source, target) pairs.")
+            source, target = (checked_sentence(f"{place}, pair {number}", text) for text in texts)
+            rows.append({"id": number, "source": source, "target": target})
+
+        def pipeline(rows: list[dict[str, Any]]) -> Pipeline:
+            names, sources = [row["id"] for row in rows], [row["source"] for row in rows]
+            return Pipeline.of(self._engine, self._inputs(place, names, sources))
+
+        return Pairs(rows, self.prompt, pipeline)
+
     def has_unknown(self, source: str) -> bool:
         """Whether the tokenizer reads a part of the source as its unknown token. One of bytes has no such token."""
         unknown = getattr(self.prompt.tokenizer, "unk_token_id", None)
@@ -249,9 +299,7 @@ class Translator:
                 refused[number] = problem
         places = [number for number, source in enumerate(sources) if source.strip() and number not in refused]
         chosen = [sources[number] for number in places]
-        prompts, without = [self.prompt.encode(source) for source in chosen], self.prompt.encode("")
-        given = place, [names[number] for number in places], prompts, without, self.backbone.context, chosen
-        inputs = Inputs(*given, texts=self._texts)
+        inputs = self._inputs(place, [names[number] for number in places], chosen)
         of_these = [slots[number] for number in places]
         translations = {places[index]: one for index, one in self._translations(inputs, of_these, denoising, skip)}
         return [
@@ -309,6 +357,9 @@ class Translator:
             readings=readings,
         )
 
+    def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
+        return Inputs.of(place, names, sources, self._texts, self.backbone.context)
+
     @functools.cached_property
     def _texts(self) -> Texts:
         return Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
@@ -343,8 +394,7 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if getattr(kind, "uses_statistics", False):
-        made = "make_method with entropy_valley.lengths.statistics.LengthStatistics"
-        remedy = f"Use the command `entropy-valley translate`, or {made}."
+        remedy = f"Load it with another method, and then take .fitted({method!r}, train, dev)."
         raise InputError(place, "is fitted to training pairs", remedy)
     if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
