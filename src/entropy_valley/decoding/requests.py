@@ -136,41 +136,23 @@ class Canvas:
 class Queue:
     """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
 
-    First come those that are on their way (a known first step, or revealed in part), then the longest: what needs most
-    passes is not left for the end, where passes would be nearly empty. Canvases whose prompt's rows have one source
-    come one after the other.
+    First come those that are on their way (a known first step, or revealed in part), then those of the longest prompts,
+    whose canvases need most passes: they are not left for the end, where passes would be nearly empty. Canvases of one
+    prompt come one after the other, because their passes may share its rows.
     """
 
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
-        self.heap: list[tuple[Any, int, Any, Canvas]] = []
-        self._arrivals, self._shared = itertools.count(), False
-        self.sources: Counter[SharedSource] = Counter()  # of the canvases that wait
+        self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []
+        self._arrivals = itertools.count()
+        self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
         for name, canvas in canvases:
             self.put(name, canvas)
 
-    def share(self, shared: bool) -> None:
-        """Say whether all canvases behind a prompt share its rows."""
-        if shared != self._shared:
-            self._shared, self.heap, waiting = shared, [], sorted(self.heap, key=lambda entry: entry[1])
-            self.sources.clear()
-            for *_, name, canvas in waiting:
-                self.put(name, canvas)
-
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(self._sources(canvas))
-        heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
-
-    def _sources(self, canvas: Canvas) -> list[SharedSource]:
-        return canvas.shared_sources if self._shared else canvas.sources
-
-    def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
-        begun = bool(canvas.start or canvas.tokens)
-        if self._shared:
-            return not begun, -len(canvas.prompt), tuple(canvas.prompt)
-        # A canvas whose prompt another sequence computes goes with that.
-        size = next((len(prompt) + slots for prompt, slots in canvas.sources), canvas.cost)
-        return not begun, -size
+        self.sources.update([*canvas.sources, *canvas.shared_sources])
+        new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
+        heapq.heappush(self.heap, (new, -len(prompt), prompt, next(self._arrivals), name, canvas))
 
     def first(self) -> Canvas:
         """The canvas whose turn it is."""
@@ -179,7 +161,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in self._sources(canvas):
+        for source in (*canvas.sources, *canvas.shared_sources):
             self.sources[source] -= 1
             if not self.sources[source]:
                 del self.sources[source]
