@@ -63,12 +63,12 @@ class Calls(TorchDispatchMode):
         return called
 
 
-def kernel(query, key, value, starts, key_starts, *longest, scale, **options):
+def kernel(query, key, value, starts, key_starts, *longest, **options):
     """Attention as one call."""
     torch.empty_like(query)
     with _disable_current_modes():
         queries, keys = (tuple(bounds.diff().numpy()) for bounds in (starts, key_starts))
-        return attention._by_run(query, key, value, attention.Segments(keys, queries), scale, causal=False)
+        return attention._by_run(query, key, value, attention.Segments(keys, queries), causal=False)
 
 
 @pytest.fixture
