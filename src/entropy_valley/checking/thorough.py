@@ -225,7 +225,7 @@ def resuming(hour: Hour) -> Iterator[Line]:
 def _finetuning(hour: Hour, name: str, every: int) -> sft.Finetuning:
     """One of :data:`TRAINED` steps with this shape's settings; ``every``: steps between its checkpoints."""
     subject, family = hour.subject, find_family(hour.described["family"])
-    given = {field: subject.training[field] for field in ("lora", "max_tokens")}
+    given = {"lora": subject.training["lora"], "max_tokens": subject.training["max_tokens"], "learning_rate": 1e-4}
     folder, batch = hour.folder / name, hour.load["batch"]
     job = computations.finetuning(folder, subject.precision, TRAINED, hour.device, batch=batch, **given)
     spec = {**job.spec, "family": family.name, "shifted": family.shifted}
