@@ -22,9 +22,9 @@ def test_a_product_in_bfloat16_may_keep_its_sums_whole():
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_kernel_attends_as_scaled_dot_products(causal, monkeypatch):
     states, segments = torch.randn(3, 152, 8, 64, device="cuda").bfloat16(), attention.Segments(*2 * [(17, 5, 130)])
-    kernel = attention.attend(segments, 0, *states, 0.125, causal)
+    kernel = attention.attend(segments, 0, *states, causal)
     monkeypatch.setattr(attention, "has_kernel", lambda query: False)
-    plain = attention.attend(segments, 0, *states, 0.125, causal)
+    plain = attention.attend(segments, 0, *states, causal)
     torch.testing.assert_close(kernel, plain, atol=0.02, rtol=0.02)
 
 

@@ -15,10 +15,13 @@ import torch
 from entropy_valley import checking, cli, files
 from entropy_valley.checking import checks, computations, peers, subject, thorough
 from entropy_valley.checking.checks import FAILED, MEASURED, OK, SKIPPED
+from entropy_valley.checking.subject import Subject
 from entropy_valley.checking.thorough import Hour
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.demo.settings import stock_config
 from entropy_valley.errors import InputError
+from entropy_valley.model.load import load_backbone
 
 ROOT = Path(__file__).parents[2]
 
@@ -235,3 +238,23 @@ def test_the_shapes_are_those_of_the_releases(shape, tmp_path):
     plan = computations.pass_plan(hour.described, hour.subject, 80 * 10**9, longest=120)
     assert plan.micro_tokens >= 4096 and plan.expected < 80 * 10**9
     assert 6e9 < computations.size_of(hour.described).parameters < 9e9
+    job = thorough._finetuning(hour, "whole", 5)
+    assert (job.settings.lora.rank, job.settings.global_batch, job.settings.precision) == (64, 128, "bfloat16")
+    assert job.spec["family"] == checking.SHAPES[shape]
+
+
+@pytest.mark.parametrize("family", ["llada", "dream", "diffullama"])
+def test_the_checkpoint_of_a_training_is_one_of_its_family(family, tmp_path, monkeypatch):
+    shape = stock_config(vocabulary=1200, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
+    described = {"family": family, "folder": os.devnull, "arguments": shape}
+    monkeypatch.setattr(Hour, "described", described)
+    thorough._write_checkpoint(Hour("cpu", "tiny", tmp_path), tmp_path / "checkpoint")
+    loaded = load_backbone(tmp_path / "checkpoint", family)
+    expected = computations.random_backbone(described, Subject(), vocab_size=1136).model.state_dict()
+    assert all(torch.equal(weight, expected[name]) for name, weight in loaded.model.state_dict().items())
+
+
+def test_a_disk_without_room_for_the_weights_of_a_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(thorough.machine, "free", lambda folder: 10**6)
+    with pytest.raises(InputError, match=r"weights of a training need .*, 1.0 MB are free\. Set TMPDIR"):
+        next(thorough.resuming(Hour("cpu", "tiny", tmp_path)))

@@ -85,7 +85,7 @@ def test_whether_a_step_needs_the_source_free_pass_is_the_users_code_too(users_c
 def denoise(name):
     """What a decoder makes of three masks of sentence ``s1``, with room for nine slots; its ``cap`` is 8."""
     request = Denoising.named(name, 4, "llada").request([1], None, 3, 9, sentence="s1")
-    work = request.canvases(SimpleNamespace(mask_id=MASK, eos_id=EOS), lambda other: None)
+    work = request.canvases(SimpleNamespace(backbone=SimpleNamespace(mask_id=MASK, eos_id=EOS)), lambda other: None)
     canvas = next(work)
     while True:
         masks = canvas.length if canvas.tokens is None else canvas.tokens.count(MASK)

@@ -27,6 +27,7 @@ def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
     signature = inspect.signature(varlen_attn)
     given = signature.bind(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options).arguments
     assert cu_seq_q.dtype == cu_seq_k.dtype == torch.int32 and given["window_size"] in ((-1, -1), (-1, 0))
+    assert given.get("scale") is None  # the square root of the width, as in products on a CPU
     groups = query.shape[1] // key.shape[1]
     assert given.get("enable_gqa", groups > 1) == (groups > 1)  # torch 2.11 has no such argument
     if max_q == 1 and groups > 1:  # FlashAttention 2: the groups become queries, as many for each sequence
@@ -35,7 +36,7 @@ def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
     for (first, stop), (first_key, stop_key) in zip(*cuts, strict=True):
         assert stop - first <= max_q and stop_key - first_key <= max_k
         keys, values = (tensor[first_key:stop_key].repeat_interleave(groups, 1) for tensor in (key, value))
-        scores = torch.einsum("qhd,khd->hqk", query[first:stop], keys) * given["scale"]
+        scores = torch.einsum("qhd,khd->hqk", query[first:stop], keys) * query.shape[-1] ** -0.5
         if given["window_size"] == (-1, 0):
             ahead = torch.ones(scores.shape[1:], dtype=torch.bool).triu(1 + scores.shape[2] - scores.shape[1])
             scores = scores.masked_fill(ahead, float("-inf"))

@@ -62,7 +62,7 @@ def training(subject: Subject, folder: Path) -> str:
     if subject.device == "cuda" and (gpus := torch.cuda.device_count()) < subject.processes:
         raise CheckError(f"{gpus} GPUs for {subject.processes} processes: lower `training.processes`")
     precision = subject.training.get("precision", subject.precision)
-    job = tiny_training(folder, precision, 2, subject.device, subject.processes)
+    job = finetuning(folder, precision, 2, subject.device, subject.processes)
     hint = ". NCCL_DEBUG=INFO says more; try NCCL_P2P_DISABLE=1" if subject.device == "cuda" else ""
 
     def stop(*_: object) -> None:
@@ -364,15 +364,18 @@ def sentences(count: int) -> list[dict[str, str]]:
     return [{"source": source, "target": target} for source, target in itertools.islice(drawn, count)]
 
 
-def tiny_training(folder: Path, precision: str, steps: int, device: str, processes: int = 1) -> Finetuning:
-    """A training of LLaDA-tiny, which comes with the package, with all its files in ``folder``."""
+def finetuning(
+    folder: Path, precision: str, steps: int, device: str, processes: int = 1, batch: int = 16, **given: Any
+) -> Finetuning:
+    """A training of LLaDA-tiny, which comes with the package, with all its files in ``folder``. ``given``: fields of
+    the spec's `training` that differ."""
     from entropy_valley.training.sft import Finetuning
 
-    training: dict[str, Any] = dict(max_steps=steps, global_batch=16, learning_rate=1e-3, warmup=0.0, clip=1.0)
+    training: dict[str, Any] = dict(max_steps=steps, global_batch=batch, learning_rate=1e-3, warmup=0.0, clip=1.0)
     training |= dict(weight_decay=0.01, betas=[0.9, 0.95], max_tokens=96, lora=dict(rank=4, alpha=8, dropout=0.05))
     spec: dict[str, Any] = dict(backbone="tiny", family="llada", direction="en-zh", seed=1, prompt="{src} = ")
-    spec |= dict(bos=False, shifted=False, precision=precision, training=training)
-    files.write_jsonl(folder / "train.jsonl", sentences(32))
+    spec |= dict(bos=False, shifted=False, precision=precision, training=training | given)
+    files.write_jsonl(folder / "train.jsonl", sentences(2 * batch))
     return Finetuning(
         spec,
         folder / "train.jsonl",

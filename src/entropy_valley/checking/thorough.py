@@ -34,14 +34,17 @@ import transformers
 from entropy_valley import Translator, checking, files, machine, released, tiny
 from entropy_valley.checking import computations, peers
 from entropy_valley.checking.checks import FAILED, MEASURED, OK, SKIPPED, SLOW, Line, SkippedError, ending
-from entropy_valley.checking.subject import Subject
+from entropy_valley.checking.subject import BYTES, Subject
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.requests import SHORTEST, Canvas, Ledger, Probe, Runner
 from entropy_valley.demo import shipped
+from entropy_valley.demo.pretraining import train_tokenizer
+from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.ev import mean_entropy, repeats
 from entropy_valley.model.adapters import WEIGHTS
+from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, require_device
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
@@ -183,29 +186,59 @@ def as_pairs(canvases: Sequence[Canvas], eos: int) -> Pairs:
 
 
 def resuming(hour: Hour) -> Iterator[Line]:
-    """A tiny fine-tuning by DeepSpeed, whole; and again, killed after its first checkpoint and resumed."""
+    """A fine-tuning of this shape as jobs do it, by DeepSpeed: whole; and again, killed at a checkpoint and resumed."""
     if not importlib.util.find_spec("deepspeed"):
         raise ModuleNotFoundError(name="deepspeed")
-    folders = (hour.folder / "whole", hour.folder / "killed")
-    whole, killed = (computations.tiny_training(one, hour.subject.precision, TRAINED, hour.device) for one in folders)
-    for job, status in ((whole, 0), (killed, -signal.SIGKILL), (killed, 0)):  # DeepSpeed trains once in a process
-        process = SPAWN.Process(target=sft.run, args=(job, 1))
+    size = computations.size_of(hour.described)
+    needed, free = size.parameters * BYTES[hour.subject.precision], machine.free(hour.folder)
+    if needed > free:
+        problem = f"the weights of a training need {machine.amount(needed)}, {machine.amount(free)} are free"
+        raise InputError(hour.folder, problem, "Set TMPDIR to a folder of a larger disk.")
+    whole, killed = _finetuning(hour, "whole", TRAINED), _finetuning(hour, "killed", TRAINED // 4)
+    processes: list[tuple[Callable[..., None], tuple[Any, ...], int]] = [(_write_checkpoint, (hour, whole.backbone), 0)]
+    processes += [(sft.run, (job, 1), status) for job, status in ((whole, 0), (killed, -signal.SIGKILL), (killed, 0))]
+    for work, given, status in processes:  # DeepSpeed trains once in a process
+        process = SPAWN.Process(target=work, args=given)
         process.start()
-        while status and not (job.work / deepspeed.POINTER).exists() and process.is_alive():
+        while status and not (killed.work / deepspeed.POINTER).exists() and process.is_alive():
             time.sleep(0.01)
         if status:
             process.kill()
         process.join()
         if process.exitcode != status:
-            raise RuntimeError(f"the {job.work.parent.name} training ended with {process.exitcode}, not {status}")
+            raise RuntimeError(f"{work.__name__} ended with {process.exitcode}, not {status}")
     losses, others = (list(map(float, computations.losses(job))) for job in (whole, killed))
     off = max(abs(one - other) / one for one, other in zip(losses, others, strict=True))
     same = files.file_digest(whole.out / WEIGHTS) == files.file_digest(killed.out / WEIGHTS)
-    text = f"losses {losses[0]:.4g} to {losses[-1]:.4g}, at most {100 * off:.1g} % apart; "
+    run = files.read_json(whole.logs / "run.json")
+    text = f"{run['tokens'] / run['seconds']:,.0f} tokens/s, {run['peak_memory_bytes']} bytes; "
+    text += f"losses {losses[0]:.4g} to {losses[-1]:.4g}, at most {100 * off:.1g} % apart; "
     text += "the same adapter" if same else "another adapter"
     # The backward pass of a GPU's attention adds in any order: there only the losses are near.
-    good, expected = (off < 0.01, "losses within 1 %") if hour.device == "cuda" else (same, "the same adapter")
+    good, expected = same, "the same adapter"
+    if hour.device == "cuda":
+        most = run["expected_memory_bytes"]
+        good, expected = off < 0.01 and run["peak_memory_bytes"] <= most, f"at most {most} bytes; losses within 1 %"
     yield Line("training, killed and resumed", OK if good else FAILED, text, expected=expected)
+
+
+def _finetuning(hour: Hour, name: str, every: int) -> sft.Finetuning:
+    """One of :data:`TRAINED` steps with this shape's settings; ``every``: steps between its checkpoints."""
+    subject, family = hour.subject, find_family(hour.described["family"])
+    given = {"lora": subject.training["lora"], "max_tokens": subject.training["max_tokens"], "learning_rate": 1e-4}
+    folder, batch = hour.folder / name, hour.load["batch"]
+    job = computations.finetuning(folder, subject.precision, TRAINED, hour.device, batch=batch, **given)
+    spec = {**job.spec, "family": family.name, "shifted": family.shifted}
+    backbone = hour.folder / "checkpoint"
+    return dataclasses.replace(job, spec=spec, backbone=backbone, checkpoint_every=every, micro_tokens=AUTO)
+
+
+def _write_checkpoint(hour: Hour, folder: Path) -> None:
+    """A checkpoint of random weights. It has fewer tokens than the release, whose tokenizer has them at other ids."""
+    vocabulary = computations.size_of(hour.described).vocabulary - 64
+    backbone = computations.random_backbone(hour.described, hour.subject, vocab_size=vocabulary)
+    texts = (text for row in computations.sentences(100) for text in row.values())
+    write_checkpoint(backbone.model, backbone.family, train_tokenizer(texts, 1000, backbone.family), folder)
 
 
 def probes(hour: Hour) -> Iterator[Line]:

@@ -114,7 +114,6 @@ class Engine:
         What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
         """
         batch = waiting = self._batch()
-        queue.share(self.prompts.are_shared)
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
@@ -155,7 +154,7 @@ class Engine:
         starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
         settled: list[tuple[Any, Decoded]] = []
         if starting.canvases:
-            starting, _ = starting.advance(_first_steps(starting, self._device), order)
+            starting, _ = starting.advance(_first_steps(starting), order)
             starting, settled = starting.release(self.backbone.eos_id)
         return batch.cat(starting).cat(others), settled
 
@@ -251,12 +250,11 @@ def _starts(canvas: Canvas, order: Order | None) -> bool:
     return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
 
 
-def _first_steps(batch: Batch, device: torch.device) -> Pass:
-    """The first steps of canvases whose reading is known, as a pass would give them."""
+def _first_steps(batch: Batch) -> Pass:
+    """The first steps of canvases whose reading is known, as a pass would give them; on the host, which has it."""
     starts = [canvas.start for canvas in batch.canvases]
     columns = ([getattr(start, name) for start in starts] for name in VALUES)
-    tokens, *numbers = (np.concatenate(column) for column in columns)
-    values = SlotValues(*upload([tokens], device), *upload(numbers, device))
+    values = SlotValues(*(torch.from_numpy(np.concatenate(column)) for column in columns))
     return Pass(batch.masked(), values, np.zeros((2, len(batch)), np.int64))
 
 

@@ -30,11 +30,11 @@ from entropy_valley.settings import Section, Share
 if TYPE_CHECKING:
     import torch
 
+    from entropy_valley.decoding.engine import Engine
     from entropy_valley.decoding.head import SlotValues
     from entropy_valley.decoding.prompts import Reuse
     from entropy_valley.decoding.requests import Canvases, Gain, Request
     from entropy_valley.decoding.variable_length import GrowingCanvas, VariableLengthDecoder
-    from entropy_valley.model.load import Backbone
 
 
 @dataclass(frozen=True)
@@ -476,7 +476,7 @@ class FixedLength:
         canvas = [list(it.prompt), compared, it.length, list(it.counts), *it.reuse.key]
         return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         if self.canvas.reuse.refresh:
             return (yield self.canvas)
         start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
@@ -500,8 +500,8 @@ class Draft:
     def key(self, checkpoint: str, numerics: str) -> str:
         return files.digest(["draft", DECODING, checkpoint, numerics, list(self.prompt), self.length, self.steps])
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        mask, hidden = backbone.mask_id, list(range(self.length))
+    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
+        mask, hidden = engine.backbone.mask_id, list(range(self.length))
         tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
         reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
         for step in range(self.steps + 1):
@@ -547,7 +547,8 @@ class VariableLength:
         parts = [list(self.prompt), self.length, self.name, dict(self.settings)]
         return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
+        backbone = engine.backbone
         slots: GrowingCanvas = [None] * self.length
         passes = run = rows = 0
         reading = self.start or stored(Probe(self.prompt, self.length))

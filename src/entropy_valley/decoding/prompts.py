@@ -194,7 +194,7 @@ class CachedPrompts:
 
         shared = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in shared if source)
-        if not (needed or self.waiting or any(canvas.reuse != NO_REUSE for canvas in whole.canvases)):
+        if not needed and all(canvas.reuse == NO_REUSE for canvas in whole.canvases):
             return PassLayout.of(whole)
         sources: list[RowSource | None] = [*shared]  # where the prompt of each canvas comes from, if not from its pass
         giving: dict[RowSource, int] = {}  # which sequence computes the rows of a source
@@ -208,8 +208,7 @@ class CachedPrompts:
                     giving[kept] = place
             elif sources[place] is None and whole.masks[place] == canvas.length:
                 given = prompt, canvas.length
-                wanted = given in needed or given in self.waiting or canvas.reuse.is_source
-                if wanted and given not in self.cached:
+                if (given in needed or canvas.reuse.is_source) and given not in self.cached:
                     giving[given] = place
         alone = [source for source in needed if source not in self.cached and source not in giving]
         giving |= {source: place for place, source in enumerate(alone, len(whole))}

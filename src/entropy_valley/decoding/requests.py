@@ -30,12 +30,8 @@ from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING
 
 if TYPE_CHECKING:
-    import torch
-
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.head import Head
     from entropy_valley.decoding.orders import Order
-    from entropy_valley.model.load import Backbone
     from entropy_valley.store import Store
 
 
@@ -136,41 +132,23 @@ class Canvas:
 class Queue:
     """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
 
-    First come those that are on their way (a known first step, or revealed in part), then the longest: what needs most
-    passes is not left for the end, where passes would be nearly empty. Canvases whose prompt's rows have one source
-    come one after the other.
+    First come those that are on their way (a known first step, or revealed in part), then those of the longest prompts,
+    whose canvases need most passes: they are not left for the end, where passes would be nearly empty. Canvases of one
+    prompt come one after the other, because their passes may share its rows.
     """
 
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
-        self.heap: list[tuple[Any, int, Any, Canvas]] = []
-        self._arrivals, self._shared = itertools.count(), False
-        self.sources: Counter[SharedSource] = Counter()  # of the canvases that wait
+        self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []
+        self._arrivals = itertools.count()
+        self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
         for name, canvas in canvases:
             self.put(name, canvas)
 
-    def share(self, shared: bool) -> None:
-        """Say whether all canvases behind a prompt share its rows."""
-        if shared != self._shared:
-            self._shared, self.heap, waiting = shared, [], sorted(self.heap, key=lambda entry: entry[1])
-            self.sources.clear()
-            for *_, name, canvas in waiting:
-                self.put(name, canvas)
-
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(self._sources(canvas))
-        heapq.heappush(self.heap, (self._rank(canvas), next(self._arrivals), name, canvas))
-
-    def _sources(self, canvas: Canvas) -> list[SharedSource]:
-        return canvas.shared_sources if self._shared else canvas.sources
-
-    def _rank(self, canvas: Canvas) -> tuple[Any, ...]:
-        begun = bool(canvas.start or canvas.tokens)
-        if self._shared:
-            return not begun, -len(canvas.prompt), tuple(canvas.prompt)
-        # A canvas whose prompt another sequence computes goes with that.
-        size = next((len(prompt) + slots for prompt, slots in canvas.sources), canvas.cost)
-        return not begun, -size
+        self.sources.update([*canvas.sources, *canvas.shared_sources])
+        new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
+        heapq.heappush(self.heap, (new, -len(prompt), prompt, next(self._arrivals), name, canvas))
 
     def first(self) -> Canvas:
         """The canvas whose turn it is."""
@@ -179,7 +157,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in self._sources(canvas):
+        for source in (*canvas.sources, *canvas.shared_sources):
             self.sources[source] -= 1
             if not self.sources[source]:
                 del self.sources[source]
@@ -218,7 +196,7 @@ class Request(Protocol):
         """The name of the result in the store."""
         ...
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         """Yield the canvases that the engine is to run, one after the other, and return the result.
 
         ``stored`` gives another request's result where the store has it, else None.
@@ -242,7 +220,7 @@ class Probe:
         canvas = [list(self.prompt), *sourceless, self.length, *self.reuse.key]
         return files.digest([kind, DECODING, checkpoint, numerics, *canvas])
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
 
 
@@ -295,19 +273,20 @@ class Finished:
         parts = [list(self.prompt), list(self.text), self.length]
         return files.digest(["finished", DECODING, checkpoint, numerics, *parts])
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        """None is left to the engine."""
+    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
+        """None is left to the engine's passes."""
         yield from ()
         import torch
 
         from entropy_valley.model.attention import hidden_states, pack
 
+        backbone = engine.backbone
         tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
         first, scored = len(self.prompt) - int(backbone.shifted), min(len(self.text) + 1, self.length)
         with torch.inference_mode():
             packed = pack([[*self.prompt, *tokens]], backbone.device, [backbone.prefix(len(self.prompt))])
             states = hidden_states(backbone.model, packed)[first : first + self.length]
-            head = _head(backbone.model.lm_head, backbone.float32_head)
+            head = engine.head
             chunks = [torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states)]
             logits = torch.cat(chunks)[: self.length].double()
             if not self.mask_token:
@@ -315,14 +294,6 @@ class Finished:
             ids = torch.tensor(tokens, device=logits.device)
             logprobs = logits.log_softmax(-1).gather(1, ids[:, None])[:scored, 0].tolist()
         return Score(round(math.fsum(logprobs) / scored, 6))
-
-
-@functools.lru_cache(maxsize=1)
-def _head(module: torch.nn.Linear, float32: bool) -> Head:
-    """One for all texts: with an adapter it may hold a float32 copy of the whole LM head."""
-    from entropy_valley.decoding.head import Head
-
-    return Head(module, float32)
 
 
 # --- The runner: work on many sentences at once, and the store.
@@ -377,12 +348,11 @@ class Runner:
 
 @dataclass
 class _Piece:
-    """One sentence's work, whether it has begun, the results that it waits for, and how many of them are missing."""
+    """One sentence's work, the results that it waits for (None: it has not begun), and how many of them are missing."""
 
     name: Any
     work: Work
-    begun: bool = False
-    results: list[Any] = field(default_factory=list)
+    results: Any = None
     missing: int = 0
 
 
@@ -412,19 +382,19 @@ class _Stream:
         bar, total = self._runner.bar, len(self._new)
         engine = self._runner.engine()
         with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
-            yield from self._go_on(engine.backbone)
+            yield from self._go_on(engine)
             for computation, result in engine.run(self._queue, order):
                 self._compute(computation, result)
-                yield from self._go_on(engine.backbone)
+                yield from self._go_on(engine)
 
-    def _go_on(self, backbone: Backbone | None = None) -> Iterator[tuple[Any, Any]]:
-        """Go on with all work as far as results are there, and start what must be computed, if there is a model."""
+    def _go_on(self, engine: Engine | None = None) -> Iterator[tuple[Any, Any]]:
+        """Go on with all work as far as results are there, and start what must be computed, if there is an engine."""
         while True:
             if self._ready:
                 yield from self._resume(self._ready.popleft())
-            elif self._new and backbone:
+            elif self._new and engine:
                 computation = self._new.popleft()
-                computation.canvases = computation.request.canvases(backbone, self._stored)
+                computation.canvases = computation.request.canvases(engine, self._stored)
                 self._compute(computation, None)
             else:
                 return
@@ -433,11 +403,11 @@ class _Stream:
         """Send a piece of work its results, and see what it asks for next: from the store, from a computation that
         runs already, or from a new one."""
         try:
-            requests = piece.work.send(piece.results) if piece.begun else next(piece.work)
+            requests = piece.work.send(piece.results)
         except StopIteration as done:
             yield piece.name, done.value
             return
-        piece.begun, piece.results, piece.missing = True, [None] * len(requests), len(requests)
+        piece.results, piece.missing = [None] * len(requests), len(requests)
         self._ledger.count(requested=len(requests))
         for place, request in enumerate(requests):
             if (stored := self._stored(request)) is not None:

@@ -163,13 +163,7 @@ class Segments:
 
 
 def attend(
-    segments: Segments,
-    layer: int,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    scaling: float,
-    causal: bool = False,
+    segments: Segments, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, causal: bool = False
 ) -> torch.Tensor:
     """Attention inside each segment, of and to (rows, heads, width); ``layer`` is its number.
 
@@ -177,7 +171,7 @@ def attend(
     """
     if segments.source is not None:
         key, value = segments.source.gather(layer, key, value)
-    return (_by_kernel if has_kernel(query) else _by_run)(query, key, value, segments, scaling, causal)
+    return (_by_kernel if has_kernel(query) else _by_run)(query, key, value, segments, causal)
 
 
 def has_kernel(query: torch.Tensor) -> bool:
@@ -196,7 +190,7 @@ def _kernel() -> tuple[Callable[..., Any], Collection[str]]:
 
 
 def _by_kernel(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, scaling: float, causal: bool
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, causal: bool
 ) -> torch.Tensor:
     """One kernel for all segments; tensors are (rows, heads, width).
 
@@ -214,19 +208,13 @@ def _by_kernel(
         segments.bounds(segments.keys, query.device),
         max(2, *segments.queries),
         max(segments.keys),
-        scale=scaling,
         window_size=(-1, 0) if causal else (-1, -1),
         **{name: value for name, value in options.items() if name in arguments},
     )
 
 
 def _by_run(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    segments: Segments,
-    scaling: float,
-    causal: bool,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, causal: bool
 ) -> torch.Tensor:
     """One batch for each run of equal segments. On a CPU this takes a third of the time of a padded batch, and a
     seventh of the time of a block-diagonal mask."""
@@ -240,7 +228,7 @@ def _by_run(
         if not queries:
             continue
         q, k, v = (tensor.unflatten(0, (count, -1)).transpose(1, 2) for tensor in part)
-        attended = scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scaling, enable_gqa=grouped)
+        attended = scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped)
         pieces.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(pieces)
 

@@ -146,7 +146,7 @@ class Layer(nn.Module):
         query, key, value = before(self, states, angles, rows)
         if (count := sum(segments.queries)) < len(query):  # behind them, rows fill a kernel up
             query = query[:count]
-        return attend(segments, self.number, query, key, value, self.head_dim**-0.5, self.causal).flatten(1)
+        return attend(segments, self.number, query, key, value, self.causal).flatten(1)
 
     def before(
         self, states: Tensor, angles: tuple[Tensor, Tensor], rows: Tensor | slice | None = None

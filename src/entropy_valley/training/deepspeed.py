@@ -156,7 +156,7 @@ class Checkpoints:
             if self._rank == 0:
                 shutil.rmtree(self._folder, ignore_errors=True)
             torch.distributed.barrier()
-            return {"step": 0, "seconds": 0.0, "history": []}
+            return {"step": 0, "seconds": 0.0, "tokens": 0, "history": []}
         checkpoint = self._folder / last["tag"]
         if files.digests(checkpoint.glob("*")) != last["digests"]:
             remedy = f"Remove {self._folder}: the training then starts anew."

@@ -172,7 +172,11 @@ def train(job: Finetuning, rank: int) -> None:
     model = deepspeed.build(deepspeed.Objective(backbone.model, backbone.shifted).train(), settings, steps)
     with processes.float32_products(job.device) as products, plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
-    run = {"seconds": round(done["seconds"], 1), **memory.measured(job.device, plan)}  # all processes ask
+    run = {
+        "seconds": round(done["seconds"], 1),
+        "tokens": done["tokens"],
+        **memory.measured(job.device, plan),
+    }  # all processes ask
     if rank == 0:
         facts = {**job.facts, "steps": kept, "pairs": len(pairs), "dropped": pairs.dropped}
         if settings.too_long == "cut":
@@ -266,7 +270,8 @@ class _Trainer:
 def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
-    first, history, began = done["step"], done["history"], time.perf_counter() - done["seconds"]
+    first, history, tokens = done["step"], done["history"], done["tokens"]
+    began = time.perf_counter() - done["seconds"]
     if trainer.rank == 0 and first:
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown: AbstractContextManager[Report] = nullcontext(lambda scalars: None)
@@ -279,8 +284,9 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
             scalars = trainer.step(step)
             require_finite(scalars, step, steps, job.out)
             history.append([scalars[name] for name in HISTORY])
+            tokens += int(scalars["tokens"])
             report(scalars)
-            done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history}
+            done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history, "tokens": tokens}
             done["micro_tokens"] = trainer.batches.passes.tokens
             last = step + 1 == steps
             nears_limit = trainer.rank == 0 and machine.nears_its_limit()
