@@ -272,31 +272,6 @@ def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
     assert "tables/corpus" not in reports.configured(experiment(adapters="released", **small, **alone))
 
 
-def test_the_papers_numbers_are_asked_of_its_own_test_set_and_tokenizer():
-    def counts(**over):
-        return reports.configured(experiment(**over))["tables/coverage"].papers_counts
-
-    literal = {"en-zh": {"placeholder": 58, "number": 290, "entity": 879}, "zh-en": {"placeholder": 58, "number": 303}}
-    buckets = {"r<0.6": 236, "0.6<=r<0.8": 796, "r>=0.8": 1005}
-    assert counts() == literal | {"en-zh": literal["en-zh"] | buckets}
-    assert counts(coverage={"buckets": {"en-zh": [0.5, 0.7]}}) == literal
-    assert counts(tables={"backbone": "dream-7b"}) == literal
-    assert counts(corpus={"test_limit": 200}) == {}
-
-
-def test_the_papers_numbers_of_sentences_stand_beside_those_of_its_test_set_alone():
-    over = {"directions": {"en-zh": {"tests": ["wmt22", "wmt22-500"]}}, "matrix": {"directions": ["en-zh"]}}
-    report = reports.configured(experiment(**over, tables={"studies": []}))["tables/coverage"]
-    about = {"direction": "en-zh", "block": "retention", "item": "placeholder", "runs": 3}
-    numbers = [
-        about | {"testset": name, "sentences": count, "method": method, **dict.fromkeys(("mean", "delta"), 0.5)}
-        for name, count in (("wmt22", 58), ("wmt22-500", 14))
-        for method in ("ratio", "ratio_eos", "ev")
-    ]
-    lines = [note.text for note in report.table(None, pd.DataFrame(numbers).assign(ci_low=0.1, ci_high=0.9)).notes]
-    assert "N of En→Zh (wmt22): as in the paper." in lines
-
-
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
 def test_no_study_has_a_fixed_ratio_twice(names):
     found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
