@@ -14,7 +14,7 @@ from entropy_valley.checking import subject
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.stats.closure import SETTING, summarise
-from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
+from entropy_valley.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
@@ -155,12 +155,13 @@ class ArReference(TableReport):
         """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
         tests = compare_autoregressive(results, self.cells, self.metric, self.statistics)
         names = {"first": "method", "second_backbone": "against", "delta": "mean"}
-        frames = (
-            summarise(results, of_shared_seeds(self.cells), self.metrics),
-            mean_differences(tests).rename(columns=names),
-            printed(tests).assign(runs=1).rename(columns=names),
-        )
-        return pd.concat(frames).reindex(columns=[*KEY, *NUMBERS])
+        tests = printed(tests).assign(runs=1).rename(columns=names)
+        # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same
+        # runs would give another one.
+        of_systems = tests.groupby([name for name in KEY if name != "seed"], sort=False)
+        means = of_systems["mean"].agg(mean="mean", runs="count").reset_index()
+        summary = summarise(results, of_shared_seeds(self.cells), self.metrics)
+        return pd.concat([summary, means, tests]).reindex(columns=[*KEY, *NUMBERS])
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         means, leads = numbers[numbers["against"].isna()], numbers[numbers["against"].notna()]
