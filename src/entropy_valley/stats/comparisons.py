@@ -152,7 +152,8 @@ def difference(
     NaN without another one."""
     if not others:
         return dict.fromkeys(DIFFERENCE.values(), math.nan)
-    test = paired_test(*(mean_scores(results, one, metric, cells[0]) for one in (cells, others)), how)
+    scores, rivals = (mean_scores(results, one, metric, cells[0]) for one in (cells, others))
+    test = paired_test(scores, rivals, how)
     return {column: getattr(test, name) for name, column in DIFFERENCE.items()}
 
 

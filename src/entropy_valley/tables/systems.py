@@ -137,7 +137,7 @@ def _gaps(report: Systems, results: Results, systems: Partners, cell: Cell) -> d
         best_ratio = [max(others, key=score)] if others else []
         for column, rival in zip(columns, (*fixed, best_ratio), strict=False):
             if oracle and rival:
-                doubtful = is_doubtful(results, *oracle, *rival, report.metric)
+                doubtful = is_doubtful(results, oracle[0], rival[0], report.metric)
                 scores = ([score(one)] for one in (cell, *rival, *oracle))
                 values[column] = math.nan if doubtful else gap_closures(*scores)[0]
                 if column == CLOSURES[0]:
@@ -151,7 +151,7 @@ def _test(report: Systems, results: Results, systems: Partners, cell: Cell) -> d
     first = systems.of([cell], **dict(zip(SYSTEM, report.against, strict=True)))
     if first in ([], [cell]):
         return dict.fromkeys(TESTED, math.nan)
-    test = asdict(against_mean(results, *first, [cell], report.metric, report.statistics))
+    test = asdict(against_mean(results, first[0], [cell], report.metric, report.statistics))
     return {name: test["delta" if name == "lead" else name] for name in TESTED}
 
 
