@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import math
@@ -172,32 +171,6 @@ def _intervals(report: Systems, results: Results, systems: Partners, cells: Sequ
     return values
 
 
-NOTES = {
-    "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
-    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
-    LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
-    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
-    BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
-    "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
-    DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
-    "cost": "Cost: calls over Fixed Ratio's.",
-    "forward_cap": "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
-    "calls": "Calls: forward passes per sentence, as the paper counts them.",
-    "slots": "Slots: canvas slots in these calls, per sentence.",
-    "passes": "Passes: those really needed, per sentence.",
-    TOKENS: "Tokens: rows of prompt and canvas in these passes, per sentence.",
-    CHANGED: "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
-    "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
-    "latency": "Latency: measured seconds per sentence, one at a time; the method alone, without the store.",
-    "latency_batched": "Batched: the same with many sentences together.",
-}
-
-
-def note(report: OfStudy, column: str) -> str:
-    """How a column is read."""
-    return NOTES[column].replace("{metric}", report.metric.label)
-
-
 @dataclass(frozen=True)
 class SystemRow:
     """A row: what it is, its mean and deviation over runs, and its runs one by one."""
@@ -276,46 +249,96 @@ class SystemRow:
         return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
 
 
-Cells = Callable[[SystemRow], str]
+class StudyColumn(NamedTuple):
+    """A column that a study may ask for: its title, the text in a row or the decimals of a mean with its deviation, and
+    how it is read."""
 
-COLUMNS: dict[str, tuple[Column, Cells]] = {
-    "order": (Column("Order"), lambda system: system.key["order"]),
-    "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
-    "probe_cap": (Column("Probe cap", align="r"), SystemRow.probe_cap),
-    "forward_cap": (Column("Fwd cap", align="r"), lambda system: system.probe_cap(system.key["steps"])),
-    "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
-    "ratios": (Column("Ratios"), SystemRow.ratios),
-    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", MAE.decimals)),
-    "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
-    LIMITS: (Column("Its 95 % CI"), SystemRow.closure_interval),
-    "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
-    BEST: (Column("Closure over best ratio", align="r"), lambda system: system.closure(BEST)),
-    "lead": (Column("{against} − system [95 % CI], p"), SystemRow.lead),
-    DIFFERENCE: (Column("Difference [95 % CI], p"), SystemRow.difference),
-    "cost": (Column("Cost", align="r"), SystemRow.cost),
-    "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
-    "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
-    "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
-    TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
-    CHANGED: (Column("Changed", align="r"), lambda system: system.share(CHANGED)),
-    "untouched": (Column("Untouched", align="r"), lambda system: system.share("untouched")),
-    "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
-    "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
+    title: str
+    text: Callable[[SystemRow], str] | int
+    note: str = ""
+    align: str = "r"
+
+
+COLUMNS = {
+    "order": StudyColumn("Order", lambda system: system.key["order"], align="c"),
+    "steps": StudyColumn("T", lambda system: str(system.key["steps"])),
+    "probe_cap": StudyColumn("Probe cap", SystemRow.probe_cap),
+    "forward_cap": StudyColumn(
+        "Fwd cap",
+        lambda system: system.probe_cap(system.key["steps"]),
+        "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
+    ),
+    "candidates": StudyColumn("K", lambda system: str(len(system.grid()) or formats.NONE)),
+    "ratios": StudyColumn("Ratios", SystemRow.ratios, align="c"),
+    "mae": StudyColumn("MAE", MAE.decimals, "MAE: mean |canvas length − reference canvas|, in slots."),
+    "closure": StudyColumn(
+        closure_title("ratio"),
+        lambda system: system.closure("closure"),
+        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
+    ),
+    LIMITS: StudyColumn(
+        "Its 95 % CI",
+        SystemRow.closure_interval,
+        "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
+        align="c",
+    ),
+    "closure_eos": StudyColumn(
+        closure_title("ratio_eos"),
+        lambda system: system.closure("closure_eos"),
+        "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
+    ),
+    BEST: StudyColumn(
+        "Closure over best ratio",
+        lambda system: system.closure(BEST),
+        "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
+    ),
+    "lead": StudyColumn(
+        "{against} − system [95 % CI], p",
+        SystemRow.lead,
+        "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals.",
+        align="c",
+    ),
+    DIFFERENCE: StudyColumn(
+        "Difference [95 % CI], p",
+        SystemRow.difference,
+        "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
+        align="c",
+    ),
+    "cost": StudyColumn("Cost", SystemRow.cost, "Cost: calls over Fixed Ratio's."),
+    "calls": StudyColumn("Calls", 2, "Calls: forward passes per sentence, as the paper counts them."),
+    "slots": StudyColumn("Slots", 2, "Slots: canvas slots in these calls, per sentence."),
+    "passes": StudyColumn("Passes", 2, "Passes: those really needed, per sentence."),
+    TOKENS: StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
+    CHANGED: StudyColumn(
+        "Changed",
+        lambda system: system.share(CHANGED),
+        "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
+    ),
+    "untouched": StudyColumn(
+        "Untouched",
+        lambda system: system.share("untouched"),
+        "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
+    ),
+    "latency": StudyColumn(
+        "Latency (s)", 4, "Latency: measured seconds per sentence, one at a time; the method alone, without the store."
+    ),
+    "latency_batched": StudyColumn("Batched (s)", 4, "Batched: the same with many sentences together."),
 }
-"""Title and text of what a study may ask for beside metrics; ``{against}`` is the system whose lead is tested."""
+"""What a study may ask for beside metrics. ``{against}`` is the system whose lead is tested."""
 
 
-def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
+def note(report: OfStudy, column: str) -> str:
+    """How a column is read."""
+    return COLUMNS[column].note.replace("{metric}", report.metric.label)
+
+
+def columns_of(report: Systems) -> dict[str, StudyColumn]:
     """The columns that a study asks for."""
-    rival, columns = report.method(report.against[0]).short, dict(COLUMNS)
-    for name, metric in metrics_by_column(report.metrics).items():
-        text = functools.partial(SystemRow.number, name=name, decimals=metric.decimals)
-        columns[name] = Column(metric.label, align="c" if name == MAIN else "r"), text
-    asked = ((name, *columns[name]) for name in report.columns)
-    return {
-        name: (dataclasses.replace(column, title=column.title.replace("{against}", rival)), text)
-        for name, column, text in asked
+    metrics = {
+        name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+        for name, metric in metrics_by_column(report.metrics).items()
     }
+    return {name: (COLUMNS | metrics)[name] for name in report.columns}
 
 
 def column_names(experiment: Experiment) -> list[str]:
@@ -394,21 +417,24 @@ class Systems(OfStudy, TableReport):
             TableSection([_group(system, rows, columns) for system in rows], _heading(self, place, rows))
             for place, rows in places_rows.items()
         ]
-        head = (Column("System", align="l"), *(column for column, _ in columns.values()))
+        rival = self.method(self.against[0]).short
+        titles = (Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values())
         timing = notes.timing([results.latency(cell) for cell in self.cells]) if self.timed else ()
         shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
+        head = (Column("System", align="l"), *titles)
         return Table(head, sections, (*_notes(self), *notes.doubtful_gaps(self, results, shares), *timing))
 
 
-def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, StudyColumn]) -> Group:
     """A row, with the best of the rivals that could be deployed bold in each metric."""
     ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
     deployable = [rival for rival in rivals if rival.key["method"] not in system.report.informed]
     cells = []
-    for name, (_, text) in columns.items():
+    for name, column in columns.items():
         values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
         is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
-        cells.append(TableCell(text(system), is_best))
+        text = system.number(name, column.text) if isinstance(column.text, int) else column.text(system)
+        cells.append(TableCell(text, is_best))
     return Group(_label(system), [TableRow(cells, shaded=system.is_tested)])
 
 
@@ -437,7 +463,7 @@ def _notes(report: Systems) -> list[Note]:
     first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
     lines = [
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
-        *(note(report, name) for name in report.columns if name in NOTES),
+        *filter(None, (note(report, name) for name in report.columns if name in COLUMNS)),
     ]
     return [Note(line) for line in lines]
 
