@@ -233,6 +233,7 @@ REPRODUCTION = {"layout": "reproduction", "methods": ["oracle", "ratio", "ev"]}
         (READINGS | {"backbones": ["mine"]}, "'mine' is compared with 'llada-8b', which has no seed 1 here"),
         (REPRODUCTION | {"backbones": ["llada-8b", "dream-7b"]}, "one backbone"),
         (REPRODUCTION | {"steps": [16, 32]}, "one T"),
+        ({"layout": "transfer", "methods": ["ratio", "ev"], "against": "ratio"}, "`against` is ratio itself"),
     ],
 )
 def test_what_a_layout_cannot_show_is_said_before_anything_runs(study, problem):

@@ -489,9 +489,16 @@ class Transfer(Systems):
         "reference's length."
     )
 
+    @property
+    def against(self) -> tuple[str, str, int]:
+        """Under the reveal order and the T that all of its systems have."""
+        return self.study.against, self.cells[0].order, self.cells[0].steps
+
     def problems(self) -> Iterator[str]:
         yield from self.of_one_setting()
         yield from self.of_methods("ratio", self.study.against)
+        if self.study.against == "ratio":
+            yield f"{self._layout} compares `against` with ratio, but `against` is ratio itself; name another method"
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         runs = numbers[numbers["statistic"] == "run"]
