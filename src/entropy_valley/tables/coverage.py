@@ -118,11 +118,6 @@ class OfEvAndRatio(TableReport):
     def cells(self) -> list[matrix.Cell]:
         return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
 
-    def setting(self, runs: str) -> str:
-        """Whose numbers these are, and what is said of the runs."""
-        cell = self.cells[0]
-        return f"{self.backbone(cell.backbone)}; reveal order {self.order(cell.order)}, T = {cell.steps}; {runs}."
-
 
 def tokens_of(results: Results, cell: matrix.Cell) -> dict[str, tuple[int, int]]:
     """|x| and the reference's tokens (without its EOS) of each sentence of a cell's test set, by id."""
@@ -261,8 +256,7 @@ class CoverageTable(OfEvAndRatio):
         runs = int(numbers["runs"].max())
         reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
         bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
-        setting = self.setting(counted(runs, "run"))
-        return (Note(setting), LITERAL, *self._unspaced(results), bold)
+        return (notes.setting(self, counted(runs, "run")), LITERAL, *self._unspaced(results), bold)
 
     def _unspaced(self, results: Results) -> Iterator[Note]:
         """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
@@ -403,7 +397,7 @@ class FailureBuckets(OfEvAndRatio):
         over = (Column(title, f"Against {self.method(name).short}") for name in rivals for title in titles)
         runs = means["runs"].max()
         counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
-        return Table((Column("Likely cause", align="l"), *over), sections, (Note(self.setting(counted)), RULES))
+        return Table((Column("Likely cause", align="l"), *over), sections, (notes.setting(self, counted), RULES))
 
     def _texts(self, row: Any) -> list[str]:
         """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""

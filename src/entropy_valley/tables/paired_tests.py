@@ -18,7 +18,7 @@ from entropy_valley.stats.comparisons import compare, compare_autoregressive, of
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
-from entropy_valley.tables.pivot import At, Entry, Summary, pivot, placed
+from entropy_valley.tables.pivot import At, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -54,20 +54,19 @@ class Significance(TableReport):
         runs = [f"{self.place(*place)}, seed {seed}" for place, seed in places]
         names = list(map(formats.difference, numbers["first"], numbers["second"]))
         tests = numbers.assign(backbone=numbers["backbone"].map(self.backbone), run=runs, comparison=names)
-        rows = {(row.backbone, row.run, row.comparison): row for row in tests.itertuples()}
-        texts = {
+        texts: dict[str, Callable[[Any], str]] = {
             "Δ [95 % CI]": lambda test: formats.interval(test.delta, test.ci_low, test.ci_high, decimals),
             "p": lambda test: test.p_two_sided_printed,
             "Wilcoxon's p": lambda test: formats.small_p(test.wilcoxon_p),
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cell(at: At, text: Callable[[Any], str]) -> TableCell:
-            return TableCell(text(rows[tuple(at.values())]))
+        def cells(at: At, of_row: pd.DataFrame) -> Iterator[TableCell]:
+            (test,) = of_row.itertuples()
+            return (TableCell(text(test)) for text in texts.values())
 
-        entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]
-        columns = (Column("Run", align="l"), Column("Comparison", align="l"), *(entry.column for entry in entries))
-        sections = pivot(tests, (("backbone",), "run", ("comparison",)), entries, lambda key, at: TableCell(at[key]))
+        columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, texts))
+        sections = pivot(tests, (("backbone",), "run", ("comparison",)), cells, lambda key, at: TableCell(at[key]))
         few = notes.few_sentences(numbers["sentences"])
         return Table(columns, sections, (*_notes(self), *few, *_held(self, numbers)))
 
@@ -175,7 +174,7 @@ class ArReference(TableReport):
             *(Column(self.place(*place), f"{self.metric.label} × 100") for place in places),
         )
         sections = (*self._scores(diffusion, beams, places), *self._leads(placed(leads), places))
-        return Table(columns, sections, (notes.setting(self, diffusion), *notes.spread(means), *READING))
+        return Table(columns, sections, (notes.setting(self), *notes.spread(means), *READING))
 
     @property
     def decimals(self) -> int:
