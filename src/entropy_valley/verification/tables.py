@@ -204,7 +204,7 @@ class Systems:
         def score(one: Cell) -> float:
             if isinstance(number := table.score(one, table.main), Unchecked):
                 raise NotAtHandError(number.reason)
-            return table.sign(table.main) * number
+            return number
 
         for setting in (self.against[1:], cell.get("order", "steps")):
             oracle, ratio, ratio_eos = (self.find(cell, (name, *setting)) for name in ("oracle", "ratio", "ratio_eos"))
@@ -250,7 +250,7 @@ class Systems:
     def _closure_limits(self, *systems: Sequence[Cell]) -> tuple[float, float]:
         """95 % limits of the closure of a system's mean score between those of Ratio and Oracle."""
         table, like = self.table, systems[0][0]
-        columns = [table.sign(table.main) * table.aligned(cells, like) for cells in systems]
+        columns = [table.aligned(cells, like) for cells in systems]
         closures = np.array([closure(*row) for row in resampled_means(np.column_stack(columns), table.params)])
         if np.isnan(closures).mean() > 0.025:
             return NAN, NAN
@@ -277,7 +277,7 @@ def pooled(table: Table) -> Iterator[Expected]:
                 named = by_method(in_run)
                 scores = np.array([table.aligned([named[name]], named["oracle"]) for name in methods])
                 scores = np.vstack([scores, scores[best_of].max(axis=0)]) if best_of else scores
-                places[-1].append((run["seed"], table.sign(table.main) * scores))
+                places[-1].append((run["seed"], scores))
         means = np.array([scores.mean(axis=1) for runs in places for _, scores in runs])  # (runs, methods)
         every = np.hstack([scores for runs in places for _, scores in runs])  # (methods, sentences of all runs)
         names = [*methods, *["hindsight"] * bool(best_of)]
@@ -464,8 +464,8 @@ def failure_buckets(table: Table) -> Iterator[Expected]:
         canvases = {row["id"]: row["canvas"]["candidates"] for row in table.rows(methods["ev"])}
         causes = {name: _cause(candidates, *tokens[name]) for name, candidates in canvases.items()}
         for rival in (name for name in FIXED if name in methods):
-            others, sign = table.sentences(methods[rival]), table.sign(table.main)
-            lost = {name: score - others[name] for name, score in scores.items() if sign * (score - others[name]) < 0}
+            others = table.sentences(methods[rival])
+            lost = {name: score - others[name] for name, score in scores.items() if score < others[name]}
             for cause in ("very_short", "overshoot", "under_compression", "within_grid", "all"):
                 deltas = [delta for name, delta in lost.items() if cause in ("all", causes[name])]
                 row = {"sentences": len(scores), "losses": len(deltas), "delta": mean(deltas)}
@@ -508,12 +508,12 @@ def dissociation(table: Table) -> Iterator[Expected]:
 
 def _parts_of_lead(table: Table, pairs: Sequence[tuple[Cell, Cell, Cell]]) -> Iterator[Expected]:
     """A row for each part of the sentences; each pair is a run's method, its baseline and its Oracle."""
-    ids, sign = [*table.sentences(pairs[0][0])], table.sign(table.main)
+    ids = [*table.sentences(pairs[0][0])]
     leads, nearer = np.empty((len(ids), len(pairs))), np.empty((len(ids), len(pairs)))
     for column, (cell, other, oracle) in enumerate(pairs):
         scores, of_other = table.sentences(cell), table.sentences(other)
         errors, others = table.errors(cell, oracle), table.errors(other, oracle)
-        leads[:, column] = [sign * (scores[name] - of_other[name]) for name in ids]
+        leads[:, column] = [scores[name] - of_other[name] for name in ids]
         nearer[:, column] = [others[name] - errors[name] for name in ids]
     parts = {"nearer": nearer > 0, "equal": nearer == 0, "farther": nearer < 0, "not_nearer": nearer <= 0}
     parts["all"] = np.ones_like(nearer, dtype=bool)
@@ -567,9 +567,9 @@ def points(table: Table) -> Iterator[Expected]:
 # --- Three sentences of a run.
 
 CASES: Sequence[tuple[str, Callable[[Expected], bool], Callable[[Expected], Any]]] = (  # which sentences; their size
-    ("largest win", lambda one: one["lead"] > 0, lambda one: one["lead"]),
-    ("largest win in what is kept", lambda one: one["kept"] > 0, lambda one: (one["kept"], one["lead"])),
-    ("largest loss beyond the grid", lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
+    ("largest win", lambda one: one["delta"] > 0, lambda one: one["delta"]),
+    ("largest win in what is kept", lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["delta"])),
+    ("largest loss beyond the grid", lambda one: one["beyond"] and one["delta"] < 0, lambda one: -one["delta"]),
 )
 
 
@@ -603,7 +603,7 @@ def _examples(table: Table, cells: Mapping[str, Cell]) -> Iterator[dict[str, Any
             row[key] = " ".join(f"{value:g}" for value in values)
         row["beyond"] = not min(canvas["candidates"]) <= row["oracle_slots"] <= max(canvas["candidates"])
         row["delta"] = row["ev_score"] - row["ratio_score"]
-        yield row | {"lead": table.sign(table.main) * row["delta"], "kept": row["ev_kept"] - row["ratio_kept"]}
+        yield row | {"more_kept": row["ev_kept"] - row["ratio_kept"]}
 
 
 # --- EV's controls, and curves of all-mask canvases.
