@@ -49,11 +49,11 @@ def parts(frame: pd.DataFrame, keys: Sequence[str], at: At) -> Iterator[tuple[At
         yield from parts(frame[[one == value for one in frame[key]]], others, {**at, key: value})
 
 
-def by_key(tidy: pd.DataFrame, *keys: str) -> dict[tuple[Any, ...], dict[str, float]]:
-    """The values of a tidy frame by metric, for each combination of keys that it has, in its order."""
+def by_key(tidy: pd.DataFrame, *keys: str, name: str = "metric") -> dict[tuple[Any, ...], dict[str, float]]:
+    """The values of a tidy frame by their ``name``, for each combination of keys that it has, in its order."""
     values: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in tidy.to_dict("records"):
-        values.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = row["value"]
+        values.setdefault(tuple(row[key] for key in keys), {})[row[name]] = row["value"]
     return values
 
 
