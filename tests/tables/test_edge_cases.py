@@ -166,6 +166,13 @@ def test_a_backbone_with_a_seed_that_the_first_lacks_has_no_difference_over_runs
     assert frame.loc[["mean"], ["difference", "difference_low"]].isna().all(axis=None)
 
 
+def test_a_transfer_is_tested_under_its_own_step_budget(tmp_path):
+    study = {"layout": "transfer", "methods": ["oracle", "ratio", "ev"], "steps": [4]}
+    run = finished.Run(tmp_path, studies={"mine": study}, tables={"studies": ["full_pareto", "mine"]})
+    text = run.text("tables/mine")
+    assert "Reveal order MED, T = 4; a row is one run." in text and "n/a" not in text
+
+
 def test_a_methods_label_also_stands_in_the_titles_of_columns(tmp_path):
     run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley"}})
     assert "| Valley − system [95 % CI], p |" in run.text("tables/direct_length_baselines")

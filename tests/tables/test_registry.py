@@ -233,6 +233,7 @@ REPRODUCTION = {"layout": "reproduction", "methods": ["oracle", "ratio", "ev"]}
         (READINGS | {"backbones": ["mine"]}, "'mine' is compared with 'llada-8b', which has no seed 1 here"),
         (REPRODUCTION | {"backbones": ["llada-8b", "dream-7b"]}, "one backbone"),
         (REPRODUCTION | {"steps": [16, 32]}, "one T"),
+        ({"layout": "transfer", "methods": ["ratio", "ev"], "against": "ratio"}, "`against` is ratio itself"),
     ],
 )
 def test_what_a_layout_cannot_show_is_said_before_anything_runs(study, problem):
@@ -270,31 +271,6 @@ def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
     small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": []}, "released": given}
     alone = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}}
     assert "tables/corpus" not in reports.configured(experiment(adapters="released", **small, **alone))
-
-
-def test_the_papers_numbers_are_asked_of_its_own_test_set_and_tokenizer():
-    def counts(**over):
-        return reports.configured(experiment(**over))["tables/coverage"].papers_counts
-
-    literal = {"en-zh": {"placeholder": 58, "number": 290, "entity": 879}, "zh-en": {"placeholder": 58, "number": 303}}
-    buckets = {"r<0.6": 236, "0.6<=r<0.8": 796, "r>=0.8": 1005}
-    assert counts() == literal | {"en-zh": literal["en-zh"] | buckets}
-    assert counts(coverage={"buckets": {"en-zh": [0.5, 0.7]}}) == literal
-    assert counts(tables={"backbone": "dream-7b"}) == literal
-    assert counts(corpus={"test_limit": 200}) == {}
-
-
-def test_the_papers_numbers_of_sentences_stand_beside_those_of_its_test_set_alone():
-    over = {"directions": {"en-zh": {"tests": ["wmt22", "wmt22-500"]}}, "matrix": {"directions": ["en-zh"]}}
-    report = reports.configured(experiment(**over, tables={"studies": []}))["tables/coverage"]
-    about = {"direction": "en-zh", "block": "retention", "item": "placeholder", "runs": 3}
-    numbers = [
-        about | {"testset": name, "sentences": count, "method": method, **dict.fromkeys(("mean", "delta"), 0.5)}
-        for name, count in (("wmt22", 58), ("wmt22-500", 14))
-        for method in ("ratio", "ratio_eos", "ev")
-    ]
-    lines = [note.text for note in report.table(None, pd.DataFrame(numbers).assign(ci_low=0.1, ci_high=0.9)).notes]
-    assert "N of En→Zh (wmt22): as in the paper." in lines
 
 
 @pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))

@@ -5,7 +5,8 @@ The sentences of two runs are the same ones: a mean over runs has no more of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -96,17 +97,6 @@ def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric, like: C
     return sum(values.loc[ids] for values in scores) / len(cells)
 
 
-def mean_differences(tests: pd.DataFrame) -> pd.DataFrame:
-    """:func:`compare_autoregressive` over runs: ``mean`` and ``runs``, a row per pair of systems, direction, test set.
-
-    Runs are averaged, never pooled. There is no deviation: two trainings of one seed have nothing in common, and
-    another pairing of the same runs would give another one.
-    """
-    systems = [name for name in (*RUN, "first", "second", "second_backbone", "metric") if name != "seed"]
-    groups = tests.groupby(systems, sort=False)["delta"]
-    return groups.agg(mean="mean", runs="count").reset_index()
-
-
 def by_run(
     cells: Iterable[Cell], run: Sequence[str] = RUN, system: Callable[[Cell], Any] = attrgetter("method")
 ) -> dict[tuple[Any, ...], dict[Any, Cell]]:
@@ -134,7 +124,6 @@ def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Stat
 
 
 FIELDS = ("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
-CELL = attrgetter(*FIELDS)
 DIFFERENCE = {
     "delta": "difference",
     "ci_low": "difference_low",
@@ -144,77 +133,39 @@ DIFFERENCE = {
 LIMITS = ("closure_low", "closure_high")
 
 
-def differences(
-    results: Results, cells: Sequence[Cell], keys: Sequence[str], metric: Metric, how: Statistics
-) -> pd.DataFrame:
-    """Mean score of each system minus that of the same system of the first cell's backbone, by a paired bootstrap.
+class Partners:
+    """Cells of a study, found by what they differ in from others."""
 
-    A row for each group of cells that agree in ``keys``, in the cells' order, with the columns of DIFFERENCE. NaN for
-    the first backbone itself, and where it lacks the system or a seed.
-    """
-    first, groups = cells[0].backbone, Groups(cells, keys)
-    rows = []
-    for group in groups:
-        others = groups.partners(group, backbone=first)
-        if others and others != group:
-            scores, rivals = (mean_scores(results, one, metric, group[0]) for one in (group, others))
-            test = paired_test(scores, rivals, how)
-            rows.append({column: getattr(test, name) for name, column in DIFFERENCE.items()})
-        else:
-            rows.append(dict.fromkeys(DIFFERENCE.values(), float("nan")))
-    return pd.DataFrame(rows)
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._cells = {attrgetter(*FIELDS)(cell): cell for cell in cells}
 
-
-def closure_limits(
-    results: Results,
-    cells: Sequence[Cell],
-    keys: Sequence[str],
-    metric: Metric,
-    how: Statistics,
-    order: str,
-    steps: int,
-) -> pd.DataFrame:
-    """Limits of the share of Oracle's lead over Ratio that a system's mean scores close, by the percentile bootstrap.
-
-    Rows as those of :func:`differences`, with the columns LIMITS. Ratio and Oracle have the system's order and T, or
-    else ``order`` and ``steps``. NaN for these two, without them, and where one resample in 40 has no gap.
-    """
-    groups = Groups(cells, keys)
-    rows = []
-    for group in groups:
-        settings: tuple[dict[str, Any], ...] = ({}, {"order": order, "steps": steps})
-        pairs = ([groups.partners(group, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
-        rivals = next((pair for pair in pairs if all(pair)), None)
-        if rivals is None or group in rivals:
-            rows.append((float("nan"), float("nan")))
-        else:
-            scores = [mean_scores(results, one, metric, group[0]) for one in (group, *rivals)]
-            rows.append(_limits(np.column_stack(scores), how))
-    return pd.DataFrame(rows, columns=LIMITS)
-
-
-class Groups:
-    """Cells that agree in ``keys``, in the order they come; and cells that differ from these in a field alone."""
-
-    def __init__(self, cells: Iterable[Cell], keys: Sequence[str]) -> None:
-        self._cells = {CELL(cell): cell for cell in cells}
-        self._groups: dict[Any, list[Cell]] = {}
-        for cell in self._cells.values():
-            self._groups.setdefault(attrgetter(*keys)(cell), []).append(cell)
-
-    def __iter__(self) -> Iterator[list[Cell]]:
-        return iter(self._groups.values())
-
-    def partners(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
+    def of(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
         """Each cell's partner with the values of ``other``; none at all where a cell has none."""
-        keys = [tuple((dict(zip(FIELDS, CELL(cell), strict=True)) | other).values()) for cell in cells]
+        keys = [tuple(other.get(name, getattr(cell, name)) for name in FIELDS) for cell in cells]
         return [self._cells[key] for key in keys] if self._cells.keys() >= {*keys} else []
 
 
-def _limits(scores: np.ndarray, how: Statistics) -> tuple[float, float]:
-    """``scores`` has shape (sentences, 3): of the system in question, Ratio and Oracle."""
-    closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
-    if np.isnan(closures).mean() > LEVELS[0]:
-        return float("nan"), float("nan")
-    low, high = np.nanquantile(closures, LEVELS)
-    return float(low), float(high)
+def difference(
+    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Statistics
+) -> dict[str, float]:
+    """Mean score of the runs of a system minus that of another one, by a paired bootstrap: the values of DIFFERENCE,
+    NaN without another one."""
+    if not others:
+        return dict.fromkeys(DIFFERENCE.values(), math.nan)
+    scores, rivals = (mean_scores(results, one, metric, cells[0]) for one in (cells, others))
+    test = paired_test(scores, rivals, how)
+    return {column: getattr(test, name) for name, column in DIFFERENCE.items()}
+
+
+def closure_limits(
+    results: Results, systems: Sequence[Sequence[Cell]], metric: Metric, how: Statistics
+) -> dict[str, float]:
+    """Limits of the share of Oracle's lead over Ratio that a system's mean scores close, by the percentile bootstrap:
+    the values of LIMITS. ``systems`` are the runs of the system, of Ratio and of Oracle. NaN without the latter two,
+    and where one resample in 40 has no gap."""
+    if len(systems) == 3:
+        scores = np.column_stack([mean_scores(results, one, metric, systems[0][0]) for one in systems])
+        closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
+        if np.isnan(closures).mean() <= LEVELS[0]:
+            return dict(zip(LIMITS, map(float, np.nanquantile(closures, LEVELS)), strict=True))
+    return dict.fromkeys(LIMITS, math.nan)

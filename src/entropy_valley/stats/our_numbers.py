@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -108,54 +108,31 @@ def _single(value: Value) -> Ours | None:
 # --- Tables of scores: means over runs, and the paired tests of them.
 
 
-def _scores(number: Published, rows: TableRows, **more: str) -> Value:
-    """A score or a gap closure of a method: its mean and deviation over runs."""
-    where = {"direction": number.direction, "testset": "wmt22", "backbone": number.backbone, "method": number.system}
-    where |= more
-    name = "gap_closure_" if number.metric.endswith("_closure") else ""
-    return rows.column(f"{name}mean", **where), rows.column(f"{name}std", **where)
-
-
-def _lead(number: Published, rows: TableRows, first: str, second: str, metric: str) -> Value:
-    """The difference of two methods' means."""
-    where = {"direction": number.direction, "testset": "wmt22", "backbone": number.backbone, "metric": metric}
-    return rows.column("mean", **where, method=first) - rows.column("mean", **where, method=second)
-
-
-def main(number: Published, rows: TableRows) -> Value:
+def scores(number: Published, rows: TableRows) -> Value:
+    """A method's mean and deviation over runs, and what follows from means; of `main`, `crossbb` and `full_pareto`."""
     metric = "bleu" if number.metric.startswith("bleu") else rows.metric
+    where = {"backbone": number.backbone, "testset": "wmt22", "metric": metric}
+    of_direction = where | {"direction": number.direction}
+    if number.setting:
+        of_direction["steps"] = number.setting.removeprefix("T=")
+    pair = ("oracle", "ratio") if number.system == "lengths" else number.pair
     match number.metric:
         case "comet" | "bleu" | "comet_closure" | "bleu_closure":
-            return _scores(number, rows, metric=metric)
-        case "bleu_lead":
-            return _lead(number, rows, *number.pair, metric)
-        case "span" if number.system == "lengths":
-            return _lead(number, rows, "oracle", "ratio", metric)
+            name = "gap_closure_" if number.metric.endswith("_closure") else ""
+            mean, std = (rows.column(f"{name}{one}", **of_direction, method=number.system) for one in ("mean", "std"))
+            return mean, std
+        case metric if metric == LEADS.get(number.label) and all(pair):
+            first, second = (rows.column("mean", **of_direction, method=name) for name in pair)
+            return first - second
         case "steps" | "runs":
-            where = {"backbone": number.backbone, "testset": "wmt22", "metric": metric, "method": "ev"}
-            return rows.column(number.metric, **where).max()
-    return None
-
-
-def crossbb(number: Published, rows: TableRows) -> Value:
-    match number.metric:
-        case "comet" | "comet_closure":
-            return _scores(number, rows, metric=rows.metric)
-        case "comet_lead":
-            return _lead(number, rows, *number.pair, rows.metric)
+            return rows.column(number.metric, **where, method="ev").max()
         case "closure_least" | "closure_most":
-            where = {"testset": "wmt22", "backbone": number.backbone, "metric": rows.metric, "method": "ev"}
-            closures = rows.column("gap_closure_mean", **where)
+            closures = rows.column("gap_closure_mean", **where, method="ev")
             return closures.min() if number.metric == "closure_least" else closures.max()
     return None
 
 
-def crossbb_bleu(number: Published, rows: TableRows) -> Value:
-    return _scores(number, rows, metric="bleu") if number.metric == "bleu" else None
-
-
-def full_pareto(number: Published, rows: TableRows) -> Value:
-    return _scores(number, rows, metric=rows.metric, steps=number.setting.removeprefix("T="))
+LEADS = {"sec:exp-main": "bleu_lead", "tab:crossbb": "comet_lead", "fig:hero": "span"}  # others are in paired tests
 
 
 def ar_reference(number: Published, rows: TableRows) -> Value:
@@ -170,170 +147,131 @@ def ar_reference(number: Published, rows: TableRows) -> Value:
 
 
 def full_significance(number: Published, rows: TableRows) -> Value:
-    where = {"testset": "wmt22", "backbone": number.backbone}
-    ev = {**where, "first": "ev", "second": "ratio"}
-    match number.metric:
-        case "p_largest":
-            return pd.concat([rows.column(name, **ev) for name in ("p_two_sided", "wilcoxon_p")]).max()
-        case "test_sentences":
-            return rows.column("sentences", **ev).max()
-        case "resamples":
-            return rows.column("resamples", **ev).max()
-        case "comparisons" | "comparisons_above":
-            others = (where | {"first": "ev", "second": "ratio", "backbone": name} for name in number.system.split("+"))
-            lows = pd.concat([rows.column("ci_low", **one) for one in others])
-            return len(lows) if number.metric == "comparisons" else (lows > 0).sum()
-    if not number.metric.endswith("_lead") and number.label != "tab:full_significance":
-        return None
+    where = {"testset": "wmt22", "first": "ev", "second": "ratio"}
+    largest = {"p_largest": ["p_two_sided", "wilcoxon_p"], "test_sentences": ["sentences"], "resamples": ["resamples"]}
+    if names := largest.get(number.metric):
+        return pd.concat([rows.column(name, **where, backbone=number.backbone) for name in names]).max()
+    if number.metric in ("comparisons", "comparisons_above"):
+        lows = pd.concat([rows.column("ci_low", **where, backbone=name) for name in number.system.split("+")])
+        return len(lows) if number.metric == "comparisons" else (lows > 0).sum()
+    of_run = number.label == "tab:full_significance"
     first, second = number.pair
-    where |= {"direction": number.direction, "first": first, "second": second}
-    match number.metric:
-        case "comet_lead" if number.label == "tab:full_significance":
-            return rows.column("delta", **where, seed=rows.seed(number)), NONE, rows.column("delta", **where).std()
-        case "comet_lead":
-            return rows.column("delta", **where)
-        case "ci_low" | "ci_high" | "p_one_sided" | "wilcoxon_p":
-            return rows.column(number.metric, **where, seed=rows.seed(number))
-    return None
+    where |= {"backbone": number.backbone, "direction": number.direction, "first": first, "second": second}
+    if number.metric == "comet_lead":
+        leads = rows.column("delta", **where)
+        return (rows.column("delta", **where, seed=rows.seed(number)), NONE, leads.std()) if of_run else leads
+    return rows.column(number.metric, **where, seed=rows.seed(number)) if of_run else None
 
 
 # --- Studies: a row for each run of a method.
 
 
-def _study(number: Published, rows: TableRows, testset: str, columns: Mapping[str, str] | None = None) -> pd.Series:
-    """A column of a method, under the metric's name or as ``columns`` says; the sentences are those of EV."""
-    where = {"direction": number.direction, "statistic": "run", "testset": testset}
-    if number.metric == "sentences":
-        return rows.column("sentences", **where, method="ev")
-    name = (columns or {}).get(number.metric, number.metric)
-    return rows.column(name, **where, method=number.system)
+def study(number: Published, rows: TableRows, testset: str = "wmt22", **where: str) -> pd.Series:
+    """A column of a method, of the second one of a pair; the sentences are those of EV."""
+    method = "ev" if number.metric == "sentences" else number.pair[1] or number.system
+    column = {"comet_closure": "closure", "comet_lead": "lead"}.get(number.metric, number.metric)
+    of_runs = {"direction": number.direction, "statistic": "run", "testset": testset, "method": method}
+    return rows.column(column, **of_runs | where)
 
 
 def candidate_range(number: Published, rows: TableRows) -> Value:
-    if number.metric in ("sentences", "mae", "bleu", "comet", "comet_closure"):
-        return _study(number, rows, "wmt22-200", {"comet_closure": "closure"})
-    return None
+    shown = ("sentences", "mae", "bleu", "comet", "comet_closure")
+    return study(number, rows, "wmt22-200") if number.metric in shown else None
 
 
 def multi_candidate(number: Published, rows: TableRows) -> Value:
-    return _study(number, rows, "wmt22-500")
+    return study(number, rows, "wmt22-500")
 
 
 def ratio_sweep(number: Published, rows: TableRows) -> Value:
-    match number.metric:
-        case "sentences" | "bleu" | "comet":
-            return _of_sweep(number, rows)
-        case "lead_over_best_ratio" | "closure_over_best_ratio":  # the best of the ratios that the paper has
-            of_paper = (one for one in means() if (one.label, one.metric) == (number.label, "comet"))
-            comet = {one.system: _of_sweep(one, rows).mean() for one in of_paper if one.direction == number.direction}
-            best = max(value for name, value in comet.items() if name.startswith("ratio"))
-            lead = comet["ev"] - best
-            return lead if number.metric == "lead_over_best_ratio" else lead / (comet["oracle"] - best)
-    return None
+    def of_sweep(one: Published) -> pd.Series:
+        own = one.system in ("ratio_0.80", "ratio_1.20", "ratio_1.80")  # each direction's own fixed ratio
+        return study(replace(one, system="ratio") if own else one, rows, "wmt22-500")
 
-
-def _of_sweep(number: Published, rows: TableRows) -> pd.Series:
-    if number.system in ("ratio_0.80", "ratio_1.20", "ratio_1.80"):  # each direction's own fixed ratio
-        number = replace(number, system="ratio")
-    return _study(number, rows, "wmt22-500")
+    if not number.metric.endswith("_over_best_ratio"):
+        return of_sweep(number)
+    of_paper = (one for one in means() if (one.label, one.metric) == (number.label, "comet"))
+    comet = {one.system: of_sweep(one).mean() for one in of_paper if one.direction == number.direction}
+    best = max(value for name, value in comet.items() if name.startswith("ratio"))  # of the ratios that the paper has
+    lead = comet["ev"] - best
+    return lead if number.metric == "lead_over_best_ratio" else lead / (comet["oracle"] - best)
 
 
 def direct_length_baselines(number: Published, rows: TableRows) -> Value:
-    where = {"direction": number.direction, "statistic": "run", "testset": "wmt22"}
-    if number.metric == "sentences":
-        return rows.column("sentences", **where, method="ev")
-    method = number.pair[1] or number.system
-    column = {"comet_lead": "lead"}.get(number.metric, number.metric)
-    return rows.column(column, **where, method=method, order="daedal" if method == "daedal" else "med")
+    order = {} if number.metric == "sentences" else {"order": "daedal" if "daedal" in number.pair else "med"}
+    return study(number, rows, **order)
 
 
 def fwdcount_control(number: Published, rows: TableRows) -> Value:
-    where = {"direction": number.direction, "statistic": "run", "testset": "wmt22"}
+    method, _, budget = number.system.partition("@")
+
+    def of_runs(metric: str, steps: str = budget or f"{rows.steps}") -> pd.Series:
+        return study(replace(number, metric=metric, system=method), rows, steps=steps)
+
     if number.metric == "best_further_steps":
-        more = [rows.column("comet", **where, method="ratio", steps=steps).max() for steps in ("37", "40")]
-        return max(more) - rows.column("comet", **where, method="ratio", steps=f"{rows.steps}").max()
-    method, _, steps = number.system.partition("@")
-    where |= {"method": method, "steps": steps or f"{rows.steps}"}
-    match number.metric:
-        case "comet" | "bleu" | "calls" | "steps":
-            return rows.column(number.metric, **where)
-        case "probes":
-            return rows.column("calls", **where) - rows.column("steps", **where)
-    return None
+        return max(of_runs("comet", steps).max() for steps in ("37", "40")) - of_runs("comet").max()
+    return of_runs("calls") - of_runs("steps") if number.metric == "probes" else of_runs(number.metric)
 
 
 def defr_transfer(number: Published, rows: TableRows) -> Value:
     testset, _, pool = number.setting.partition(" ")
-    where = {"direction": "de-fr", "testset": testset, "statistic": "run"}
-    match number.metric:
-        case "sentences":
-            return rows.column("sentences", **where, pool="200k", method="ev")
-        case "comet":
-            return rows.column("comet", **where, pool=pool, method=number.system)
-        case "comet_lead":
-            return rows.column("lead", **where, pool=pool, method="ratio")
-        case "ci_low" | "ci_high" | "p_two_sided" | "wilcoxon_p":
-            return rows.column(number.metric, **where, pool=pool, method="ratio")
-    return None
+    return study(number, rows, testset, pool=pool or "200k")
 
 
-# --- Reveal orders, categories of sentences, length methods.
+# --- Reveal orders, categories of sentences, length methods: tables with a row for each number.
+
+
+def _value(rows: TableRows, number: Published, where: Mapping[str, str] | None) -> Value:
+    """The number in the row that meets the conditions; None without conditions."""
+    return rows.column("value", **{"direction": number.direction, "testset": "wmt22", **where}) if where else None
 
 
 def order_sweep_summary(number: Published, rows: TableRows) -> Value:
-    where = {"direction": number.direction, "testset": "wmt22"}
-    match number.metric:
-        case "comet":
-            return rows.column("value", **where, method="oracle", order=number.system, metric=rows.metric)
-        case "comet_lead":
-            return rows.column("value", **where, method="oracle", order=number.pair[0], metric="delta")
-        case "p_two_sided":
-            return rows.column("value", **where, method="oracle", order=number.pair[0], metric="p_two_sided")
-        case "span":
-            return rows.column("value", **where, metric="source_guided_span")
-        case "span_ratio":
-            return rows.column("value", **where, metric=f"{number.pair[0]}_ratio_over_span")
-    return None
+    name = number.pair[0]
+    of_order = {"method": "oracle", "order": name}
+    where = {
+        "comet": {**of_order, "metric": rows.metric},
+        "comet_lead": {**of_order, "metric": "delta"},
+        "p_two_sided": {**of_order, "metric": "p_two_sided"},
+        "span": {"metric": "source_guided_span"},
+        "span_ratio": {"metric": f"{name}_ratio_over_span"},
+    }
+    return _value(rows, number, where.get(number.metric))
 
 
 def negative_order(number: Published, rows: TableRows) -> Value:
-    where = {"direction": number.direction, "testset": "wmt22-challenge", "category": number.setting}
-    match number.metric:
-        case "comet":
-            metric = "other" if number.system == "sig_first" else "main"
-        case "comet_lead":
-            metric = "delta"
-        case "sentences" | "spearman_rho" | "spearman_p":
-            metric = number.metric
-        case _:
-            return None
-    return rows.column("value", **where, metric=metric)
+    metrics = {name: name for name in ("sentences", "spearman_rho", "spearman_p")}
+    metrics |= {"comet": "other" if number.system == "sig_first" else "main", "comet_lead": "delta"}
+    of_category = {"testset": "wmt22-challenge", "category": number.setting}
+    metric = metrics.get(number.metric)
+    return _value(rows, number, {**of_category, "metric": metric} if metric else None)
 
 
 def selector_checks(number: Published, rows: TableRows) -> Value:
+    def value(check: str, item: str, metric: str) -> Any:
+        return _value(rows, number, {"check": check, "item": item, "metric": metric})
+
     match number.metric:
         case "ratios_chosen":
-            chosen = {"direction": number.direction, "testset": "wmt22", "check": "chosen", "metric": "count"}
             places = range(1, round(number.value) + 1)
-            return sum(rows.column("value", **chosen, item=f"{place}").mean() > 0 for place in places)
+            return sum(value("chosen", f"{place}", "count").mean() > 0 for place in places)
         case "sweep_sentences":
-            check, item, metric = "sweep", "lowest", "sentences"
+            return value("sweep", "lowest", "sentences")
         case "sweep_ratio":
-            check, item, metric = "sweep", number.setting, "ratio"
+            return value("sweep", number.setting, "ratio")
         case "entropy":
-            check, item, metric = "sweep", number.system, "entropy"
-        case "comet_lead":
-            check, item, metric = "test", "ev_reassigned", "delta"
-        case "ci_low" | "ci_high":
-            check, item, metric = "test", "ev_reassigned", number.metric
-        case _:
-            return None
-    where = {"direction": number.direction, "testset": "wmt22", "check": check, "item": item, "metric": metric}
-    return rows.column("value", **where)
+            return value("sweep", number.system, "entropy")
+        case "comet_lead" | "ci_low" | "ci_high":
+            return value("test", "ev_reassigned", "delta" if number.metric == "comet_lead" else number.metric)
+    return None
 
 
 def dream_instruct(number: Published, rows: TableRows) -> Value:
     """Of the variants that read Dream's logits without its shift, as the authors' code does."""
+
+    def value(metric: str, method: str = "") -> Any:
+        return rows.column("value", backbone=f"{number.backbone}-unshifted", method=method, metric=metric)
+
     losses = {
         "uniform_loss": "uniform_cross_entropy",
         "vocabulary": "vocabulary",
@@ -341,24 +279,18 @@ def dream_instruct(number: Published, rows: TableRows) -> Value:
         "loss_min": "cross_entropy_minimum",
         "loss_min_step": "cross_entropy_minimum_step",
     }
-    where = {"backbone": f"{number.backbone}-unshifted"}
     match number.metric:
         case "characters":
             return rows.column("value", backbone="", method="reference", metric="mean_characters")
-        case "sentences":
-            return rows.column("value", **where, method="ev", metric="sentences")
-        case "empty_rate":
-            return rows.column("value", **where, method=number.system, metric="empty_rate")
+        case "sentences" | "empty_rate":
+            return value(number.metric, number.system or "ev")
         case "characters_least" | "characters_most":
-            methods = ("oracle", "ratio", "ev")
-            lengths = [rows.column("value", **where, method=one, metric="mean_characters").mean() for one in methods]
+            lengths = [value("mean_characters", method).mean() for method in ("oracle", "ratio", "ev")]
             return min(lengths) if number.metric == "characters_least" else max(lengths)
         case "loss_last":
-            mean, std = (f"cross_entropy_last_{name}" for name in ("mean", "std"))
-            last = ({**where, "method": "", "metric": metric} for metric in (mean, std))
-            return tuple(rows.column("value", **one) for one in last)
+            return value("cross_entropy_last_mean"), value("cross_entropy_last_std")
         case metric if metric in losses:
-            return rows.column("value", **where, method="", metric=losses[metric])
+            return value(losses[metric])
     return None
 
 
@@ -366,76 +298,74 @@ def dream_instruct(number: Published, rows: TableRows) -> Value:
 
 
 def coverage(number: Published, rows: TableRows) -> Value:
+    columns = {name: name for name in ("sentences", "ci_low", "ci_high")}
+    columns |= {"retention": "mean", "comet": "mean", "retention_lead": "delta", "comet_lead": "delta"}
+    if number.metric not in columns:
+        return None
     where = {"direction": number.direction, "testset": "wmt22", "item": number.setting}
-    match number.metric:
-        case "sentences":
-            return rows.column("sentences", **where, method="ev")
-        case "retention" | "comet":
-            return rows.column("mean", **where, method=number.system)
-        case "retention_lead" | "comet_lead":
-            return rows.column("delta", **where, method=number.pair[1])
-        case "ci_low" | "ci_high":
-            return rows.column(number.metric, **where, method=number.pair[1])
-    return None
+    return rows.column(columns[number.metric], **where, method=number.pair[1] or number.system or "ev")
 
 
 def failure_buckets(number: Published, rows: TableRows) -> Value:
-    where = {"direction": number.direction, "testset": "wmt22", "statistic": "run", "seed": rows.seed(number)}
-    where["rival"] = "ratio"
-    match number.metric:
-        case "losses":
-            cause = "all" if number.label == "sec:appendix_cases" else number.system
-            return rows.column("losses", **where, cause=cause)
-        case "losses_share":
-            return rows.column("share", **where, cause=number.system)
-        case "comet_lead":
-            return rows.column("delta", **where, cause=number.setting)
-    return None
+    columns = {"losses": "losses", "losses_share": "share", "comet_lead": "delta"}
+    if number.metric not in columns:
+        return None
+    where = {"direction": number.direction, "testset": "wmt22", "statistic": "run", "rival": "ratio"}
+    cause = number.setting or ("all" if number.pair[1] else number.system)
+    return rows.column(columns[number.metric], **where, seed=rows.seed(number), cause=cause)
 
 
 def human_eval_details(number: Published, rows: TableRows) -> Value:
-    annotator = "all" if number.setting in ("", "mean", "majority") else number.setting
-    statistic = {
+    statistics = {
         "adequacy_lead": "adequacy", "adequacy_p": "adequacy_p", "fluency_lead": "fluency", "fluency_p": "fluency_p",
         "rated_sentences": "sentences", "fleiss_kappa": "kappa", "sign_test_p": "sign_p",
         "kendall_w_least": "w_low", "kendall_w_most": "w_high",
         "rho_adequacy": "adequacy_rho", "rho_adequacy_p": "adequacy_rho_p", "rho_fluency": "fluency_rho",
-    }.get(number.metric)  # fmt: skip
-    if number.metric == "preferred":
-        statistic = {"ev": "first", "ratio": "second", "tie": "tie"}[number.system]
-    if statistic is None:
+        "preferred": {"ev": "first", "ratio": "second"}.get(number.system, number.system),
+    }  # fmt: skip
+    if number.metric not in statistics:
         return None
-    return rows.column("value", direction=number.direction, annotator=annotator, bucket="", statistic=statistic)
+    annotator = "all" if number.setting in ("", "mean", "majority") else number.setting
+    where = {"direction": number.direction, "annotator": annotator, "bucket": ""}
+    return rows.column("value", **where, statistic=statistics[number.metric])
 
 
 # --- The corpus, the training, the cost.
 
 
 def corpus(number: Published, rows: TableRows) -> Value:
-    if number.metric == "median_ratio":
-        where = {"direction": number.direction, "backbone": number.backbone, "metric": "length_ratio_median"}
-        return rows.column("value", **where)
-    return None
+    where = {"direction": number.direction, "backbone": number.backbone, "metric": "length_ratio_median"}
+    return rows.column("value", **where) if number.metric == "median_ratio" else None
+
+
+KEYS = {
+    "train_pairs": "pairs", "trainable_million": "trainable_parameters", "trainable_share": "trainable_parameters",
+    "checkpoints": "lora_rank",
+    **{
+        name: name
+        for name in (
+            *("betas_1", "betas_2", "weight_decay", "learning_rate", "warmup", "epochs", "global_batch", "processes"),
+            *("max_tokens", "lora_rank", "lora_alpha", "lora_dropout"),
+        )
+    },
+}  # fmt: skip
 
 
 def hyperparams(number: Published, rows: TableRows) -> Value:
+    if number.metric not in KEYS:
+        return None
+    values = rows.column("value", backbone=number.backbone, key=KEYS[number.metric])
     match number.metric:
         case "train_pairs":
-            return rows.column("value", backbone=number.backbone, key="pairs").max()
+            return values.max()
         case "trainable_million":
-            return rows.column("value", backbone=number.backbone, key="trainable_parameters").max() / 1_000_000
+            return values.max() / 1_000_000
         case "trainable_share":  # of all, with the backbone's, as PEFT counts
-            trained = rows.column("value", backbone=number.backbone, key="trainable_parameters").max()
             backbone = find("sec:appendix_repro", "parameters_billion")
-            return trained / (trained + 1e9 * backbone.value) if backbone else None
+            return values.max() / (values.max() + 1e9 * backbone.value) if backbone else None
         case "checkpoints":
-            return rows.column("value", backbone=number.backbone, key="lora_rank").count()
-        case (
-            "betas_1" | "betas_2" | "weight_decay" | "learning_rate" | "warmup" | "epochs" | "global_batch"
-            | "processes" | "max_tokens" | "lora_rank" | "lora_alpha" | "lora_dropout"
-        ):  # fmt: skip
-            return rows.column("value", backbone=number.backbone, key=number.metric).mean()
-    return None
+            return values.count()
+    return values.mean()
 
 
 def cost(number: Published, rows: TableRows) -> Value:
@@ -451,13 +381,16 @@ def cost(number: Published, rows: TableRows) -> Value:
 
 
 FUNCTIONS: dict[str, Callable[[Published, TableRows], Value]] = {
-    function.__name__: function
-    for function in (
-        *(main, crossbb, crossbb_bleu, full_pareto, ar_reference, full_significance, candidate_range, multi_candidate),
-        *(ratio_sweep, direct_length_baselines, fwdcount_control, defr_transfer, order_sweep_summary, negative_order),
-        *(selector_checks, dream_instruct, coverage, failure_buckets, human_eval_details, corpus, hyperparams, cost),
-    )
-}  # fmt: skip
+    **dict.fromkeys(("main", "crossbb", "crossbb_bleu", "full_pareto"), scores),
+    **{
+        function.__name__: function
+        for function in (
+            *(ar_reference, full_significance, candidate_range, multi_candidate, ratio_sweep, direct_length_baselines),
+            *(fwdcount_control, defr_transfer, order_sweep_summary, negative_order, selector_checks, dream_instruct),
+            *(coverage, failure_buckets, human_eval_details, corpus, hyperparams, cost),
+        )
+    },
+}
 TABLES_OF = {  # by label of the paper: the tables of ours that have its numbers
     "abstract": ("main",),
     "sec:intro": ("main", "coverage"),

@@ -19,11 +19,9 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.model.families import find_family
 from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
-from entropy_valley.stats.paper_numbers import find
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
@@ -89,12 +87,6 @@ def bucket(ratio: float, edges: Sequence[float]) -> int:
     return sum(ratio >= edge for edge in edges)
 
 
-def papers_count(direction: str, item: str) -> int | None:
-    """On how many sentences of WMT22 the paper finds an item, or a ratio r of a bucket; None where it does not say."""
-    number = find("tab:coverage", "sentences", direction=direction, setting=item)
-    return int(number.value) if number else None
-
-
 def hypotheses(results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, str]:
     """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of its test set."""
     texts = {row["id"]: row["hypothesis"] for row in results.translations(cell)}
@@ -106,7 +98,6 @@ def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.S
     return pd.Series({name: retention(items, texts[name]) for name, items in wanted.items()}, dtype=float)
 
 
-WMT22 = "wmt22"  # the test set of the paper, in config.yaml and in config/authors.yaml
 LITERAL = Note(
     "Retention: share of the source's items that the output contains as they are; N sentences have one. Means over "
     "runs, sentence by sentence, then over sentences."
@@ -126,11 +117,6 @@ class OfEvAndRatio(TableReport):
     @functools.cached_property
     def cells(self) -> list[matrix.Cell]:
         return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
-
-    def setting(self, runs: str) -> str:
-        """Whose numbers these are, and what is said of the runs."""
-        cell = self.cells[0]
-        return f"{self.backbone(cell.backbone)}; reveal order {self.order(cell.order)}, T = {cell.steps}; {runs}."
 
 
 def tokens_of(results: Results, cell: matrix.Cell) -> dict[str, tuple[int, int]]:
@@ -224,7 +210,7 @@ class CoverageTable(OfEvAndRatio):
             sections.append(TableSection(self.groups(rows), f"{self.place(*place)}: {what}"))
         rivals = [name for name in RIVALS if name in set(numbers["method"])]
         deltas = (Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals)
-        tested = (TESTS, *notes.few_sentences(numbers["sentences"]), *self._beside_the_papers(numbers))
+        tested = (TESTS, *notes.few_sentences(numbers["sentences"]))
         return Table((*self.heads("Category", rivals), *deltas), sections, (*self.notes(results, numbers), *tested))
 
     def groups(self, rows: pd.DataFrame, tested: bool = True) -> list[Group]:
@@ -270,8 +256,7 @@ class CoverageTable(OfEvAndRatio):
         runs = int(numbers["runs"].max())
         reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
         bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
-        setting = self.setting(counted(runs, "run"))
-        return (Note(setting), LITERAL, *self._unspaced(results), bold)
+        return (notes.setting(self, counted(runs, "run")), LITERAL, *self._unspaced(results), bold)
 
     def _unspaced(self, results: Results) -> Iterator[Note]:
         """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
@@ -281,37 +266,6 @@ class CoverageTable(OfEvAndRatio):
                 having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
                 rule = "the rule that fits the paper's counts finds only those that touch no character"
                 yield Note(f"Numbers of {self.place(direction, testset)}: {having}; {rule}.")
-
-    def _beside_the_papers(self, numbers: pd.DataFrame) -> list[Note]:
-        """For each direction whose sentences the paper counts, where its numbers and ours differ."""
-        lines = []
-        for direction, counts in self.papers_counts.items():
-            here = (numbers["direction"] == direction) & (numbers["testset"] == WMT22) & (numbers["method"] == EV)
-            counted = ((row, counts[row.item]) for row in numbers[here].itertuples(index=False) if row.item in counts)
-            other = [f"{_item(row.item)} ({row.sentences}; paper: {n})" for row, n in counted if row.sentences != n]
-            text = f"as in the paper but for {', '.join(other)}" if other else "as in the paper"
-            lines.append(Note(f"N of {self.place(direction, WMT22)}: {text}."))
-        return lines
-
-    @property
-    def papers_counts(self) -> dict[str, dict[str, int]]:
-        """By direction, the numbers of sentences that the paper has, where its own test set is looked at whole.
-
-        Those of buckets also depend on the tokenizer: they go with LLaDA's released one.
-        """
-        experiment = self.experiment
-        source, section = experiment.sources.get(WMT22), experiment.backbones[experiment.tables.backbone]
-        if source is None or source.limit or source.challenge or experiment.corpus.test_limit:
-            return {}
-        hub = section.hub if section.family == "llada" and not section.pretraining else None
-        released = hub and find_family(section.family).release(hub.repository)
-        printed: dict[str, dict[str, int]] = {}
-        for name in dict.fromkeys(cell.direction for cell in self.cells if cell.testset == WMT22):
-            edges = sorted(experiment.coverage.buckets.get(name, ()))
-            items = [*extractors(name.split("-")[0]), *(bucket_names(edges) if released and edges else ())]
-            counts = {item: count for item in items if (count := papers_count(name, item)) is not None}
-            printed |= {name: counts} if counts else {}
-        return printed
 
 
 class FaithfulnessSummary(CoverageTable):
@@ -443,7 +397,7 @@ class FailureBuckets(OfEvAndRatio):
         over = (Column(title, f"Against {self.method(name).short}") for name in rivals for title in titles)
         runs = means["runs"].max()
         counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
-        return Table((Column("Likely cause", align="l"), *over), sections, (Note(self.setting(counted)), RULES))
+        return Table((Column("Likely cause", align="l"), *over), sections, (notes.setting(self, counted), RULES))
 
     def _texts(self, row: Any) -> list[str]:
         """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""

@@ -250,8 +250,8 @@ def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
 
 def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
     """Whose numbers these are, how to read them, the paper's claim, and the canvases of all methods."""
-    cell, parts = report.cells[0], numbers[numbers["canvas"].notna()]
-    yield Note(f"{report.backbone(cell.backbone)}; reveal order {report.order(cell.order)}, T = {cell.steps}.")
+    parts = numbers[numbers["canvas"].notna()]
+    yield notes.setting(report)
     counts = sorted(set(parts.loc[parts["seed"].isna(), "runs"]))
     runs = " or ".join(map(str, counts)) + (" run" if counts == [1] else " runs")
     yield Note(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +30,6 @@ from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
-
-
-@dataclass(frozen=True)
-class LossSummary:
-    """Nats: of the last step, over the last ``LAST`` steps, and the first lowest with its step."""
-
-    final: float
-    last_mean: float
-    last_std: float
-    minimum: float
-    minimum_step: int
 
 
 REFERENCE = "reference"  # in the place of a method
@@ -108,9 +95,9 @@ class DreamInstruct(TableReport):
         """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
 
         Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of
-        the cross-entropy and of the weighted loss the fields of :class:`LossSummary`, as ``cross_entropy_final`` and
-        ``loss_final``, and ``cross_entropy_over_uniform``. Of each method: ``sentences``, ``empty_rate``,
-        ``mean_characters`` and the system scores. Of the references (backbone ""): the same without scores.
+        the cross-entropy and of the weighted loss what :func:`summarise_losses` says, as ``cross_entropy_final`` and
+        ``loss_final``, and ``cross_entropy_over_uniform``. Of each method those of :func:`describe` and the system
+        scores. Of the references (backbone ""): the same without scores.
         Raises :class:`InputError` for a missing file or one that does not fit.
         """
         losses = {name: _training(results, Path(path)) for name, path in self.trained(results.root).items()}
@@ -123,8 +110,8 @@ class DreamInstruct(TableReport):
         references = next(iter(outputs.values())).references
         rows = [(name, "", *number) for name, training in losses.items() for number in training.items()]
         for cell, texts in outputs.items():
-            rows += [(cell.backbone, cell.method, *number) for number in _described(texts.hypotheses)]
-        rows += [("", REFERENCE, *number) for number in _described(references)]
+            rows += [(cell.backbone, cell.method, *number) for number in describe(texts.hypotheses).items()]
+        rows += [("", REFERENCE, *number) for number in describe(references).items()]
         scores = collect(results, self.cells, self.metrics)[FIELDS]
         numbers = pd.concat([pd.DataFrame(rows, columns=FIELDS), scores], ignore_index=True)
         described = {key: {name: variant[key] for name, variant in self.variants.items()} for key in DESCRIPTION}
@@ -180,11 +167,12 @@ class DreamInstruct(TableReport):
 # --- The numbers.
 
 
-def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> LossSummary:
-    """Summarise the losses of optimiser steps, both of shape (steps,), at least one; sample standard deviation."""
-    lowest = min(range(len(losses)), key=losses.__getitem__)
-    last = losses[-LAST:]
-    return LossSummary(losses[-1], mean(last), sample_std(last), losses[lowest], int(steps[lowest]))
+def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> dict[str, float]:
+    """The losses of optimiser steps, both of shape (steps,), at least one: the last, mean and sample deviation of the
+    last :data:`LAST`, the first lowest and its step."""
+    lowest, last = min(range(len(losses)), key=losses.__getitem__), losses[-LAST:]
+    ends = {"final": losses[-1], "last_mean": mean(last), "last_std": sample_std(last)}
+    return {**ends, "minimum": losses[lowest], "minimum_step": int(steps[lowest])}
 
 
 def uniform_cross_entropy(vocabulary: int) -> float:
@@ -227,7 +215,7 @@ def _training(results: Results, adapter: Path) -> dict[str, float]:
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     for name in LOSSES:
-        summary = dataclasses.asdict(summarise_losses(losses["step"], losses[name]))
+        summary = summarise_losses(losses["step"], losses[name])
         numbers |= {f"{name}_{key}": value for key, value in summary.items()}
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
 
@@ -239,18 +227,15 @@ def _vocabulary(card: str) -> int:
     return size
 
 
-def _described(texts: Sequence[str]) -> list[tuple[str, float]]:
-    return [("sentences", len(texts)), ("empty_rate", empty_rate(texts)), ("mean_characters", mean_characters(texts))]
-
-
-def empty_rate(texts: Sequence[str]) -> float:
-    """The share of texts that hold nothing but white space."""
-    return sum(not text.strip() for text in texts) / len(texts)
-
-
-def mean_characters(texts: Sequence[str]) -> float:
-    """Mean number of characters (Unicode code points), the empty texts included."""
-    return sum(map(len, texts)) / len(texts)
+def describe(texts: Sequence[str]) -> dict[str, float]:
+    """Their number, the share of those that hold nothing but white space, and the mean number of characters (Unicode
+    code points), the empty texts included."""
+    empty, characters = sum(not text.strip() for text in texts), sum(map(len, texts))
+    return {
+        "sentences": len(texts),
+        "empty_rate": empty / len(texts),
+        "mean_characters": characters / len(texts),
+    }
 
 
 # --- The layout.

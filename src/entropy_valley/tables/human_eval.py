@@ -19,6 +19,7 @@ from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCAL
 from entropy_valley.results import record_path
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
+from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
@@ -231,10 +232,8 @@ class HumanEvalDetails(OfRatings, TableReport):
 
 def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
     """The statistics by direction and annotator, and by direction and bucket."""
-    values: dict[Any, dict[str, float]] = {}
-    for row in numbers.itertuples(index=False):
-        values.setdefault((row.direction, row.bucket or row.annotator), {})[row.statistic] = row.value
-    return values
+    of = numbers["bucket"].where(numbers["bucket"] != "", numbers["annotator"])
+    return by_key(numbers.assign(of=of), "direction", "of", name="statistic")
 
 
 def _difference(values: Mapping[str, float], scale: str) -> str:

@@ -20,13 +20,14 @@ from entropy_valley.texts import counted
 
 if TYPE_CHECKING:
     from entropy_valley.tables.base import Report, TableReport
-    from entropy_valley.tables.pivot import Summary
 
 
-def setting(report: Report, summary: Summary) -> Note:
-    """Whose numbers these are: backbones, reveal order and step budget."""
-    backbones = ", ".join(map(report.backbone, summary.values("backbone")))
-    return Note(f"{backbones}; reveal order {report.order(summary.order)}, T = {summary.steps}.")
+def setting(report: Report, *more: str) -> Note:
+    """Whose numbers these are: backbones, reveal order and step budget of its cells; and ``more``."""
+    cells = [cell for cell in report.cells if not cell.autoregressive]
+    backbones = ", ".join(map(report.backbone, dict.fromkeys(cell.backbone for cell in cells)))
+    order = f"reveal order {report.order(cells[0].order)}, T = {cells[0].steps}"
+    return Note(f"{'; '.join([backbones, order, *more])}.")
 
 
 ODD = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
@@ -130,8 +129,8 @@ class Orders(OfStudy, TableReport):
         metrics = [metric.label for metric in self.shown_metrics]
         titles = (*metrics, f"Δ vs {main} [95 % CI]", "p", "Calls", "Slots", "Passes")
         runs = numbers.groupby(list(RUN), sort=False)
-        sections = itertools.chain.from_iterable(self._sections(key, group) for key, group in runs)
-        return Table((Column("Schedule", align="l"), *map(Column, titles)), list(sections), list(self._notes(main)))
+        sections = [section for key, group in runs for section in self._sections(key, group)]
+        return Table((Column("Schedule", align="l"), *map(Column, titles)), sections, list(self._notes(main)))
 
     def _sections(self, key: Sequence[str | int], group: pd.DataFrame) -> Iterator[TableSection]:
         systems = by_key(group, "method", "order")

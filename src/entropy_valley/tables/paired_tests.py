@@ -14,11 +14,11 @@ from entropy_valley.checking import subject
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.stats.closure import SETTING, summarise
-from entropy_valley.stats.comparisons import compare, compare_autoregressive, mean_differences, of_shared_seeds
+from entropy_valley.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
-from entropy_valley.tables.pivot import At, Entry, Summary, pivot, placed
+from entropy_valley.tables.pivot import At, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
 
@@ -54,20 +54,19 @@ class Significance(TableReport):
         runs = [f"{self.place(*place)}, seed {seed}" for place, seed in places]
         names = list(map(formats.difference, numbers["first"], numbers["second"]))
         tests = numbers.assign(backbone=numbers["backbone"].map(self.backbone), run=runs, comparison=names)
-        rows = {(row.backbone, row.run, row.comparison): row for row in tests.itertuples()}
-        texts = {
+        texts: dict[str, Callable[[Any], str]] = {
             "Δ [95 % CI]": lambda test: formats.interval(test.delta, test.ci_low, test.ci_high, decimals),
             "p": lambda test: test.p_two_sided_printed,
             "Wilcoxon's p": lambda test: formats.small_p(test.wilcoxon_p),
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cell(at: At, text: Callable[[Any], str]) -> TableCell:
-            return TableCell(text(rows[tuple(at.values())]))
+        def cells(at: At, of_row: pd.DataFrame) -> Iterator[TableCell]:
+            (test,) = of_row.itertuples()
+            return (TableCell(text(test)) for text in texts.values())
 
-        entries = [Entry(Column(title), functools.partial(cell, text=text)) for title, text in texts.items()]
-        columns = (Column("Run", align="l"), Column("Comparison", align="l"), *(entry.column for entry in entries))
-        sections = pivot(tests, (("backbone",), "run", ("comparison",)), entries, lambda key, at: TableCell(at[key]))
+        columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, texts))
+        sections = pivot(tests, (("backbone",), "run", ("comparison",)), cells, lambda key, at: TableCell(at[key]))
         few = notes.few_sentences(numbers["sentences"])
         return Table(columns, sections, (*_notes(self), *few, *_held(self, numbers)))
 
@@ -160,12 +159,13 @@ class ArReference(TableReport):
         """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
         tests = compare_autoregressive(results, self.cells, self.metric, self.statistics)
         names = {"first": "method", "second_backbone": "against", "delta": "mean"}
-        frames = (
-            summarise(results, of_shared_seeds(self.cells), self.metrics),
-            mean_differences(tests).rename(columns=names),
-            printed(tests).assign(runs=1).rename(columns=names),
-        )
-        return pd.concat(frames).reindex(columns=[*KEY, *NUMBERS])
+        tests = printed(tests).assign(runs=1).rename(columns=names)
+        # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same
+        # runs would give another one.
+        of_systems = tests.groupby([name for name in KEY if name != "seed"], sort=False)
+        means = of_systems["mean"].agg(mean="mean", runs="count").reset_index()
+        summary = summarise(results, of_shared_seeds(self.cells), self.metrics)
+        return pd.concat([summary, means, tests]).reindex(columns=[*KEY, *NUMBERS])
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         means, leads = numbers[numbers["against"].isna()], numbers[numbers["against"].notna()]
@@ -179,7 +179,7 @@ class ArReference(TableReport):
             *(Column(self.place(*place), f"{self.metric.label} × 100") for place in places),
         )
         sections = (*self._scores(diffusion, beams, places), *self._leads(placed(leads), places))
-        return Table(columns, sections, (notes.setting(self, diffusion), *notes.spread(means), *READING))
+        return Table(columns, sections, (notes.setting(self), *notes.spread(means), *READING))
 
     @property
     def decimals(self) -> int:

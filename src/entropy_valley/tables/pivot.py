@@ -8,7 +8,7 @@ test set. The regular tables are in :mod:`regular`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,24 +49,25 @@ def parts(frame: pd.DataFrame, keys: Sequence[str], at: At) -> Iterator[tuple[At
         yield from parts(frame[[one == value for one in frame[key]]], others, {**at, key: value})
 
 
-def by_key(tidy: pd.DataFrame, *keys: str) -> dict[tuple[Any, ...], dict[str, float]]:
-    """The values of a tidy frame by metric, for each combination of keys that it has, in its order."""
+def by_key(tidy: pd.DataFrame, *keys: str, name: str = "metric") -> dict[tuple[Any, ...], dict[str, float]]:
+    """The values of a tidy frame by their ``name``, for each combination of keys that it has, in its order."""
     values: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in tidy.to_dict("records"):
-        values.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = row["value"]
+        values.setdefault(tuple(row[key] for key in keys), {})[row[name]] = row["value"]
     return values
 
 
 def pivot(
     frame: pd.DataFrame,
     keys: tuple[Sequence[str], str, Sequence[str]],
-    entries: Sequence[Entry],
+    texts: Callable[[At, pd.DataFrame], Iterable[TableCell]],
     label: Callable[[str, At], TableCell],
     shaded: Callable[[At], bool] = lambda at: False,
 ) -> list[TableSection]:
     """The sections of a table. ``keys`` are those of sections, the one of groups, and those of rows.
 
-    A row begins with the ``label`` of each of its keys; one that a row shares with the row above is left out.
+    A row begins with the ``label`` of each of its keys; one that a row shares with the row above is left out. Then come
+    the ``texts`` of its keys and of its part of the frame.
     """
     by_section, by_group, by_row = keys
     sections = []
@@ -75,11 +76,10 @@ def pivot(
         for group, of_group in parts(of_section, [by_group], section):
             rows: list[TableRow] = []
             above: At = {}
-            for at, _ in parts(of_group, by_row, group):
+            for at, part in parts(of_group, by_row, group):
                 shared = [key for key in by_row[:-1] if above.get(key) == at[key]]
                 heads = [TableCell("") if key in shared else label(key, at) for key in by_row]
-                cells = (*heads, *(entry.cell(at) for entry in entries))
-                rows.append(TableRow(cells, shaded(at)))
+                rows.append(TableRow((*heads, *texts(at, part)), shaded(at)))
                 above = at
             groups.append(Group(label(by_group, group).text, rows))
         sections.append(TableSection(groups, ", ".join(label(key, section).text for key in by_section)))
@@ -110,16 +110,6 @@ class Summary:
     def values(self, key: str) -> list[Any]:
         """The distinct values of a key, in the frame's order."""
         return list(dict.fromkeys(self.frame[key]))
-
-    @property
-    def order(self) -> str:
-        """The reveal order, where there is one."""
-        return self._only["order"]
-
-    @property
-    def steps(self) -> int:
-        """The step budget, where there is one."""
-        return self._only["steps"]
 
     @property
     def mean_title(self) -> str:
@@ -173,6 +163,10 @@ def best(metric: Metric) -> Callable[..., float]:
     return max if metric.higher_is_better else min
 
 
+def _texts(entries: Sequence[Entry], at: At, part: pd.DataFrame) -> Iterator[TableCell]:
+    return (entry.cell(at) for entry in entries)
+
+
 class Regular(TableReport):
     """A table whose rows and columns are places of a summary: it says which, and what stands in each column."""
 
@@ -216,7 +210,7 @@ class Regular(TableReport):
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
         """Whose numbers these are, and how to read them."""
-        return (notes.setting(self, summary), *notes.reading(self, results, numbers))
+        return (notes.setting(self), *notes.reading(self, results, numbers))
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         summary, (by_section, by_group, by_row) = self.summary(numbers), self.keys
@@ -224,5 +218,6 @@ class Regular(TableReport):
         if "metric" in by_section:
             frame = frame[frame["metric"].isin([metric.name for metric in self.shown_metrics])]
         columns = (*(self.titles[key] for key in (by_group, *by_row)), *(entry.column for entry in entries))
-        sections = pivot(frame, self.keys, entries, self.label, lambda at: at.get("method") == "ev")
+        texts = functools.partial(_texts, entries)
+        sections = pivot(frame, self.keys, texts, self.label, lambda at: at.get("method") == "ev")
         return Table(columns, sections, self.notes(results, numbers, summary))

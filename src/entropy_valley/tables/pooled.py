@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, Run
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method
-from entropy_valley.results import SCORES
-from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, require_sentences, sample_std
+from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, sample_std
+from entropy_valley.stats.comparisons import by_run, mean_scores
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
@@ -23,6 +23,8 @@ from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
 
+PLACE = ["direction", "testset"]
+RUN = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together
 HINDSIGHT = "hindsight"  # the best of several canvases, sentence by sentence
 COUNTED = {"length_mae": "mae", "calls": "calls", "passes": "passes"}  # per sentence, by the names of the CSV
@@ -66,9 +68,9 @@ class Pooled(OfStudy, TableReport):
         yield from self.of_methods("oracle", *BASELINES, self.against)
 
     @property
-    def best_of(self) -> Sequence[str]:
+    def best_of(self) -> list[str]:
         """The methods of which the best canvas by hindsight is shown, too."""
-        return ()
+        return []
 
     @functools.cached_property
     def methods(self) -> list[str]:
@@ -91,21 +93,42 @@ class Pooled(OfStudy, TableReport):
         """
         rows = []
         for backbone, cells in self.backbones.items():
-            scores = Scores(results, cells, self, self.best_of)
-            for method in [*self.methods, *[HINDSIGHT] * bool(self.best_of)]:
-                of_method = [cell for cell in cells if cell.method == method]
-                costs = [per_sentence(results, cell) for cell in of_method]
+            scores = self.scores(results, cells)
+            of_runs = scores.groupby(level=RUN, sort=False).mean()
+            by_seed = [_over_places(of_seed) for _, of_seed in of_runs.groupby(level="seed")]
+            means = (_over_places(of_runs), pd.concat(by_seed), self._resampled(scores))
+            for method in scores:
+                costs = [per_sentence(results, cell) for cell in cells if cell.method == method]
                 rows.append(
                     {
                         "backbone": backbone,
                         "method": method,
-                        "runs": len(cells) // len(self.methods),
-                        **scores.shares(method),
+                        "runs": len(of_runs),
+                        **_shares(method, *means),
                         **{shown: mean([cost[name] for cost in costs]) for name, shown in COUNTED.items()},
-                        **scores.compared(method, self.against),
+                        "leads": (of_runs[method] > of_runs[self.against]).sum(),
+                        "above": (scores[method] > scores["oracle"]).mean(),
+                        "below": (scores[method] < scores["oracle"]).mean(),
                     }
                 )
         return pd.DataFrame(rows)
+
+    def scores(self, results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
+        """The score of each sentence in each run (rows: RUN and ``id``) by each method, and by :data:`HINDSIGHT`, the
+        best of those of ``best_of``."""
+        frames = {}
+        for run, methods in by_run(cells, RUN).items():
+            scores = {name: mean_scores(results, [methods[name]], self.metric, methods["oracle"]) for name in methods}
+            frames[run] = pd.DataFrame(scores)[self.methods]
+        whole = pd.concat(frames, names=[*RUN, "id"])
+        return whole.assign(**{HINDSIGHT: whole[self.best_of].max(axis=1)}) if self.best_of else whole
+
+    def _resampled(self, scores: pd.DataFrame) -> pd.DataFrame:
+        """The means over all of the bootstrap's resamples, a row each."""
+        how, of_sentences = self.statistics, scores.groupby(level=[*PLACE, "id"], sort=False).mean()
+        places = of_sentences.groupby(level=PLACE, sort=False)
+        drawn = [bootstrap_means(one.to_numpy(), how.resamples, how.seed, how.generator) for _, one in places]
+        return pd.DataFrame(np.mean(drawn, axis=0), columns=scores.columns)
 
     def columns(self) -> list[tuple[Column, str]]:
         """The titles after the first, with what each entry is asked for."""
@@ -144,103 +167,24 @@ class Pooled(OfStudy, TableReport):
         return Table(head, sections, list(map(Note, READING)))
 
 
-Place = tuple[str, str]  # a direction and a test set
+def _over_places(of_runs: pd.DataFrame) -> pd.DataFrame:
+    """The mean score of each method, in one row: directions and test sets count the same."""
+    return of_runs.groupby(level=PLACE, sort=False).mean().mean().to_frame().T
 
 
-class Scores:
-    """The sentences' scores of each method, in each run of some backbones.
-
-    ``best_of``: methods of which the best score of each sentence is one more method, :data:`HINDSIGHT`.
-    """
-
-    def __init__(self, results: Results, cells: Sequence[Cell], report: Pooled, best_of: Sequence[str] = ()) -> None:
-        self._how = report.statistics
-        self._scores: dict[str, dict[Run, dict[Place, pd.Series]]] = {}
-        for cell in sorted(cells, key=lambda cell: cell.method != "oracle"):  # all have its order of sentences
-            scores, like = results.sentences(cell, report.metric), self._of(cell, "oracle")
-            if like is not None:
-                require_sentences(results.place(cell, SCORES), scores.index, "the reference's length", like.index)
-                scores = scores.loc[like.index]
-            place = cell.direction, cell.testset
-            self._scores.setdefault(cell.method, {}).setdefault(cell.run, {})[place] = scores
-        if best_of:
-            of_run = self._scores["oracle"]
-            self._scores[HINDSIGHT] = {
-                run: {place: _best(self._scores[name][run][place] for name in best_of) for place in places}
-                for run, places in of_run.items()
-            }
-
-    def _of(self, cell: Cell, method: str) -> pd.Series | None:
-        return self._scores.get(method, {}).get(cell.run, {}).get((cell.direction, cell.testset))
-
-    def _runs(self, method: str) -> Iterator[tuple[Run, Place, pd.Series]]:
-        for run, of_place in self._scores[method].items():
-            for place, scores in of_place.items():
-                yield run, place, scores
-
-    def _sums(self, seed: int | None = None) -> dict[str, float]:
-        """The mean score of each method over all runs, or those of a seed; directions and test sets count the same."""
-        sums = {}
-        for method in self._scores:
-            places: dict[Place, list[float]] = {}
-            for run, place, scores in self._runs(method):
-                if seed in (None, run.seed):
-                    places.setdefault(place, []).append(scores.mean())
-            sums[method] = mean([mean(values) for values in places.values()])
-        return sums
-
-    @functools.cached_property
-    def _all(self) -> dict[str, float]:
-        return self._sums()
-
-    @functools.cached_property
-    def _by_seed(self) -> list[dict[str, float]]:
-        return [self._sums(seed) for seed in sorted({run.seed for run in self._scores["oracle"]})]
-
-    @functools.cached_property
-    def _resampled(self) -> dict[str, np.ndarray]:
-        """By method the mean scores of the bootstrap's resamples, (resamples,)."""
-        totals = np.zeros((self._how.resamples, len(self._scores)))
-        for place in dict.fromkeys(place for _, place, _ in self._runs("oracle")):
-            columns = [
-                np.mean([scores for _, where, scores in self._runs(method) if where == place], axis=0)
-                for method in self._scores
-            ]
-            table = np.column_stack(columns)  # (sentences, methods)
-            totals = totals + bootstrap_means(table, self._how.resamples, self._how.seed, self._how.generator)
-        return dict(zip(self._scores, totals.T, strict=True))
-
-    def shares(self, method: str) -> dict[str, float]:
-        """For each baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN where
-        the 95 % interval of that lead contains 0."""
-        values: dict[str, float] = {}
-        for baseline, prefix in BASELINES.items():
-            names = (method, baseline, "oracle")
-            keys = (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std")))
-            gaps = self._resampled["oracle"] - self._resampled[baseline]
-            if not np.quantile(gaps, LEVELS[0]) > 0:  # the reference's lead over the baseline may be chance
-                values |= dict.fromkeys(keys, math.nan)
-                continue
-            low, high = np.nanquantile(gap_closures(*(self._resampled[name] for name in names)), LEVELS)
-            share = gap_closures(*([self._all[name]] for name in names))[0]
-            of_seeds = gap_closures(*([sums[name] for sums in self._by_seed] for name in names))
-            values |= dict(zip(keys, (share, float(low), float(high), sample_std(of_seeds)), strict=True))
-        return values
-
-    def compared(self, method: str, against: str) -> dict[str, float]:
-        """``leads``: the runs in which a method's mean score is above that of another; ``above`` and ``below``: the
-        shares of sentences that score above and below the reference's length, over all runs."""
-        leads, differences = 0, []
-        for run, place, scores in self._runs(method):
-            leads += scores.mean() > self._scores[against][run][place].mean()
-            differences.append(scores - self._scores["oracle"][run][place])
-        beside = np.concatenate(differences)
-        return {"leads": int(leads), "above": float((beside > 0).mean()), "below": float((beside < 0).mean())}
-
-
-def _best(scores: Iterable[pd.Series]) -> pd.Series:
-    """The highest score of each sentence."""
-    return pd.concat(list(scores), axis=1).max(axis=1)
+def _shares(method: str, whole: pd.DataFrame, by_seed: pd.DataFrame, drawn: pd.DataFrame) -> dict[str, float]:
+    """For each baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN where the
+    95 % interval of that lead contains 0."""
+    values: dict[str, float] = {}
+    for baseline, prefix in BASELINES.items():
+        share, low, high, std = [math.nan] * 4
+        if np.quantile(drawn["oracle"] - drawn[baseline], LEVELS[0]) > 0:
+            (share,), of_seeds, of_draws = (
+                gap_closures(means[method], means[baseline], means["oracle"]) for means in (whole, by_seed, drawn)
+            )
+            (low, high), std = np.nanquantile(of_draws, LEVELS), sample_std(of_seeds)
+        values |= {prefix: share, f"{prefix}_low": low, f"{prefix}_high": high, f"{prefix}_std": std}
+    return values
 
 
 class Ceiling(Pooled):

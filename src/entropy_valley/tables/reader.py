@@ -387,11 +387,11 @@ SHORT = 12  # hex digits of a digest in print
 
 @dataclass(frozen=True)
 class Fact:
-    """One line about a table's making: for these ``directions``, and these ``backbones`` (none: all of them)."""
+    """One line about a table's making: for these ``directions`` and ``backbones`` (none: all of them)."""
 
     subject: str
     signature: str
-    directions: tuple[str, ...]
+    directions: tuple[str, ...] = ()
     backbones: tuple[str, ...] = ()
 
 
@@ -403,33 +403,26 @@ def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric
     """
     facts = []
     for metric in metrics:
-        headers = {cell: results.scores(cell).get("signatures") or {} for cell in cells}
-        values = _values(results, headers, SCORES, metric.name, "signatures")
+        values = _signed(results, cells, metric.name, SCORES)
         _check(f"the signature of {metric.label}", values, RUNS if metric.by_direction else ())
         facts += _facts(metric.label, values)
-    headers = {cell: results.decoding(cell).get("signature") or {} for cell in cells}
-    made = {key: _values(results, headers, TRANSLATIONS, key, "signature") for key in SCOPES}
+    made = {key: _signed(results, cells, key) for key in SCOPES}
     for key, scope in SCOPES.items():
         _check(f"signature.{key}", made[key], scope)
     _check_runs(made["adapter_digest"], made["backbone_digest"])
-    directions = tuple(dict.fromkeys(cell.direction for cell in cells))
     adapters = sorted(set(made["adapter_digest"].values()) - {BARE})
     data = {f"{cell.direction}/{cell.testset}": digest[:SHORT] for cell, digest in made["data_digest"].items()}
     logits = {cell.backbone: "shifted" if value == SHIFTED else "unshifted" for cell, value in made["shifted"].items()}
     backbones = {name: _of_runs(seeds) for name, seeds in _by_seed(made["backbone_digest"]).items()}
     named = {"data": data, "backbones": backbones, "logits": logits}
-    lines = {
-        **{subject: "|".join(map(":".join, values.items())) for subject, values in named.items()},
-        "adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}",
-    }
-    described = (Fact(subject, line, directions) for subject, line in lines.items())
-    return (*facts, *_facts("decoder", made["decoder"]), *described)
+    described = (Fact(subject, "|".join(map(":".join, values.items()))) for subject, values in named.items())
+    trained = Fact("adapters", f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}")
+    return (*facts, *_facts("decoder", made["decoder"]), *described, trained)
 
 
 def checkpoints(results: Results, cells: Sequence[Cell]) -> dict[str, dict[int, str]]:
     """The digest of the checkpoint that each run of a backbone starts from, by seed."""
-    headers = {cell: results.decoding(cell).get("signature") or {} for cell in cells}
-    return _by_seed(_values(results, headers, TRANSLATIONS, "backbone_digest", "signature"))
+    return _by_seed(_signed(results, cells, "backbone_digest"))
 
 
 def _by_seed(digests: Mapping[Cell, str]) -> dict[str, dict[int, str]]:
@@ -445,15 +438,16 @@ def _of_runs(seeds: Mapping[int, str]) -> str:
     return digests[0][:SHORT] if len(digests) == 1 else f"digest of all:{files.digest(digests)[:SHORT]}"
 
 
-def _values(
-    results: Results, headers: Mapping[Cell, Mapping[str, Any]], file: str, key: str, where: str
-) -> dict[Cell, str]:
-    """A value of each cell's header as text; null is a value too, see BARE."""
-    for cell, header in headers.items():
-        if key not in header:
+def _signed(results: Results, cells: Sequence[Cell], key: str, file: str = TRANSLATIONS) -> dict[Cell, str]:
+    """What each cell's header says in its signatures, as text; null is a value too, see BARE."""
+    values = {}
+    for cell in cells:
+        where, header = ("signature", results.decoding) if file == TRANSLATIONS else ("signatures", results.scores)
+        signature = header(cell).get(where) or {}
+        if key not in signature:
             raise InputError(results.place(cell, header_path(file)), f"no {where}.{key}", REMEDY)
-    texts = ((cell, header[key]) for cell, header in headers.items())
-    return {cell: value if isinstance(value, str) else files.canonical(value) for cell, value in texts}
+        values[cell] = signature[key] if isinstance(signature[key], str) else files.canonical(signature[key])
+    return values
 
 
 def _check(what: str, values: Mapping[Cell, str], scope: Sequence[str]) -> None:

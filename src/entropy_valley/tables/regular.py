@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -253,8 +253,9 @@ class Budgets(OfBudgets, Regular):
         return [*entries, *(Entry(Column(title, align="r"), cell) for title, cell in columns.items())]
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
-        backbones = ", ".join(map(self.backbone, summary.values("backbone")))
-        setting = f"{self.metric.label} at each step budget T; {backbones}, reveal order {self.order(summary.order)}."
+        cell = self.cells[0]
+        whose = f"{self.backbone(cell.backbone)}, reveal order {self.order(cell.order)}"
+        setting = f"{self.metric.label} at each step budget T; {whose}."
         return (Note(setting), *notes.spread(numbers), *BUDGETS, *notes.doubtful_gaps(self, results, ["ratio"]))
 
 
@@ -361,9 +362,9 @@ class Readings(OfStudy, Regular):
         return not_ranked(numbers)
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
-        against = self.method(self.study.against).short
+        against, cell = self.method(self.study.against).short, self.cells[0]
         lines = (
-            f"Reveal order {self.order(summary.order)}, T = {summary.steps}. Closures and changes: of {against}.",
+            f"Reveal order {self.order(cell.order)}, T = {cell.steps}. Closures and changes: of {against}.",
             f"Changed: sentences with another {self.metric.label} than under the readings of the first row of the "
             "backbone, mean over runs.",
             *(systems.note(self, name) for name, _ in zip(systems.CLOSURES, summary.baselines, strict=False)),
@@ -426,36 +427,31 @@ class Reproduction(OfStudy, Regular):
         return dataclasses.replace(super().label(key, at), bold=False)
 
     def entries(self, summary: Summary) -> list[Entry]:
-        def papers(at: At, metric: Metric, text: Callable[[Any, int], str]) -> TableCell:
-            """A number that the paper has, or a dash."""
-            shown = text(summary.row(metric, at), metric.decimals)
-            return TableCell(formats.NONE if shown == formats.NOT_AVAILABLE else shown)
+        def printed(at: At, metric: Metric, title: str) -> TableCell:
+            """A number that there is, or a dash."""
+            row, decimals = summary.row(metric, at), metric.decimals
+            text = {
+                "Paper": formats.mean_std(row.paper_mean, row.paper_std, decimals),
+                "Difference": formats.signed(row.difference, decimals),
+                "Closure in the paper": formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std),
+                "canvas": formats.number(row.canvas, 2),
+                "paper_canvas": formats.number(row.paper_canvas, 2),
+            }[title]
+            return TableCell(formats.NONE if text == formats.NOT_AVAILABLE else text)
 
-        texts = {
-            "Paper": lambda row, decimals: formats.mean_std(row.paper_mean, row.paper_std, decimals),
-            "Difference": lambda row, decimals: formats.signed(row.difference, decimals),
-            "Closure in the paper": lambda row, _: formats.percent(
-                row.paper_gap_closure_mean, row.paper_gap_closure_std
-            ),
-        }
-
-        def slots(at: At, name: str) -> TableCell:
-            value = getattr(summary.row(self.shown_metrics[0], at), name)
-            return TableCell(formats.NONE if math.isnan(value) else formats.number(value, 2))
-
-        columns = {"Here": "canvas", "Paper": "paper_canvas"}
-        entries = [
-            Entry(Column(title, "Slots"), functools.partial(slots, name=name)) for title, name in columns.items()
-        ]
+        entries = []
+        for title, name in (("Here", "canvas"), ("Paper", "paper_canvas")):
+            slots = functools.partial(printed, metric=self.shown_metrics[0], title=name)
+            entries.append(Entry(Column(title, "Slots"), slots))
         for metric in self.shown_metrics:
-            cells = {name: functools.partial(papers, metric=metric, text=text) for name, text in texts.items()}
+            cells = {title: functools.partial(printed, metric=metric, title=title) for title in TITLES}
             cells |= {"Here": functools.partial(summary.score, metric)}
             cells |= {"Closure here": functools.partial(summary.closure, metric)}
             entries += [Entry(Column(title, metric.label), cells[title]) for title in TITLES]
         return entries
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
-        return (notes.setting(self, summary), *REPRODUCTION, *notes.reading(self, results, numbers))
+        return (notes.setting(self), *REPRODUCTION, *notes.reading(self, results, numbers))
 
 
 def published(metric: str, direction: str, method: str) -> list[float]:
@@ -489,52 +485,56 @@ class Transfer(Systems):
         "reference's length."
     )
 
+    @property
+    def against(self) -> tuple[str, str, int]:
+        """Under the reveal order and the T that all of its systems have."""
+        return self.study.against, self.cells[0].order, self.cells[0].steps
+
     def problems(self) -> Iterator[str]:
         yield from self.of_one_setting()
         yield from self.of_methods("ratio", self.study.against)
+        if self.study.against == "ratio":
+            yield f"{self._layout} compares `against` with ratio, but `against` is ratio itself; name another method"
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         runs = numbers[numbers["statistic"] == "run"]
         runs = runs.fillna({"pool": ""}) if "pool" in runs else runs.assign(pool="")
-        columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
-        entries = self.entries(runs)
-        keys = (("backbone", "direction"), "testset", ("pool", "seed"))
-        sections = pivot(runs, keys, entries, self.label)
-        lines = (*_transfer_notes(self), *notes.doubtful_gaps(self, results, ["ratio"]))
-        return Table((*columns, *(entry.column for entry in entries)), sections, lines)
-
-    def entries(self, runs: pd.DataFrame) -> list[Entry]:
-        """Scores by method, the best that could be deployed bold; and the lead over Fixed Ratio with its tests."""
-        metric, places = self.metric, ("backbone", "direction", "testset", "pool", "seed")
-        rows = {tuple(row[key] for key in (*places, "method")): row for row in runs.to_dict("records")}
-        methods = ordered(runs["method"])
+        methods, metric = ordered(runs["method"]), self.metric
         deployable = [name for name in methods if name not in self.informed]
 
-        def row(at: At, name: str) -> dict[str, Any]:
-            return rows[(*(at[key] for key in places), name)]
+        def cells(at: At, of_run: pd.DataFrame) -> list[TableCell]:
+            """Scores by method, the best that could be deployed bold; and the lead over Fixed Ratio with its tests."""
+            rows = of_run.set_index("method").to_dict("index")
+            best = max(rows[name][systems.MAIN] for name in deployable)
+            scores = {name: rows[name][systems.MAIN] for name in methods}
+            test = rows["ratio"]
+            texts = (
+                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals),
+                formats.p_value(test["p_two_sided"], self.statistics.resamples),
+                formats.small_p(test["wilcoxon_p"]),
+            )
+            return [
+                *(
+                    TableCell(formats.number(score, metric.decimals), bold=name in deployable and score == best)
+                    for name, score in scores.items()
+                ),
+                *map(TableCell, texts),
+            ]
 
-        def score(at: At, name: str) -> TableCell:
-            values = {other: row(at, other)[systems.MAIN] for other in methods}
-            is_best = name in deployable and values[name] == max(values[other] for other in deployable)
-            return TableCell(formats.number(values[name], metric.decimals), bold=is_best)
-
-        def tested(at: At, text: Callable[[Mapping[str, Any]], str]) -> TableCell:
-            return TableCell(text(row(at, "ratio")))
-
-        tests = {
-            f"{self.method(self.against[0]).short} − {self.method('ratio').short} [95 % CI]": lambda test: (
-                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals)
-            ),
-            "p": lambda test: formats.p_value(test["p_two_sided"], self.statistics.resamples),
-            "Wilcoxon's p": lambda test: formats.small_p(test["wilcoxon_p"]),
-        }
-        return [
-            *(
-                Entry(Column(self.method(name).short, metric.label), functools.partial(score, name=name))
-                for name in methods
-            ),
-            *(Entry(Column(title), functools.partial(tested, text=text)) for title, text in tests.items()),
-        ]
+        columns = (
+            *(Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")),
+            *(Column(self.method(name).short, metric.label) for name in methods),
+            Column(f"{self.method(self.study.against).short} − {self.method('ratio').short} [95 % CI]"),
+            *(Column("p"), Column("Wilcoxon's p")),
+        )
+        _, order, steps = self.against
+        how = (
+            f"Reveal order {self.order(order)}, T = {steps}; a row is one run. Bold: the best that sees no reference.",
+            "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
+            f"{ZEROS[self.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures.",
+        )
+        sections = pivot(runs, (("backbone", "direction"), "testset", ("pool", "seed")), cells, self.label)
+        return Table(columns, sections, (*map(Note, how), *notes.doubtful_gaps(self, results, ["ratio"])))
 
     def label(self, key: str, at: At) -> TableCell:
         texts = {
@@ -544,16 +544,3 @@ class Transfer(Systems):
             "seed": lambda seed: f"{seed:.0f}",
         }
         return TableCell(texts.get(key, str)(at[key]))
-
-
-def _transfer_notes(report: Transfer) -> tuple[Note, ...]:
-    _, order, steps = report.against
-    return (
-        Note(
-            f"Reveal order {report.order(order)}, T = {steps}; a row is one run. Bold: the best that sees no reference."
-        ),
-        Note(
-            "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
-            f"{ZEROS[report.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures."
-        ),
-    )

@@ -18,7 +18,7 @@ from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.stats.closure import RUN, summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
-from entropy_valley.tables import formats
+from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.pivot import placed
@@ -224,7 +224,6 @@ def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
 
 def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
     """The setting, and how to read each check."""
-    cell = report.cells[0]
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
     permutations = " or ".join(f"{count:.0f}" for count in counts)
     reassigned = (
@@ -232,7 +231,7 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
         f"{permutations} permutations, each decoded."
     )
     return (
-        Note(f"{report.backbone(cell.backbone)}; reveal order {report.order(cell.order)}, T = {cell.steps}."),
+        notes.setting(report),
         Note(
             "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
             "the sweep and where it is lowest."

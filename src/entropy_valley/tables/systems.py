@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import math
@@ -19,7 +18,7 @@ from entropy_valley.config.methods import base_method, is_ratio_without_slot, me
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, with_costs
-from entropy_valley.stats.comparisons import against_mean, by_run, closure_limits, differences
+from entropy_valley.stats.comparisons import Partners, against_mean, closure_limits, difference
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
@@ -58,22 +57,26 @@ def study(report: Systems, results: Results) -> pd.DataFrame:
     the system ``against`` (method, order, T) minus the system, sentence by sentence in the main metric; and where a
     column has it, ``tokens`` of all passes per sentence,
     ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
-    what :func:`differences` and :func:`closure_limits` say of a run, or of the mean of runs, and
+    what :func:`difference` and :func:`closure_limits` say of a run, or of the mean of runs, and
     ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = pd.DataFrame(_row(report, results, cell) for cell in report.cells)
-    if CHANGED in report.columns:
-        runs[CHANGED] = _changed(results, report.cells)
-    intervals = _intervals(report, results, (*RUN, *SYSTEM))
-    runs = pd.concat([runs, _gaps(report, results, runs), _tests(report, results), intervals], axis=1)
+    systems = Partners(report.cells)
+    rows = [
+        _row(report, results, systems, cell) | _intervals(report, results, systems, [cell]) for cell in report.cells
+    ]
+    runs = pd.DataFrame(rows)
     groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
     numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
     statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
+    of_systems: dict[Any, list[Cell]] = {}
+    for cell in report.cells:
+        of_systems.setdefault(attrgetter(*PLACE, *SYSTEM)(cell), []).append(cell)
+    intervals = pd.DataFrame([_intervals(report, results, systems, cells) for cells in of_systems.values()])
     for frame in statistics.values():
-        frame[[*TESTED[1:], *intervals]] = float("nan")  # limits and p-values are of single runs
+        frame[[*TESTED[1:], *intervals]] = math.nan  # limits and p-values are of single runs
         frame["runs"] = groups.size()
-    statistics["mean"][[*intervals]] = _intervals(report, results, (*PLACE, *SYSTEM)).to_numpy()
+    statistics["mean"][[*intervals]] = intervals.to_numpy()
     named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
     whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
     place = places(any(cell.pool for cell in report.cells))
@@ -90,7 +93,7 @@ def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
     return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
 
 
-def _row(report: Systems, results: Results, cell: Cell) -> dict[str, Any]:
+def _row(report: Systems, results: Results, systems: Partners, cell: Cell) -> dict[str, Any]:
     metrics, tokens = report.metrics, TOKENS in report.columns
     cost = per_sentence(results, cell, ["run_tokens"] if tokens else [])
     measured = results.latency(cell) if report.timed else {}
@@ -103,102 +106,69 @@ def _row(report: Systems, results: Results, cell: Cell) -> dict[str, Any]:
         "sentences": cost["sentences"],
         **({TOKENS: cost["run_tokens"]} if tokens else {}),
         **{name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items() if measured},
+        **({CHANGED: _changed(report, results, systems, cell)} if CHANGED in report.columns else {}),
+        **_gaps(report, results, systems, cell),
+        **_test(report, results, systems, cell),
     }
 
 
-def _changed(results: Results, cells: Sequence[Cell]) -> list[float]:
-    """Of each cell the share of texts that are not those of the first one's backbone in the same system and run; NaN
-    where there is none, and for that backbone itself."""
-    first, system = cells[0].backbone, attrgetter(*(name for name in (*RUN, *SYSTEM) if name != "backbone"))
-    texts = {system(cell): _texts(results, cell) for cell in cells if cell.backbone == first}
-
-    def changed(cell: Cell) -> float:
-        if cell.backbone == first or system(cell) not in texts:
-            return math.nan
-        own, others = _texts(results, cell), texts[system(cell)]
-        return sum(text != others.get(name) for name, text in own.items()) / len(own)
-
-    return [changed(cell) for cell in cells]
+def _changed(report: Systems, results: Results, systems: Partners, cell: Cell) -> float:
+    """The share of texts that are not those of the first backbone in the same system and run; NaN where there is none,
+    and for that backbone itself."""
+    others = systems.of([cell], backbone=report.cells[0].backbone)
+    if others in ([], [cell]):
+        return math.nan
+    own, texts = ({row["id"]: row["hypothesis"] for row in results.translations(one)} for one in (cell, *others))
+    return sum(text != texts.get(name) for name, text in own.items()) / len(own)
 
 
-def _texts(results: Results, cell: Cell) -> dict[str, str]:
-    return {row["id"]: row["hypothesis"] for row in results.translations(cell)}
+def _gaps(report: Systems, results: Results, systems: Partners, cell: Cell) -> dict[str, float]:
+    """Closure and cost, by Ratio and Oracle under the system's own order and T, or else under the main table's."""
+
+    def score(one: Cell) -> float:
+        return results.system_scores(one, [report.metric])[report.metric.name]
+
+    columns = [*CLOSURES, *[BEST] * (BEST in report.columns)]
+    values = dict.fromkeys((*columns, "cost"), math.nan)
+    for order, steps in (report.against[1:], (cell.order, cell.steps)):  # its own setting comes last, and wins
+        oracle, *fixed = (systems.of([cell], method=name, order=order, steps=steps) for name in ("oracle", *BASELINES))
+        others = [one for name in report.fixed for one in systems.of([cell], method=name, order=order, steps=steps)]
+        best_ratio = [max(others, key=score)] if others else []
+        for column, rival in zip(columns, (*fixed, best_ratio), strict=False):
+            if oracle and rival:
+                doubtful = is_doubtful(results, oracle[0], rival[0], report.metric)
+                scores = ([score(one)] for one in (cell, *rival, *oracle))
+                values[column] = math.nan if doubtful else gap_closures(*scores)[0]
+                if column == CLOSURES[0]:
+                    calls, of_rival = (per_sentence(results, one)["calls"] for one in (cell, *rival))
+                    values["cost"] = calls / of_rival
+    return values
 
 
-def _intervals(report: Systems, results: Results, keys: Sequence[str]) -> pd.DataFrame:
-    """What the study asks for of each group of cells that agree in ``keys``, in the order they come."""
-    frames, metric, how = [], report.metric, report.statistics
+def _test(report: Systems, results: Results, systems: Partners, cell: Cell) -> dict[str, float]:
+    """The system ``against`` minus this one, in its run; NaN for that system itself."""
+    first = systems.of([cell], **dict(zip(SYSTEM, report.against, strict=True)))
+    if first in ([], [cell]):
+        return dict.fromkeys(TESTED, math.nan)
+    test = asdict(against_mean(results, first[0], [cell], report.metric, report.statistics))
+    return {name: test["delta" if name == "lead" else name] for name in TESTED}
+
+
+def _intervals(report: Systems, results: Results, systems: Partners, cells: Sequence[Cell]) -> dict[str, float]:
+    """What the study asks for of a run of a system, or of the mean of its runs."""
+    values: dict[str, float] = {}
     if DIFFERENCE in report.columns:
-        frames.append(differences(results, report.cells, keys, metric, how))
-    if LIMITS in report.columns:
+        others = systems.of(cells, backbone=report.cells[0].backbone)
+        others = [] if others == cells else others
+        values |= difference(results, cells, others, report.metric, report.statistics)
+    if LIMITS in report.columns:  # under its own order and T, or else under the main table's
         _, order, steps = report.against
-        frames.append(closure_limits(results, report.cells, keys, metric, how, order, steps))
-    return pd.concat(frames, axis=1) if frames else pd.DataFrame()
-
-
-def _gaps(report: Systems, results: Results, runs: pd.DataFrame) -> pd.DataFrame:
-    """Closure and cost of each row, by Ratio and Oracle under its own order and T, or else under the main table's."""
-    rows = {tuple(row[key] for key in (*RUN, *SYSTEM)): row for row in runs.to_dict("records")}
-    cells = dict(zip(rows, report.cells, strict=True))
-    columns = (*CLOSURES, *[BEST] * (BEST in report.columns))
-
-    def gaps(row: Mapping[str, Any]) -> dict[str, float]:
-        run, values = tuple(row[key] for key in RUN), dict.fromkeys((*columns, "cost"), float("nan"))
-        for setting in (report.against[1:], (row["order"], row["steps"])):  # its own setting comes last, and wins
-            fixed = [key for name in report.fixed if (key := (*run, name, *setting)) in rows]
-            best_ratio = max(fixed, key=lambda key: rows[key][MAIN], default=None)
-            oracle, *baselines = ((*run, name, *setting) for name in ("oracle", *BASELINES))
-            for column, rival in zip(columns, (*baselines, best_ratio), strict=False):
-                if oracle in rows and rival in rows:
-                    scores = ([one[MAIN]] for one in (row, rows[rival], rows[oracle]))
-                    doubtful = is_doubtful(results, cells[oracle], cells[rival], report.metric)
-                    values[column] = math.nan if doubtful else gap_closures(*scores)[0]
-            if oracle in rows and baselines[0] in rows:
-                values["cost"] = row["calls"] / rows[baselines[0]]["calls"]
-        return values
-
-    return pd.DataFrame([gaps(row) for row in rows.values()])
-
-
-def _tests(report: Systems, results: Results) -> pd.DataFrame:
-    """The system ``against`` minus each cell's system, in the cell's run; NaN for that system itself."""
-    runs = by_run(report.cells, RUN, attrgetter(*SYSTEM))
-    rows = []
-    for cell in report.cells:
-        first = runs[attrgetter(*RUN)(cell)].get(report.against)
-        if first is None or first is cell:
-            rows.append(dict.fromkeys(TESTED, float("nan")))
-        else:
-            test = asdict(against_mean(results, first, [cell], report.metric, report.statistics))
-            rows.append({"lead": test["delta"], **{name: test[name] for name in TESTED[1:]}})
-    return pd.DataFrame(rows)
-
-
-NOTES = {
-    "mae": "MAE: mean |canvas length − reference canvas|, in slots.",
-    "closure": "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
-    LIMITS: "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
-    "closure_eos": "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
-    BEST: "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
-    "lead": "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals. "
-    "Neither is corrected for the number of systems.",
-    DIFFERENCE: "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
-    "cost": "Cost: calls over Fixed Ratio's.",
-    "forward_cap": "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
-    "calls": "Calls: forward passes per sentence, as the paper counts them.",
-    "slots": "Slots: canvas slots in these calls, per sentence.",
-    "passes": "Passes: those really needed, per sentence.",
-    TOKENS: "Tokens: rows of prompt and canvas in these passes, per sentence.",
-    CHANGED: "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
-    "untouched": "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
-    "latency": "Latency: measured seconds per sentence, one at a time; the method alone, without the store.",
-    "latency_batched": "Batched: the same with many sentences together.",
-}
-
-
-def note(report: OfStudy, column: str) -> str:
-    """How a column is read."""
-    return NOTES[column].replace("{metric}", report.metric.label)
+        settings: Sequence[dict[str, Any]] = ({}, {"order": order, "steps": steps})
+        pairs = ([systems.of(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
+        rivals = next((pair for pair in pairs if all(pair)), [])
+        rivals = [] if cells in rivals else rivals
+        values |= closure_limits(results, [cells, *rivals], report.metric, report.statistics)
+    return values
 
 
 @dataclass(frozen=True)
@@ -279,46 +249,97 @@ class SystemRow:
         return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
 
 
-Cells = Callable[[SystemRow], str]
+class StudyColumn(NamedTuple):
+    """A column that a study may ask for: its title, the text in a row or the decimals of a mean with its deviation, and
+    how it is read."""
 
-COLUMNS: dict[str, tuple[Column, Cells]] = {
-    "order": (Column("Order"), lambda system: system.key["order"]),
-    "steps": (Column("T", align="r"), lambda system: str(system.key["steps"])),
-    "probe_cap": (Column("Probe cap", align="r"), SystemRow.probe_cap),
-    "forward_cap": (Column("Fwd cap", align="r"), lambda system: system.probe_cap(system.key["steps"])),
-    "candidates": (Column("K", align="r"), lambda system: str(len(system.grid()) or formats.NONE)),
-    "ratios": (Column("Ratios"), SystemRow.ratios),
-    "mae": (Column("MAE", align="r"), lambda system: system.number("mae", MAE.decimals)),
-    "closure": (Column(closure_title("ratio"), align="r"), lambda system: system.closure("closure")),
-    LIMITS: (Column("Its 95 % CI"), SystemRow.closure_interval),
-    "closure_eos": (Column(closure_title("ratio_eos"), align="r"), lambda system: system.closure("closure_eos")),
-    BEST: (Column("Closure over best ratio", align="r"), lambda system: system.closure(BEST)),
-    "lead": (Column("{against} − system [95 % CI], p"), SystemRow.lead),
-    DIFFERENCE: (Column("Difference [95 % CI], p"), SystemRow.difference),
-    "cost": (Column("Cost", align="r"), SystemRow.cost),
-    "calls": (Column("Calls", align="r"), lambda system: system.number("calls", 2)),
-    "slots": (Column("Slots", align="r"), lambda system: system.number("slots", 2)),
-    "passes": (Column("Passes", align="r"), lambda system: system.number("passes", 2)),
-    TOKENS: (Column("Tokens", align="r"), lambda system: system.number(TOKENS, 1)),
-    CHANGED: (Column("Changed", align="r"), lambda system: system.share(CHANGED)),
-    "untouched": (Column("Untouched", align="r"), lambda system: system.share("untouched")),
-    "latency": (Column("Latency (s)", align="r"), lambda system: system.number("latency", 4)),
-    "latency_batched": (Column("Batched (s)", align="r"), lambda system: system.number("latency_batched", 4)),
+    title: str
+    text: Callable[[SystemRow], str] | int
+    note: str = ""
+    align: str = "r"
+
+
+COLUMNS = {
+    "order": StudyColumn("Order", lambda system: system.key["order"], align="c"),
+    "steps": StudyColumn("T", lambda system: str(system.key["steps"])),
+    "probe_cap": StudyColumn("Probe cap", SystemRow.probe_cap),
+    "forward_cap": StudyColumn(
+        "Fwd cap",
+        lambda system: system.probe_cap(system.key["steps"]),
+        "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
+    ),
+    "candidates": StudyColumn("K", lambda system: str(len(system.grid()) or formats.NONE)),
+    "ratios": StudyColumn("Ratios", SystemRow.ratios, align="c"),
+    "mae": StudyColumn("MAE", MAE.decimals, "MAE: mean |canvas length − reference canvas|, in slots."),
+    "closure": StudyColumn(
+        closure_title("ratio"),
+        lambda system: system.closure("closure"),
+        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
+    ),
+    LIMITS: StudyColumn(
+        "Its 95 % CI",
+        SystemRow.closure_interval,
+        "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
+        align="c",
+    ),
+    "closure_eos": StudyColumn(
+        closure_title("ratio_eos"),
+        lambda system: system.closure("closure_eos"),
+        "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
+    ),
+    BEST: StudyColumn(
+        "Closure over best ratio",
+        lambda system: system.closure(BEST),
+        "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
+    ),
+    "lead": StudyColumn(
+        "{against} − system [95 % CI], p",
+        SystemRow.lead,
+        "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals. "
+        "Neither is corrected for the number of systems.",
+        align="c",
+    ),
+    DIFFERENCE: StudyColumn(
+        "Difference [95 % CI], p",
+        SystemRow.difference,
+        "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
+        align="c",
+    ),
+    "cost": StudyColumn("Cost", SystemRow.cost, "Cost: calls over Fixed Ratio's."),
+    "calls": StudyColumn("Calls", 2, "Calls: forward passes per sentence, as the paper counts them."),
+    "slots": StudyColumn("Slots", 2, "Slots: canvas slots in these calls, per sentence."),
+    "passes": StudyColumn("Passes", 2, "Passes: those really needed, per sentence."),
+    TOKENS: StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
+    CHANGED: StudyColumn(
+        "Changed",
+        lambda system: system.share(CHANGED),
+        "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
+    ),
+    "untouched": StudyColumn(
+        "Untouched",
+        lambda system: system.share("untouched"),
+        "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
+    ),
+    "latency": StudyColumn(
+        "Latency (s)", 4, "Latency: measured seconds per sentence, one at a time; the method alone, without the store."
+    ),
+    "latency_batched": StudyColumn("Batched (s)", 4, "Batched: the same with many sentences together."),
 }
-"""Title and text of what a study may ask for beside metrics; ``{against}`` is the system whose lead is tested."""
+"""What a study may ask for beside metrics. ``{against}`` is the system whose lead is tested."""
 
 
-def columns_of(report: Systems) -> dict[str, tuple[Column, Cells]]:
+def note(report: OfStudy, column: str) -> str:
+    """How a column is read."""
+    return COLUMNS[column].note.replace("{metric}", report.metric.label)
+
+
+def columns_of(report: Systems) -> dict[str, StudyColumn]:
     """The columns that a study asks for."""
-    rival, columns = report.method(report.against[0]).short, dict(COLUMNS)
-    for name, metric in metrics_by_column(report.metrics).items():
-        text = functools.partial(SystemRow.number, name=name, decimals=metric.decimals)
-        columns[name] = Column(metric.label, align="c" if name == MAIN else "r"), text
-    asked = ((name, *columns[name]) for name in report.columns)
-    return {
-        name: (dataclasses.replace(column, title=column.title.replace("{against}", rival)), text)
-        for name, column, text in asked
+    metrics = {
+        name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+        for name, metric in metrics_by_column(report.metrics).items()
     }
+    return {name: (COLUMNS | metrics)[name] for name in report.columns}
 
 
 def column_names(experiment: Experiment) -> list[str]:
@@ -397,21 +418,24 @@ class Systems(OfStudy, TableReport):
             TableSection([_group(system, rows, columns) for system in rows], _heading(self, place, rows))
             for place, rows in places_rows.items()
         ]
-        head = (Column("System", align="l"), *(column for column, _ in columns.values()))
+        rival = self.method(self.against[0]).short
+        titles = (Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values())
         timing = notes.timing([results.latency(cell) for cell in self.cells]) if self.timed else ()
         shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
+        head = (Column("System", align="l"), *titles)
         return Table(head, sections, (*_notes(self), *notes.doubtful_gaps(self, results, shares), *timing))
 
 
-def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, tuple[Column, Cells]]) -> Group:
+def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, StudyColumn]) -> Group:
     """A row, with the best of the rivals that could be deployed bold in each metric."""
     ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
     deployable = [rival for rival in rivals if rival.key["method"] not in system.report.informed]
     cells = []
-    for name, (_, text) in columns.items():
+    for name, column in columns.items():
         values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
         is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
-        cells.append(TableCell(text(system), is_best))
+        text = system.number(name, column.text) if isinstance(column.text, int) else column.text(system)
+        cells.append(TableCell(text, is_best))
     return Group(_label(system), [TableRow(cells, shaded=system.is_tested)])
 
 
@@ -440,7 +464,7 @@ def _notes(report: Systems) -> list[Note]:
     first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
     lines = [
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
-        *(note(report, name) for name in report.columns if name in NOTES),
+        *filter(None, (note(report, name) for name in report.columns if name in COLUMNS)),
     ]
     return [Note(line) for line in lines]
 

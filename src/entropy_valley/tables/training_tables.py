@@ -17,7 +17,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
 from entropy_valley.results import record_of
-from entropy_valley.stats.paper_numbers import find, means
+from entropy_valley.stats.paper_numbers import means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.pivot import by_key
@@ -286,7 +286,7 @@ class CorpusTable(TableReport):
         counts = (
             Group.of(label, (_count(values[name, ""][key]) for name in self.directions)) for key, label in COUNTED
         )
-        ratios = (*self._ratios(values, CENTRE, "{:.2f} ({:.2f})"), *self._papers())
+        ratios = self._ratios(values, CENTRE, "{:.2f} ({:.2f})")
         spread = self._ratios(values, RANGE, " ".join(["{:.2f}"] * len(RANGE)))
         sections = (
             TableSection((sources, *counts), "Pairs"),
@@ -306,14 +306,6 @@ class CorpusTable(TableReport):
 
         backbones = dict.fromkeys(name for one in self.directions for name in tokenizers(self.experiment, one))
         return [Group.of(self.backbone(name), row(name)) for name in backbones]
-
-    def _papers(self) -> Iterator[Group]:
-        """The medians that the paper prints, where our numbers are compared with its own."""
-        if self.experiment.paper_comparison.compare == "values":
-            printed = [find("sec:method-R", "median_ratio", direction=name) for name in self.directions]
-            if any(printed):
-                texts = [number.text if number else formats.NONE for number in printed]
-                yield Group.of("LLaDA-8B-Base, in the paper", texts)
 
     def _notes(self, results: Results, values: Values) -> Iterator[Note]:
         corpora = {name: self.corpus(results, name) for name in self.directions}

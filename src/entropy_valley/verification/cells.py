@@ -169,6 +169,7 @@ class Table:
 
     @property
     def main(self) -> str:
+        """The metric of tests and gaps: that of a COMET, so higher is better."""
         return self.metrics[0]
 
     def sign(self, metric: str) -> int:
@@ -202,7 +203,7 @@ class Table:
     @functools.lru_cache(maxsize=1024)  # noqa: B019
     def is_gap(self, oracle: Cell, baseline: Cell) -> bool:
         """Whether Oracle's lead in a run is more than 1.96 standard errors over sentences, in the main metric."""
-        lead = self.sign(self.main) * (self.aligned([oracle], oracle) - self.aligned([baseline], oracle))
+        lead = self.aligned([oracle], oracle) - self.aligned([baseline], oracle)
         return bool(lead.mean() > 1.96 * deviation(lead) / math.sqrt(len(lead)))
 
     def rows(self, cell: Cell) -> list[Mapping[str, Any]]:

@@ -204,7 +204,7 @@ class Systems:
         def score(one: Cell) -> float:
             if isinstance(number := table.score(one, table.main), Unchecked):
                 raise NotAtHandError(number.reason)
-            return table.sign(table.main) * number
+            return number
 
         for setting in (self.against[1:], cell.get("order", "steps")):
             oracle, ratio, ratio_eos = (self.find(cell, (name, *setting)) for name in ("oracle", "ratio", "ratio_eos"))
@@ -250,7 +250,7 @@ class Systems:
     def _closure_limits(self, *systems: Sequence[Cell]) -> tuple[float, float]:
         """95 % limits of the closure of a system's mean score between those of Ratio and Oracle."""
         table, like = self.table, systems[0][0]
-        columns = [table.sign(table.main) * table.aligned(cells, like) for cells in systems]
+        columns = [table.aligned(cells, like) for cells in systems]
         closures = np.array([closure(*row) for row in resampled_means(np.column_stack(columns), table.params)])
         if np.isnan(closures).mean() > 0.025:
             return NAN, NAN
@@ -260,7 +260,7 @@ class Systems:
 
 # --- Length methods over all runs: pooled, ceiling.
 
-SHARES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
+COSTS = {"length_mae": "mae", "calls": "calls", "passes": "passes"}
 
 
 def pooled(table: Table) -> Iterator[Expected]:
@@ -268,77 +268,57 @@ def pooled(table: Table) -> Iterator[Expected]:
     backbones = [name["backbone"] for name, _ in grouped(table.cells, "backbone")]
     for backbone in ["all", *backbones] if len(backbones) > 1 else backbones:
         cells = [cell for cell in table.cells if backbone in ("all", cell.backbone)]
-        scores = {
-            method["method"]: {one.get("backbone", "seed", *PLACE): _scores(table, one) for one in of_method}
-            for method, of_method in grouped(cells, "method")
-        }
-        if best_of := table.params.get("best_of"):
-            scores["hindsight"] = {
-                run: {name: max(scores[one][run][name] for one in best_of) for name in of_run}
-                for run, of_run in scores["oracle"].items()
-            }
-        for method in scores:
+        methods = list(dict.fromkeys(cell.method for cell in cells))
+        best_of = [methods.index(name) for name in table.params.get("best_of", ())]
+        places: list[list[tuple[int, np.ndarray]]] = []  # of each the runs: their seed, and (methods, sentences) scores
+        for _, in_place in grouped(cells, *PLACE):
+            places.append([])
+            for run, in_run in grouped(in_place, "backbone", "seed"):
+                named = by_method(in_run)
+                scores = np.array([table.aligned([named[name]], named["oracle"]) for name in methods])
+                scores = np.vstack([scores, scores[best_of].max(axis=0)]) if best_of else scores
+                places[-1].append((run["seed"], scores))
+        means = np.array([scores.mean(axis=1) for runs in places for _, scores in runs])  # (runs, methods)
+        every = np.hstack([scores for runs in places for _, scores in runs])  # (methods, sentences of all runs)
+        names = [*methods, *["hindsight"] * bool(best_of)]
+        oracle, against = methods.index("oracle"), methods.index(table.params["against"])
+        shares = _shares(table, names, places)
+        for at, method in enumerate(names):
             costs = [table.costs(cell) for cell in cells if cell.method == method]
             yield {
                 "backbone": backbone,
                 "method": method,
-                "runs": len(scores[method]),
-                **_shares(table, scores, method),
+                "runs": len(means),
+                **shares[method],
                 **{key: over_runs(mean, [cost[own] for cost in costs]) for own, key in COSTS.items()},
-                **_beside(scores, method, table.params["against"]),
+                "leads": int((means[:, at] > means[:, against]).sum()),
+                "above": float((every[at] > every[oracle]).mean()),
+                "below": float((every[at] < every[oracle]).mean()),
             }
 
 
-COSTS = {"length_mae": "mae", "calls": "calls", "passes": "passes"}
-OfRuns = Mapping[tuple[Any, ...], Mapping[str, float]]  # by run and test set, the score of each sentence
+def _shares(
+    table: Table, names: Sequence[str], places: Sequence[Sequence[tuple[int, np.ndarray]]]
+) -> dict[str, dict[str, float]]:
+    """By method and baseline the share of the reference's lead over it, its limits, its deviation over seeds."""
 
+    def total(*seeds: int) -> np.ndarray:
+        of_places = [[scores.mean(axis=1) for seed, scores in runs if seed in seeds] for runs in places]
+        return np.mean([np.mean(runs, axis=0) for runs in of_places if runs], axis=0)
 
-def _scores(table: Table, cell: Cell) -> dict[str, float]:
-    return {name: table.sign(table.main) * score for name, score in table.sentences(cell).items()}
-
-
-def _shares(table: Table, scores: Mapping[str, OfRuns], method: str) -> dict[str, float]:
-    places = list(dict.fromkeys(run[2:] for run in scores["oracle"]))
-    seeds = sorted({run[1] for run in scores["oracle"]})
-    values: dict[str, float] = {}
-
-    def total(name: str, seed: int | None = None) -> float:
-        of_places = [
-            [mean(list(of.values())) for run, of in scores[name].items() if run[2:] == place and seed in (None, run[1])]
-            for place in places
-        ]
-        return mean([mean(one) for one in of_places])
-
-    for baseline, prefix in SHARES.items():
-        names = (method, baseline, "oracle")
-        columns = [[_column(scores[name], place, scores["oracle"]) for name in names] for place in places]
-        resampled = np.sum([resampled_means(np.column_stack(one), table.params) for one in columns], axis=0)
-        keys = (prefix, *(f"{prefix}_{name}" for name in ("low", "high", "std")))
-        if np.quantile(resampled[:, 2] - resampled[:, 1], 0.025) > 0:
-            low, high = np.nanquantile([closure(*row) for row in resampled], [0.025, 0.975])
-            over_seeds = [closure(*(total(name, seed) for name in names)) for seed in seeds]
-            shares = [closure(*map(total, names)), float(low), float(high), deviation(over_seeds)]
-        else:
-            shares = [NAN] * 4
-        values |= dict(zip(keys, shares, strict=True))
+    seeds = sorted({seed for runs in places for seed, _ in runs})
+    of_sentences = (np.mean([scores for _, scores in runs], axis=0).T for runs in places)
+    drawn = np.sum([resampled_means(one, table.params) for one in of_sentences], axis=0)  # (resamples, methods)
+    values: dict[str, dict[str, float]] = {name: {} for name in names}
+    for (at, name), (baseline, prefix) in itertools.product(enumerate(names), FIXED.items()):
+        columns = [at, names.index(baseline), names.index("oracle")]
+        shares = [NAN] * 4
+        if np.quantile(drawn[:, columns[2]] - drawn[:, columns[1]], 0.025) > 0:
+            low, high = np.nanquantile([closure(*row) for row in drawn[:, columns]], [0.025, 0.975])
+            spread = deviation([closure(*total(seed)[columns]) for seed in seeds])
+            shares = [closure(*total(*seeds)[columns]), float(low), float(high), spread]
+        values[name] |= dict(zip((prefix, *(f"{prefix}_{one}" for one in ("low", "high", "std"))), shares, strict=True))
     return values
-
-
-def _column(of_runs: OfRuns, place: tuple[Any, ...], oracle: OfRuns) -> np.ndarray:
-    """The mean over runs of each sentence of a place, in the order of the oracle's first run there."""
-    runs = [run for run in oracle if run[2:] == place]
-    return np.mean([[of_runs[run][name] for name in oracle[runs[0]]] for run in runs], axis=0)
-
-
-def _beside(scores: Mapping[str, OfRuns], method: str, against: str) -> dict[str, Any]:
-    own, other, oracle = scores[method], scores[against], scores["oracle"]
-    means = {name: {run: mean(list(of.values())) for run, of in scores[name].items()} for name in (method, against)}
-    leads = [of_run[name] - oracle[run][name] for run, of_run in own.items() for name in of_run]
-    return {
-        "leads": sum(means[method][run] > means[against][run] for run in other),
-        "above": sum(lead > 0 for lead in leads) / len(leads),
-        "below": sum(lead < 0 for lead in leads) / len(leads),
-    }
 
 
 # --- Reveal orders, and categories of sources.
@@ -484,8 +464,8 @@ def failure_buckets(table: Table) -> Iterator[Expected]:
         canvases = {row["id"]: row["canvas"]["candidates"] for row in table.rows(methods["ev"])}
         causes = {name: _cause(candidates, *tokens[name]) for name, candidates in canvases.items()}
         for rival in (name for name in FIXED if name in methods):
-            others, sign = table.sentences(methods[rival]), table.sign(table.main)
-            lost = {name: score - others[name] for name, score in scores.items() if sign * (score - others[name]) < 0}
+            others = table.sentences(methods[rival])
+            lost = {name: score - others[name] for name, score in scores.items() if score < others[name]}
             for cause in ("very_short", "overshoot", "under_compression", "within_grid", "all"):
                 deltas = [delta for name, delta in lost.items() if cause in ("all", causes[name])]
                 row = {"sentences": len(scores), "losses": len(deltas), "delta": mean(deltas)}
@@ -528,12 +508,12 @@ def dissociation(table: Table) -> Iterator[Expected]:
 
 def _parts_of_lead(table: Table, pairs: Sequence[tuple[Cell, Cell, Cell]]) -> Iterator[Expected]:
     """A row for each part of the sentences; each pair is a run's method, its baseline and its Oracle."""
-    ids, sign = [*table.sentences(pairs[0][0])], table.sign(table.main)
+    ids = [*table.sentences(pairs[0][0])]
     leads, nearer = np.empty((len(ids), len(pairs))), np.empty((len(ids), len(pairs)))
     for column, (cell, other, oracle) in enumerate(pairs):
         scores, of_other = table.sentences(cell), table.sentences(other)
         errors, others = table.errors(cell, oracle), table.errors(other, oracle)
-        leads[:, column] = [sign * (scores[name] - of_other[name]) for name in ids]
+        leads[:, column] = [scores[name] - of_other[name] for name in ids]
         nearer[:, column] = [others[name] - errors[name] for name in ids]
     parts = {"nearer": nearer > 0, "equal": nearer == 0, "farther": nearer < 0, "not_nearer": nearer <= 0}
     parts["all"] = np.ones_like(nearer, dtype=bool)
@@ -587,9 +567,9 @@ def points(table: Table) -> Iterator[Expected]:
 # --- Three sentences of a run.
 
 CASES: Sequence[tuple[str, Callable[[Expected], bool], Callable[[Expected], Any]]] = (  # which sentences; their size
-    ("largest win", lambda one: one["lead"] > 0, lambda one: one["lead"]),
-    ("largest win in what is kept", lambda one: one["kept"] > 0, lambda one: (one["kept"], one["lead"])),
-    ("largest loss beyond the grid", lambda one: one["beyond"] and one["lead"] < 0, lambda one: -one["lead"]),
+    ("largest win", lambda one: one["delta"] > 0, lambda one: one["delta"]),
+    ("largest win in what is kept", lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["delta"])),
+    ("largest loss beyond the grid", lambda one: one["beyond"] and one["delta"] < 0, lambda one: -one["delta"]),
 )
 
 
@@ -623,7 +603,7 @@ def _examples(table: Table, cells: Mapping[str, Cell]) -> Iterator[dict[str, Any
             row[key] = " ".join(f"{value:g}" for value in values)
         row["beyond"] = not min(canvas["candidates"]) <= row["oracle_slots"] <= max(canvas["candidates"])
         row["delta"] = row["ev_score"] - row["ratio_score"]
-        yield row | {"lead": table.sign(table.main) * row["delta"], "kept": row["ev_kept"] - row["ratio_kept"]}
+        yield row | {"more_kept": row["ev_kept"] - row["ratio_kept"]}
 
 
 # --- EV's controls, and curves of all-mask canvases.
