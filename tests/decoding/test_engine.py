@@ -13,6 +13,7 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.attention import hidden_states
+from entropy_valley.model.load import load_backbone
 
 LENGTHS, STEPS = (1, 2, 3, 5, 8, 13, 21, 34), (1, 2, 5, 8, 32)
 
@@ -20,6 +21,12 @@ LENGTHS, STEPS = (1, 2, 3, 5, 8, 13, 21, 34), (1, 2, 5, 8, 32)
 def canvas(backbone, rng, length, steps):
     prompt = [rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))]
     return Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count])
+
+
+@pytest.fixture(scope="module", params=["diffullama", "dream", "llada"])
+def backbone(checkpoints, request):
+    """A backbone of each architecture and shift."""
+    return load_backbone(checkpoints / request.param, request.param)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from filelock import FileLock
-from slurm_cluster import started
+from slurm_cluster import OnCluster, started
 from workspace import MIXED, Retraining, Workspace
 
 RELEASED = {
@@ -59,3 +59,9 @@ def trained(tmp_path_factory, worker_id):
             workspace.folder.rename(shared)
     workspace.folder = shared
     return workspace
+
+
+@pytest.fixture
+def training(cluster, trained, tmp_path):
+    """A training over that adapter, in a copy of its folder, and the job of the cluster that it will be."""
+    return OnCluster(cluster, trained.copied(tmp_path / "copy"))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from workspace import Retraining
 
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
 NEEDS_SLURM = pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge")
@@ -27,6 +28,8 @@ NEEDS_DATABASE = pytest.mark.skipif(
     reason="needs slurmdbd, mariadb-server-core and mariadb-client-core",
 )
 OFTEN = ["--slurm-init-seconds-before-status-checks", "1"]  # Snakemake looks after its jobs; later less often
+PROFILE = ["--profile", "slurm"]
+QUICK = [*PROFILE, "--set-threads", "train=1", *OFTEN]
 FIELDS = ("JobID", "Comment", "Partition", "tres-per-job", "State", "RestartCnt")
 
 
@@ -80,6 +83,73 @@ class Cluster:
         while not condition():
             assert time.monotonic() < last, self.jobs()
             time.sleep(0.1)
+
+
+class OnCluster:
+    """A retraining as a job of a cluster."""
+
+    def __init__(self, cluster, workspace):
+        self.cluster, self.workspace = cluster, workspace
+        self.retraining = Retraining(workspace.folder)
+        self._before = {job.id for job in cluster.jobs()}
+
+    def start(self, *options):
+        return self._call(self.workspace.start, *QUICK, self.retraining.target, *options)
+
+    def run(self, *options, fails=False):
+        return self._call(self.workspace.run, *QUICK, self.retraining.target, *options, fails=fails)
+
+    def submit_head(self):
+        """Snakemake as a job; its number."""
+        folder, configs = self.workspace.folder, self.workspace.config_files(self.retraining.over)
+        command = [f"{folder}/profiles/slurm/head.sh", *QUICK[2:], self.retraining.target, "--configfile", *configs]
+        self.cluster.run("sbatch", "--partition=cpu", f"--chdir={folder}", *command)
+        return self.jobs()[0].id
+
+    def unlock(self):
+        self._call(self.workspace.run, "--unlock", *PROFILE)
+
+    def _call(self, call, *arguments, **options):
+        return call(*arguments, over=self.retraining.over, environment=self.cluster.environment, **options)
+
+    def begun(self, *options):
+        """Snakemake, once the job has a checkpoint."""
+        process = self.start(*options)
+        self.retraining.begun(process)
+        return process
+
+    def jobs(self):
+        """Its jobs of the cluster, the first one first."""
+        return sorted((job for job in self.cluster.jobs() if job.id not in self._before), key=lambda job: int(job.id))
+
+    def states(self):
+        return [job.state for job in self.jobs()]
+
+    def processes(self):
+        """The processes of its script, and those that it has started, on any node."""
+        return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and self._is_training(path)]
+
+    def freeze(self):
+        """Keep the training from ending before SLURM ends it; whether it had processes."""
+        processes = self.processes()
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        return bool(processes)
+
+    def _is_training(self, process):
+        try:
+            command = (process / "cmdline").read_bytes().split(b"\0")
+            ours = any(word.endswith(b"train.py") or b"entropy_valley.training" in word for word in command)
+            return ours and (process / "cwd").readlink() == self.workspace.folder
+        except OSError:  # it has ended
+            return False
+
+
+def ended(process):
+    """What Snakemake said."""
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    return said
 
 
 @contextmanager
