@@ -22,7 +22,7 @@ CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 TARGETS = [f"results/smallest/{name}" for name in ("tables/main.tex", "figures/hero.pdf")]
 OPTIONS = ("--cores", "2", *TARGETS)
 KILLS = 2 * max(1, TRIALS // 60)
-GUIDE = ROOT / "docs/performance.md"
+GUIDE = ROOT / "docs/running.md"
 
 
 class Run(Workspace):
@@ -171,7 +171,7 @@ def test_a_read_only_results_folder_is_named(undisturbed, tmp_path):
 
 
 def test_results_from_the_future_stop_the_run_until_they_are_touched(undisturbed, tmp_path):
-    """As after a clock that was wrong is put right; docs/performance.md has the command."""
+    """As after a clock that was wrong is put right; docs/running.md has the command."""
     run = Run(tmp_path)
     shutil.copytree(undisturbed.folder / "results", run.folder / "results", symlinks=True)
     shutil.copytree(undisturbed.folder / ".snakemake", run.folder / ".snakemake", symlinks=True)

@@ -9,6 +9,7 @@ import fake_chain
 import fake_pages
 import pytest
 from browsing import cut_off, opening
+from finished import Run
 from job_lists import jobs_of
 
 from entropy_valley.cli import audit
@@ -181,6 +182,11 @@ def audited(tmp_path, monkeypatch):
 
 def signs(tab):
     return "".join(tab.locator("#grid td").all_text_contents())
+
+
+def test_a_table_is_as_wide_as_the_window(browser, tmp_path):
+    with opening(browser, Run(tmp_path).make("tables/lengths")["html"]) as tab:
+        assert cut_off(tab, 1280, 768, 640, 360) == []
 
 
 def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audited):

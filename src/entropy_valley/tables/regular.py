@@ -42,7 +42,7 @@ class Main(Regular):
 
     caption = (
         "Main table: {metrics} of the length methods for one backbone, mean and sample standard deviation over "
-        "training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio), run by run, over the paper's Fixed Ratio "
+        "training seeds. Gap closure is (method − Ratio) / (Oracle − Ratio), run by run, over the paper's Fixed Ratio "
         "and over the same ratio with the EOS slot that EV and Oracle have. Oracle takes the reference's length."
     )
 
@@ -172,7 +172,7 @@ class MatrixTable(Main):
 
     caption = (
         "The whole matrix: {metrics} of every length method under every reveal order and step budget T, mean and "
-        "sample standard deviation over training seeds. Gap closure is (method - Ratio) / (Oracle - Ratio) under the "
+        "sample standard deviation over training seeds. Gap closure is (method − Ratio) / (Oracle − Ratio) under the "
         "same order and T."
     )
     keys = (("backbone", "order"), "place", ("steps", "method"))
@@ -283,7 +283,7 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
         axes.minorticks_off()
-        axes.set_xlabel("Denoising steps T")
+        axes.set_xlabel("denoising steps T")
         axes.set_title(report.place(*place))
         if first:
             axes.set_ylabel(metric.label)

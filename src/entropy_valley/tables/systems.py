@@ -529,7 +529,7 @@ def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float)
         axes.margins(y=0.08)
         axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
         _add_names(axes, points, LINE / (height - FRAME))
-        axes.set_xlabel("Passes per sentence")
+        axes.set_xlabel("passes per sentence")
         axes.set_ylabel(report.metric.label)
         axes.set_title(title)
 
