@@ -66,6 +66,9 @@ class Halves:
     def propose(self, sentence, probes):
         return [sentence.source_tokens / 2]
 
+    def choose(self, sentence, probes):
+        raise NotImplementedError
+
 
 def failing(method, when):
     """The method of a class, but a division by zero for some of its first arguments."""

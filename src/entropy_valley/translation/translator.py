@@ -27,6 +27,7 @@ from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
+from entropy_valley.plugins import GUIDE
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
@@ -124,9 +125,11 @@ class Translator:
         if isinstance(self.method, str):
             remedy = f"Give make_method({self.method!r}, {{…}}), with its settings. Translator.load takes a name, too."
             raise InputError("method", f"{self.method!r} is the name of a length method", remedy)
-        if isinstance(self.method, type) or not all(hasattr(self.method, part) for part in PARTS):
-            problem = f"{brief(self.method, 60)} is no length method"
-            raise InputError("method", problem, "Give an object with " + ", ".join(PARTS) + ", not its class.")
+        if isinstance(self.method, type):
+            remedy = "Give an object of it, made with its settings."
+            raise InputError("method", f"{self.method.__name__} is a class", remedy)
+        if missing := [part for part in PARTS if not hasattr(self.method, part)]:
+            raise InputError("method", f"{brief(self.method, 60)} has no {' and no '.join(missing)}", GUIDE)
         if getattr(self.method, "sees_reference", False):
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
             raise InputError("length method", problem, "Give another one.")
