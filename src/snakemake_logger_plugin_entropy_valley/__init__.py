@@ -19,7 +19,7 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.runs import JOBS, name_of
+from entropy_valley.runs import ERROR, JOBS, cause_of, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -37,6 +37,8 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Some jobs were triggered by provenance",
     "Rules with provenance triggered jobs",
     "This was a dry-run",
+    "Shutting down, this might take some time",  # after a failed job, which is told
+    "Exiting because a job execution failed",
     "No SLURM account given",  # the plugin for SLURM; the profile may have one
     "No account was given",
     "Guessed SLURM account",
@@ -48,6 +50,7 @@ SUBMITTED = re.compile(r"Job (\S+) has been submitted .*/rule_(\w+)/(?:([^/]+)/)
 CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000 characters, which Snakemake's log has
 FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
+INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words on failed jobs
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "pages", "live", "document", "pdf", "packs")  # that may be targets
@@ -56,7 +59,6 @@ PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the 
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
-ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
 QUIET = 120  # seconds without such a line after which a run says what it does
@@ -221,7 +223,7 @@ class RunScreen(Screen):
         self._show_logs, self._stopped, self._told = show_logs, False, time.monotonic()
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
-        self._failed: dict[int, None] = {}
+        self._failed: dict[int, str] = {}  # name and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
@@ -259,8 +261,9 @@ class RunScreen(Screen):
         self._running.pop(record.jobid, None)
         if self._stopped:
             return
-        self._failed[record.jobid] = None
         name = self._names.setdefault(record.jobid, record.rule_name)
+        causes = filter(None, (cause_of(Path(path)) for path in record.log))
+        self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
         yield f"{_clock()} failed: {name}; its log: {', '.join(record.log) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
@@ -284,13 +287,15 @@ class RunScreen(Screen):
             yield f"{_clock()} still running: {', '.join(names)}{_more(running)}"
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """Without the exception of a command that failed, which Snakemake tells once more as the job's error."""
+        """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
+        jobs failed, a line for each."""
+        text = record.getMessage()
         if self._stopped and record.exception == "WorkflowError":
             yield STOPPED
-        elif not (record.exception == "RuleException" and "CalledProcessError" in record.getMessage()):
+        elif self._failed and INCOMPLETE in text:
+            yield from (f"Failed: {failure}" for failure in self._failed.values())
+        elif not (record.exception == "RuleException" and "CalledProcessError" in text):
             yield from super().error(record)
-            if self._failed and record.exception == "WorkflowError":
-                yield f"Failed: {', '.join(self._names[job] for job in self._failed)}"
 
 
 def _planned(records: list[logging.LogRecord]) -> Iterator[str]:

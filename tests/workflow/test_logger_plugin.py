@@ -124,7 +124,7 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
         re.MULTILINE,
     )
     assert re.search(r"^\[[\d:]+\] done: corpus/en-zh \(\d+ s\)$", text, re.MULTILINE)
-    assert text.rstrip().endswith("Failed: corpus/en-de")
+    assert text.rstrip().endswith("\nFailed: corpus/en-de: the cause")
     assert finished_seconds(paper.folder / "results/benchmarks").keys() == {"corpus/en-zh"}
 
 

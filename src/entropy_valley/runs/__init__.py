@@ -1,8 +1,11 @@
 """The jobs of a config: what is there of them, what they will take, and what a cluster grants them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 JOBS = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file that a dry run writes its jobs into
+ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
+TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 PREFIXES = {"seed": "seed", "steps": "T"}  # of wildcards, in the names of jobs
 
 
@@ -10,3 +13,14 @@ def name_of(rule: str, wildcards: Mapping[str, str]) -> str:
     """The name of a job, as its log and benchmark have it: ``translate/en-zh.llada-8b.seed1.matrix``."""
     values = (f"{PREFIXES.get(name, '')}{value}" for name, value in wildcards.items())
     return "/".join(filter(None, [rule, ".".join(values)]))
+
+
+def cause_of(log: Path) -> str:
+    """Why a job failed, by its log: the first error there, else the last line of a traceback; "" where it has none."""
+    if not log.is_file():
+        return ""
+    lines = log.read_bytes()[-TAIL:].decode("utf-8", "replace").splitlines()
+    if errors := [line for line in lines if line.startswith(ERROR)]:
+        return errors[0].strip()
+    traceback = any(line.startswith("Traceback ") for line in lines)
+    return next((line.strip() for line in reversed(lines) if line.strip()), "") if traceback else ""

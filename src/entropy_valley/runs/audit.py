@@ -35,11 +35,11 @@ from entropy_valley.results import (
     record_path,
     system_of,
 )
+from entropy_valley.runs import cause_of
 from entropy_valley.runs.jobs import SHOWING, Job, Jobs
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 UNNEEDED = "missing, but nothing needs it"  # all that was made from it is there
-TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 
 
 @dataclass(frozen=True)
@@ -190,19 +190,10 @@ class Audit:
                     yield Reason(job, STALE, fault.text)
 
     def _error(self, job: Job) -> str:
-        """Why the last attempt failed, by its log: the first ``error:``, else the last line of a traceback. Empty where
-        the outputs are newer."""
+        """Why the last attempt failed, see :func:`cause_of`. Empty where the outputs are newer than its log."""
         log = Path(job.log)
-        if not log.is_file():
-            return ""
         newest = max((path.stat().st_mtime for path in map(Path, job.outputs) if path.is_file()), default=0.0)
-        if log.stat().st_mtime < newest:
-            return ""
-        lines = log.read_bytes()[-TAIL:].decode("utf-8", "replace").splitlines()
-        if errors := [line for line in lines if line.startswith("error: ")]:
-            return errors[0].strip()
-        traceback = any(line.startswith("Traceback ") for line in lines)
-        return next((line.strip() for line in reversed(lines) if line.strip()), "") if traceback else ""
+        return cause_of(log) if log.is_file() and log.stat().st_mtime >= newest else ""
 
 
 def versions(states: Iterable[JobState]) -> Ancestry:
