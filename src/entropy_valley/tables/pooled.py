@@ -34,6 +34,7 @@ READING = (
     "each with the runs of all backbones and directions; n/a: the interval of the reference's lead contains 0.",
     "Canvas error: mean |canvas length − reference canvas|, in slots.",
 )
+LEADS = "Leads: runs in which the mean score is higher, without a test."
 
 
 def _share(row: Mapping[str, float], prefix: str) -> str:
@@ -164,7 +165,8 @@ class Pooled(OfStudy, TableReport):
             ]
             sections.append(TableSection(groups, f"{name}, {runs} runs"))
         head = (Column("Length method", align="l"), *(column for column, _ in columns))
-        return Table(head, sections, list(map(Note, READING)))
+        lines = [*READING, *[LEADS] * any(name == "leads" for _, name in columns)]
+        return Table(head, sections, list(map(Note, lines)))
 
 
 def _over_places(of_runs: pd.DataFrame) -> pd.DataFrame:
