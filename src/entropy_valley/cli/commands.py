@@ -67,7 +67,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--state", nargs="+", default=[], metavar="STATE", help=states)
     for column in FILTERS:
         parser.add_argument(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
-    against = "config files laid over those above: say instead what changes with them"
+    against = "say instead which keys, jobs and cells change if these config files are added"
     parser.add_argument("--against", nargs="+", metavar="FILE", help=against)
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
     parser.add_argument("--snakefile", metavar="FILE", help=snakefile)
@@ -137,13 +137,13 @@ def _add_thorough(parser: argparse.ArgumentParser) -> None:
     thorough = "test a GPU without a config: are its results correct, how fast is it, how much memory is used"
     parser.add_argument("--thorough", action="store_true", help=thorough)
     clone = "PYTHONPATH=src python -m entropy_valley check --thorough"
-    missing = "What a machine lacks, such as DeepSpeed or COMET, is said and skipped. At the end it prints a table."
+    missing = "What a machine lacks, such as DeepSpeed or COMET, is named and skipped. At the end it prints a table."
     group = parser.add_argument_group(
         "with --thorough", f"It also runs in a clone that is not installed: {clone}. {missing}"
     )
     shape = "of the model, which has random weights; default: llada-8b, or without a GPU tiny"
     group.add_argument("--shape", choices=SHAPES, help=shape)
-    group.add_argument("--minutes", type=float, default=60, help="what runs longer is stopped; default: 60")
+    group.add_argument("--minutes", type=float, default=60, help="limit for all steps together; default: 60")
     group.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP", help=f"of these: {', '.join(STEPS)}")
     pairs = "pairs in JSON Lines, with id, source and target: how certain a real model is by the length of the canvas"
     group.add_argument("--testset", type=Path, metavar="FILE", help=pairs)
