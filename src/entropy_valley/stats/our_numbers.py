@@ -210,7 +210,9 @@ def fwdcount_control(number: Published, rows: TableRows) -> Value:
 
     if number.metric == "best_further_steps":
         return max(of_runs("comet", steps).max() for steps in ("37", "40")) - of_runs("comet").max()
-    return of_runs("calls") - of_runs("steps") if number.metric == "probes" else of_runs(number.metric)
+    if number.metric == "probes":
+        return of_runs("calls") - of_runs("steps")
+    return of_runs(number.metric) if number.metric in ("comet", "bleu", "calls", "steps") else None
 
 
 def defr_transfer(number: Published, rows: TableRows) -> Value:

@@ -76,8 +76,7 @@ class PaperComparisonTable(Report):
         return {name: TableRows(frames.get(name), *setting) for name in FUNCTIONS}
 
     def numbers(self, results: Results) -> pd.DataFrame:
-        settings = {number.key: value for number, value in settings_of(self.experiment)}
-        return compare(self.tables(results), settings, self.of_values)
+        return compare(self.tables(results), settings_of(self.experiment), self.of_values)
 
     def make(self, results: Results, **paths: Path) -> None:
         numbers = self.numbers(results)
@@ -90,19 +89,17 @@ class PaperComparisonTable(Report):
         """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
         ``compare: signs`` not at all."""
         listed = numbers.to_dict("records")
-        claims, rows = ([row for row in listed if (row["kind"] == "claim") is first] for first in (True, False))
-        if not self.of_values:
-            rows = [row for row in rows if _is_compared(row)]
-        places = {
-            label: [row for row in rows if row["label"] == label]
-            for label in dict.fromkeys(row["label"] for row in rows)
-        }
-        places = dict(sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))))
+        claims = [row for row in listed if row["kind"] == "claim"]
+        rows = [row for row in listed if row["kind"] != "claim" and (self.of_values or _is_compared(row))]
+        places: dict[str, list[dict[Any, Any]]] = {}
+        for row in rows:
+            places.setdefault(row["label"], []).append(row)
         different = [row for row in rows if _differs(row)]
-        first = [TableSection(list(_groups(different, placed=True)), f"What differs: {len(different)}")]
-        others = [TableSection(list(_groups(of)), _heading(label)) for label, of in places.items() if of]
-        claimed = TableSection(list(_groups(claims)), "Claims of the paper, and in how many places they hold")
-        sections = (claimed, *first * bool(different), *others)
+        sections = [TableSection(list(_groups(claims)), "Claims of the paper, and in how many places they hold")]
+        if different:
+            sections.append(TableSection(list(_groups(different, placed=True)), f"What differs: {len(different)}"))
+        for name, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
+            sections.append(TableSection(list(_groups(of_place)), f"{_place(name)} ({name})"))
         label = self.metric.label
         ours = Note(f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place.")
         notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), VERDICTS, ABSENT)
@@ -144,13 +141,13 @@ class NumberPair:
         """Ours minus the paper's, as the paper prints it (per cent for shares)."""
         return NONE if self.ours is None else self.number.scale * self.ours.value - self.number.value
 
-    def row(self, kind: str, verdict: str, **other: Any) -> dict[str, Any]:
+    def row(self, kind: str, verdict: str) -> dict[str, Any]:
         """A row of the comparison."""
         scale = self.number.scale
         ours, std = (scale * value for value in self.ours[:2]) if self.ours else (NONE, NONE)
         values = (self.number.value, self.std, ours, std, self.difference)
         described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")} | {"why": self.why}
-        return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict, **other}
+        return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict}
 
 
 def compare(tables: Mapping[str, TableRows], settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
@@ -189,12 +186,10 @@ def _pairs(tables: Mapping[str, TableRows], settings: Mapping[Any, float]) -> It
         yield NumberPair(number, std.value if std else NONE, value, state, why)
 
 
-def settings_of(experiment: Experiment) -> Iterator[tuple[Published, float]]:
-    """The numbers of the paper that are settings, no results, with the config's."""
-    for number in means():
-        value = _setting(number, experiment)
-        if value is not None:
-            yield number, value
+def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
+    """The config's values of the paper's numbers that are settings, no results, by the numbers' keys."""
+    values = {number.key: _setting(number, experiment) for number in means()}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _setting(number: Published, experiment: Experiment) -> float | None:
@@ -406,10 +401,6 @@ def _place(label: str) -> str:
     """The paper's label in words."""
     kind, _, name = label.partition(":")
     return PLACES.get(label) or render.title(name) + ", figure" * (kind == "fig")
-
-
-def _heading(label: str) -> str:
-    return f"{_place(label)} ({label})"
 
 
 def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
