@@ -36,6 +36,7 @@ from entropy_valley.results import (
     system_of,
 )
 from entropy_valley.runs.jobs import SHOWING, Job, Jobs
+from entropy_valley.texts import shown
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 UNNEEDED = "missing, but nothing needs it"  # all that was made from it is there
@@ -198,7 +199,9 @@ class Audit:
         newest = max((path.stat().st_mtime for path in map(Path, job.outputs) if path.is_file()), default=0.0)
         if log.stat().st_mtime < newest:
             return ""
-        lines = log.read_bytes()[-TAIL:].decode("utf-8", "replace").splitlines()
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL))
+            lines = [shown(line) for line in file.read(TAIL).decode("utf-8", "replace").splitlines()]
         if errors := [line for line in lines if line.startswith("error: ")]:
             return errors[0].strip()
         traceback = any(line.startswith("Traceback ") for line in lines)
