@@ -9,10 +9,10 @@ import contextlib
 import glob
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
@@ -170,6 +170,15 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     if wrong:
         remedy = "Try again: only these are fetched again."
         raise InputError(folder, f"not the files of the hub: {', '.join(wrong)}", remedy)
+
+
+def require_origin(folder: Path, origin: Mapping[str, Any], repository: str | None, commit: str | None) -> None:
+    """Raise InputError where a folder holds another repository or commit than these, by what it says of its ``origin``.
+    What either side does not say is not compared."""
+    for fact, wanted in (("repository", repository), ("revision", commit)):
+        if wanted and (held := origin.get(fact, wanted)) != wanted:
+            problem = f"holds {fact} {held}, not {wanted}"
+            raise InputError(folder, problem, "Name it in the config, or move the folder.")
 
 
 def archive(address: str, path: Path, remedy: str) -> None:

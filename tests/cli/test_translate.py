@@ -15,6 +15,8 @@ from tiny_checkpoints import SOURCES
 
 from entropy_valley import files
 from entropy_valley.cli import configs
+from entropy_valley.cli.translate import read_lines
+from entropy_valley.errors import InputError
 
 LONG = "word " * 5000
 GRID = [0.6, 0.8, 1.0]
@@ -144,6 +146,13 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
     assert (len(found), status) == (1, 2) and "error: stdin: sentence 2: prompt of" in said
     found, said, status = translate(f"{SOURCES[0]}\nna".encode() + b"\xefve\n", "--batch", 1)
     assert (len(found), status) == (1, 2) and "stdin:2: not UTF-8 (byte 0xef)" in said
+
+
+def test_a_line_that_does_not_end_is_one_error():
+    lines = io.BytesIO(b"A sentence.\n" + b"x" * 10**6)
+    with pytest.raises(InputError, match="stdin:2: a line of 400,000 bytes or more"):
+        list(read_lines(lines, "stdin"))
+    assert lines.tell() < 500_000
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,8 @@ def test_the_error_of_a_failed_job_is_the_reason(small, done):
     assert reasons(small()) == [MISSING, ("score", "error: translations.jsonl:3: no id. Each row needs id.")]
     log.write_text("Traceback (most recent call last):\n  File x\nRuntimeError: CUDA out of memory\n")
     assert reasons(small()) == [MISSING, ("score", "RuntimeError: CUDA out of memory")]
+    log.write_text("error: of another person, \x1b[2J which would clear the terminal\n")
+    assert reasons(small())[1][1] == "error: of another person, U+001B[2J which would clear the terminal"
 
 
 def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, done):

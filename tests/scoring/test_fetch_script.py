@@ -61,7 +61,7 @@ def test_a_download_is_of_one_commit_and_scores(fetch, released, tmp_path, monke
 def test_without_a_pin_the_newest_commit_is_fetched(fetch, released, tmp_path):
     with serve({OLD: released, NEW: {**released, "README.md": b"another"}}) as server:
         folder = fetch(server)
-        with pytest.raises(InputError, match=f"holds commit {NEW} of {MODEL}, but {OLD} is asked for"):
+        with pytest.raises(InputError, match=f"holds revision {NEW}, not {OLD}. Name it in the config"):
             fetch(server, revision=OLD)
         shutil.rmtree(folder)
         fetch(server, revision=OLD)

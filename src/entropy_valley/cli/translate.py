@@ -31,7 +31,7 @@ from entropy_valley.lengths import find_method, make_method
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
-from entropy_valley.texts import checked_sentence, not_utf8
+from entropy_valley.texts import LONGEST_SENTENCE, checked_sentence, not_utf8
 from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
 OVER = "in a file for --configfile"
+LONGEST_LINE = 4 * LONGEST_SENTENCE  # bytes
 Line = tuple[int, str]  # its number, from 1, and its text
 
 
@@ -61,7 +62,7 @@ def translate(arguments: argparse.Namespace) -> None:
     missing = 0
     source = arguments.file.open("rb") if arguments.file else contextlib.nullcontext(sys.stdin.buffer)
     with source as stream, progress(description="translate", unit=" lines") as bar:
-        lines = _read(stream, place)
+        lines = read_lines(stream, place)
         while batch := list(itertools.islice(lines, None if whole else arguments.batch)):
             missing += output.translate(batch)
             bar.update(len(batch))
@@ -304,9 +305,12 @@ def _require_known(option: str, name: str, names: Any) -> None:
 # --- Lines in, translations out.
 
 
-def _read(stream: BinaryIO, place: str) -> Iterator[Line]:
+def read_lines(stream: BinaryIO, place: str) -> Iterator[Line]:
     """(number from 1, text without space around it) of each line; raises InputError for one that is no text."""
-    for number, line in enumerate(stream, 1):
+    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
+        if len(line) == LONGEST_LINE:
+            problem = f"a line of {LONGEST_LINE:,} bytes or more"
+            raise InputError(f"{place}:{number}", problem, "Give a sentence in each line.")
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             yield number, checked_sentence(f"{place}:{number}", text)

@@ -72,10 +72,7 @@ class Manifest(Foreign):
 def require_origin(folder: Path, repository: str, revision: str | None) -> dict[str, Any]:
     """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
     manifest = read_object(folder / MANIFEST, Manifest)
-    for fact, expected in (("repository", repository), ("revision", revision)):
-        if expected and manifest[fact] != expected:
-            remedy = "Name it in the config, or move the folder away and run again."
-            raise InputError(folder, f"holds {fact} {manifest[fact]}, not {expected}", remedy)
+    hub.require_origin(folder, manifest, repository, revision)
     for name in manifest["files"]:
         require_as_downloaded(folder, folder / name)
     return manifest

@@ -182,11 +182,7 @@ def fetch(
     key = key or f"`backbones.{spec['backbone']}.folder`"
     if not own:
         files.make_once(folder, lambda work: _download(spec, work, key, agreed, option))
-        origin = checkpoint.read_origin(folder)
-        for fact in ("repository", "revision"):
-            if spec[fact] and origin.get(fact, spec[fact]) != spec[fact]:
-                problem = f"holds {fact} {origin[fact]}, not {spec[fact]}"
-                raise InputError(folder, problem, "Name it in the config, or move the folder.")
+        hub.require_origin(folder, checkpoint.read_origin(folder), spec["repository"], spec["revision"])
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from entropy_valley.texts import shown
+
 JOBS = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file that a dry run writes its jobs into
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
@@ -19,7 +21,9 @@ def cause_of(log: Path) -> str:
     """Why a job failed, by its log: the first error there, else the last line of a traceback; "" where it has none."""
     if not log.is_file():
         return ""
-    lines = log.read_bytes()[-TAIL:].decode("utf-8", "replace").splitlines()
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - TAIL))
+        lines = [shown(line) for line in file.read(TAIL).decode("utf-8", "replace").splitlines()]
     if errors := [line for line in lines if line.startswith(ERROR)]:
         return errors[0].strip()
     traceback = any(line.startswith("Traceback ") for line in lines)

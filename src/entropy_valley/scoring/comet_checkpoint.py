@@ -174,10 +174,5 @@ def check(folder: Path, repository: str, revision: str | None) -> None:
     """
     if not (folder / MANIFEST).is_file():
         return
-    manifest, commit = read_object(folder / MANIFEST), pinned(repository, revision)
-    if (held := manifest.get("repository", "a checkpoint that was trained")) != repository:
-        problem = f"holds {held}, but the config asks for {repository}"
-        raise InputError(folder, problem, "Name it in the config, or move the folder away and run again.")
-    if commit and manifest.get("revision", commit) != commit:
-        problem = f"holds commit {manifest['revision']} of {repository}, but {commit} is asked for"
-        raise InputError(folder, problem, "Name it as `revision` in the config, or move the folder away and run again.")
+    origin = {"repository": "a checkpoint that was trained", **read_object(folder / MANIFEST)}
+    hub.require_origin(folder, origin, repository, pinned(repository, revision))
