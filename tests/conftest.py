@@ -85,7 +85,7 @@ def process_group():
 
 
 SCONTROL = """#!/bin/sh
-echo "$*" >> {calls}
+echo "$*" >> '{calls}'
 [ $1 = requeue ] && {requeue} || echo "   StartTime=0 EndTime=$(($(date +%s) + {left})) Deadline=N/A"
 """
 
