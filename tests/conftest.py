@@ -85,7 +85,7 @@ def process_group():
 
 
 SCONTROL = """#!/bin/sh
-echo "$*" >> {calls}
+echo "$*" >> '{calls}'
 [ $1 = requeue ] && {requeue} || echo "   StartTime=0 EndTime=$(($(date +%s) + {left})) Deadline=N/A"
 """
 
@@ -133,6 +133,9 @@ def pytest_collection_finish():
     gc.enable()
 
 
+LONG = ("slow", "cluster")  # markers
+
+
 def pytest_collection_modifyitems(items):
     """The longest files first, whole workflows before all: at the end the workers then share short ones."""
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, "workflow" not in item.path.parts))
+    items.sort(key=lambda item: (not any(map(item.get_closest_marker, LONG)), "workflow" not in item.path.parts))
