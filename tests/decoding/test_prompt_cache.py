@@ -62,16 +62,16 @@ def test_a_sig_is_of_exact_readings():
 def test_variable_length_decoders_are_exact():
     row, daedal = {"length": 5, "candidates": [5], "scores": []}, Denoising.named("daedal", 8, "llada", {})
     requests = [asked(pipeline(refresh).denoising(0, row, daedal, {}))[0] for refresh in (None, 4)]
-    assert requests[0][0][0].key("", "") == requests[1][0][0].key("", "")
+    assert requests[0][0][0].key == requests[1][0][0].key
 
 
 def test_what_is_approximate_has_a_key_of_its_own():
-    probes = {Probe(PROMPT, 6, reuse=Reuse(beside=length)).key("", "") for length in (None, 4, 5)}
+    probes = {Probe(PROMPT, 6, reuse=Reuse(beside=length)).key for length in (None, 4, 5)}
     assert len(probes) == 3 and files.digest(["probe", DECODING, "", "", PROMPT, 6]) in probes
     cases = [(1, 4), (6, None), (6, 2), (6, 6), (6, sys.maxsize)]
     requests = [MED.request(PROMPT, None, length, 99, cache=CachePolicy(refresh)) for length, refresh in cases]
-    keys = [one.key("", "") for one in requests]
-    assert len(set(keys)) == 4 and keys[:2] == [MED.request(PROMPT, None, n, 99).key("", "") for n in (1, 6)]
+    keys = [one.key for one in requests]
+    assert len(set(keys)) == 4 and keys[:2] == [MED.request(PROMPT, None, n, 99).key for n in (1, 6)]
     assert keys[-2] == keys[-1]
 
 
