@@ -256,5 +256,7 @@ def test_the_checkpoint_of_a_training_is_one_of_its_family(family, tmp_path, mon
 
 def test_a_disk_without_room_for_the_weights_of_a_training(tmp_path, monkeypatch):
     monkeypatch.setattr(thorough.machine, "free", lambda folder: 10**6)
-    with pytest.raises(InputError, match=r"weights of a training need .*, 1.0 MB are free\. Set TMPDIR"):
+    with pytest.raises(
+        InputError, match=r"weights and checkpoints of a training need .*, 1.0 MB are free\. Set TMPDIR"
+    ):
         next(thorough.resuming(Hour("cpu", "tiny", tmp_path)))

@@ -8,10 +8,11 @@ import sys
 from entropy_valley import files
 from entropy_valley.decoding.orders import Denoising, Draft
 from entropy_valley.decoding.prompts import CachePolicy, Reuse, footnote
-from entropy_valley.decoding.requests import Probe, ProbeResult
+from entropy_valley.decoding.requests import Memo, Probe, ProbeResult
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation.job import Inputs, Pipeline
 
+KEY = Memo(None, "", "").key
 PROMPT = [5, 9, 12, 7]
 MED, SIG = Denoising.named("med", 8, "llada"), Denoising.named("sig_first", 8, "llada")
 
@@ -62,16 +63,16 @@ def test_a_sig_is_of_exact_readings():
 def test_variable_length_decoders_are_exact():
     row, daedal = {"length": 5, "candidates": [5], "scores": []}, Denoising.named("daedal", 8, "llada", {})
     requests = [asked(pipeline(refresh).denoising(0, row, daedal, {}))[0] for refresh in (None, 4)]
-    assert requests[0][0][0].key("", "") == requests[1][0][0].key("", "")
+    assert KEY(requests[0][0][0]) == KEY(requests[1][0][0])
 
 
 def test_what_is_approximate_has_a_key_of_its_own():
-    probes = {Probe(PROMPT, 6, reuse=Reuse(beside=length)).key("", "") for length in (None, 4, 5)}
+    probes = {KEY(Probe(PROMPT, 6, reuse=Reuse(beside=length))) for length in (None, 4, 5)}
     assert len(probes) == 3 and files.digest(["probe", DECODING, "", "", PROMPT, 6]) in probes
     cases = [(1, 4), (6, None), (6, 2), (6, 6), (6, sys.maxsize)]
     requests = [MED.request(PROMPT, None, length, 99, cache=CachePolicy(refresh)) for length, refresh in cases]
-    keys = [one.key("", "") for one in requests]
-    assert len(set(keys)) == 4 and keys[:2] == [MED.request(PROMPT, None, n, 99).key("", "") for n in (1, 6)]
+    keys = [KEY(one) for one in requests]
+    assert len(set(keys)) == 4 and keys[:2] == [KEY(MED.request(PROMPT, None, n, 99)) for n in (1, 6)]
     assert keys[-2] == keys[-1]
 
 

@@ -51,7 +51,7 @@ from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.training import deepspeed, sft
 from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Batches, Canvases, Pairs, Passes
-from entropy_valley.training.settings import AUTO, Lora, Loss
+from entropy_valley.training.settings import AUTO, SAVED, Lora, Loss
 from entropy_valley.translation import latency
 from entropy_valley.translation.job import TOKENS, Inputs, Pipeline
 
@@ -189,10 +189,12 @@ def resuming(hour: Hour) -> Iterator[Line]:
     """A fine-tuning of this shape as jobs do it, by DeepSpeed: whole; and again, killed at a checkpoint and resumed."""
     if not importlib.util.find_spec("deepspeed"):
         raise ModuleNotFoundError(name="deepspeed")
-    size = computations.size_of(hour.described)
-    needed, free = size.parameters * BYTES[hour.subject.precision], machine.free(hour.folder)
-    if needed > free:
-        problem = f"the weights of a training need {machine.amount(needed)}, {machine.amount(free)} are free"
+    subject, size = hour.subject, computations.size_of(hour.described)
+    needed = size.parameters * BYTES[subject.precision] + 2 * SAVED * size.adapter(subject.training["lora"]["rank"])
+    if needed > (free := machine.free(hour.folder)):
+        problem = (
+            f"weights and checkpoints of a training need {machine.amount(needed)}, {machine.amount(free)} are free"
+        )
         raise InputError(hour.folder, problem, "Set TMPDIR to a folder of a larger disk.")
     whole, killed = _finetuning(hour, "whole", TRAINED), _finetuning(hour, "killed", TRAINED // 4)
     processes: list[tuple[Callable[..., None], tuple[Any, ...], int]] = [(_write_checkpoint, (hour, whole.backbone), 0)]

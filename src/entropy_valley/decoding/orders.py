@@ -24,7 +24,7 @@ from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Probe, ProbeResult
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced
 from entropy_valley.errors import InputError
-from entropy_valley.revisions import DECODING, SOURCE_GUIDED
+from entropy_valley.revisions import SOURCE_GUIDED
 from entropy_valley.settings import Section, Share
 
 if TYPE_CHECKING:
@@ -466,7 +466,8 @@ class FixedLength:
     settings: Mapping[str, Any]
     distractor: Sequence[int] | None = None
 
-    def key(self, checkpoint: str, numerics: str) -> str:
+    @property
+    def key(self) -> list[Any]:
         """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
         steps, and are one decode. A SIG against a distractor is that prompt's, and anchors are known by their slots."""
         it = self.canvas
@@ -474,7 +475,7 @@ class FixedLength:
         if self.distractor is not None:
             compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
         canvas = [list(it.prompt), compared, it.length, list(it.counts), *it.reuse.key]
-        return files.digest(["decode", DECODING, checkpoint, numerics, *canvas, self.order, dict(self.settings)])
+        return ["decode", *canvas, self.order, dict(self.settings)]
 
     def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         if self.canvas.reuse.refresh:
@@ -497,8 +498,9 @@ class Draft:
     length: int
     steps: int
 
-    def key(self, checkpoint: str, numerics: str) -> str:
-        return files.digest(["draft", DECODING, checkpoint, numerics, list(self.prompt), self.length, self.steps])
+    @property
+    def key(self) -> list[Any]:
+        return ["draft", list(self.prompt), self.length, self.steps]
 
     def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         mask, hidden = engine.backbone.mask_id, list(range(self.length))
@@ -543,9 +545,9 @@ class VariableLength:
     start: ProbeResult | None = None
     sentence: object = None
 
-    def key(self, checkpoint: str, numerics: str) -> str:
-        parts = [list(self.prompt), self.length, self.name, dict(self.settings)]
-        return files.digest(["filling", DECODING, checkpoint, numerics, *parts])
+    @property
+    def key(self) -> list[Any]:
+        return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
 
     def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         backbone = engine.backbone

@@ -192,8 +192,9 @@ class Request(Protocol):
 
     result: ClassVar[type[Result]]
 
-    def key(self, checkpoint: str, numerics: str) -> str:
-        """The name of the result in the store."""
+    @property
+    def key(self) -> list[Any]:
+        """What the result is of, in the store; its kind first."""
         ...
 
     def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
@@ -215,10 +216,10 @@ class Probe:
     sourceless: Sequence[int] | None = None
     reuse: Reuse = NO_REUSE
 
-    def key(self, checkpoint: str, numerics: str) -> str:
+    @property
+    def key(self) -> list[Any]:
         kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
-        canvas = [list(self.prompt), *sourceless, self.length, *self.reuse.key]
-        return files.digest([kind, DECODING, checkpoint, numerics, *canvas])
+        return [kind, list(self.prompt), *sourceless, self.length, *self.reuse.key]
 
     def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
@@ -269,9 +270,9 @@ class Finished:
         """What is run, as a ledger counts it."""
         return {"passes": 1, "tokens": len(self.prompt) + self.length, "rows": self.length}
 
-    def key(self, checkpoint: str, numerics: str) -> str:
-        parts = [list(self.prompt), list(self.text), self.length]
-        return files.digest(["finished", DECODING, checkpoint, numerics, *parts])
+    @property
+    def key(self) -> list[Any]:
+        return ["finished", list(self.prompt), list(self.text), self.length]
 
     def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
         """None is left to the engine's passes."""
@@ -308,7 +309,9 @@ class Memo:
     numerics: str
 
     def key(self, request: Request) -> str:
-        return request.key(self.checkpoint, self.numerics)
+        """The name of a result in the store."""
+        kind, *of_result = request.key
+        return files.digest([kind, DECODING, self.checkpoint, self.numerics, *of_result])
 
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
