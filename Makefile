@@ -1,5 +1,5 @@
 # make demo | demo-full | demo-authors | findings | ship | install | lint | lock | licences | clean
-# make test | test-instructions | test-faults | test-cluster | test-ci | test-core | nightly
+# make test | test-instructions | test-faults | test-cluster | test-core | nightly
 # make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 # The first of these that runs; any other by PYTHON=….
@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster test-ci test-core nightly lint lock clean licences audit-packages
+.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster test-core nightly lint lock clean licences audit-packages
 
 install: $(INSTALLED)
 
@@ -117,10 +117,6 @@ test-faults: install
 # more than the two cores it is tried on: most tests wait.
 test-cluster: install
 	python -m pytest -n 4 --dist loadgroup -m cluster --timeout 540
-
-# `make test` and `make test-cluster` in one run: while jobs on the SLURM wait, other tests compute.
-test-ci: install
-	python -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m 'not faults' --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
 # newest Snakemake and a storage plugin, which needs rsync, from the package index. The live page on 600 sentences. The
