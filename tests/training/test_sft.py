@@ -231,6 +231,29 @@ def test_a_checkpoint_that_would_run_code_or_is_damaged_is_refused(finetune, bro
     assert not (tmp_path / "folder").exists()
 
 
+class Attribute:
+    """Pickled, an attribute: as Python before 3.11.4 pickles the members of an enum."""
+
+    def __init__(self, owner, name):
+        self.parts = owner, name
+
+    def __reduce__(self):
+        return getattr, self.parts
+
+
+def test_an_enum_of_deepspeed_is_read_as_any_python_writes_it_and_no_other_attribute(tmp_path):
+    from deepspeed.runtime.fp16.loss_scaler import LossScaler
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+
+    checkpoint = tmp_path / "checkpoint.pt"
+    torch.save({"stage": Attribute(ZeroStageEnum, "gradients")}, checkpoint)
+    with deepspeed._without_running_code(tmp_path):
+        assert torch.load(checkpoint, weights_only=False) == {"stage": ZeroStageEnum.gradients}
+    torch.save({"stage": Attribute(LossScaler, "__init__")}, checkpoint)
+    with pytest.raises(InputError, match="more than tensors"), deepspeed._without_running_code(tmp_path):
+        torch.load(checkpoint, weights_only=False)
+
+
 def test_another_job_starts_afresh(finetune, broken_off, tmp_path):
     broken_off(spec(max_steps=40), tmp_path)
     finetune(spec(), tmp_path)
