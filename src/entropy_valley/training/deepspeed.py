@@ -105,7 +105,7 @@ def _without_running_code(folder: Path) -> Iterator[None]:
     from deepspeed.runtime.zero.config import ZeroStageEnum
     from deepspeed.utils.tensor_fragment import fragment_address
 
-    def member(kind: object, name: str) -> object:
+    def member(kind: Any, name: str) -> Any:
         """A member of an enum: before 3.11.4, Python pickles it as an attribute of its class."""
         if kind is not ZeroStageEnum:
             raise pickle.UnpicklingError(f"{name} of {kind}")
