@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from unittest import mock
 
+import huggingface_hub.constants  # noqa: F401 - it reads the environment once, and jobs in this process change that
 import hypothesis
 import pytest
 

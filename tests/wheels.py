@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tomllib
 from pathlib import Path
 
@@ -22,8 +21,7 @@ def build(folder: Path) -> Path:
             shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
             shutil.copy(ROOT / name, folder)
-    with tarfile.open(folder / _built("sdist", folder)) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+    shutil.unpack_archive(folder / _built("sdist", folder), folder / "unpacked")
     (unpacked,) = (folder / "unpacked").iterdir()
     return unpacked / _built("wheel", unpacked)
 
