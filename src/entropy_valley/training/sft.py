@@ -172,11 +172,8 @@ def train(job: Finetuning, rank: int) -> None:
     model = deepspeed.build(deepspeed.Objective(backbone.model, backbone.shifted).train(), settings, steps)
     with processes.float32_products(job.device) as products, plan.explained():
         done = _loop(_Trainer(model, batches, rank, settings.processes), checkpoints, job, kept)
-    run = {
-        "seconds": round(done["seconds"], 1),
-        "tokens": done["tokens"],
-        **memory.measured(job.device, plan),
-    }  # all processes ask
+    measured = memory.measured(job.device, plan)  # all processes ask
+    run = {"seconds": round(done["seconds"], 1), "tokens": done["tokens"], **measured}
     if rank == 0:
         facts = {**job.facts, "steps": kept, "pairs": len(pairs), "dropped": pairs.dropped}
         if settings.too_long == "cut":

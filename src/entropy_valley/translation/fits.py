@@ -93,10 +93,8 @@ class Pairs:
         with plugins.calling(method, "learn", about):
             answer = method.learn(examples)
         if not (isinstance(answer, tuple) and len(answer) == 2):
-            problem, remedy = (
-                f"returns {brief(answer)}, which is not two",
-                "Return the copy that has learned, and facts.",
-            )
+            problem = f"returns {brief(answer)}, which is not two"
+            remedy = "Return the copy that has learned, and facts."
             raise plugins.refused(method, "learn", about, problem, remedy)
         return answer
 
