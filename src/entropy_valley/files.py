@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import glob
 import hashlib
 import json
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -24,6 +25,7 @@ from entropy_valley.errors import InputError, brief
 
 # --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
 
+T = TypeVar("T")
 TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts in every file
 MOST = 2**26  # bytes of a file from others that is read at once
 
@@ -250,7 +252,6 @@ def locked(folder: Path) -> Iterator[None]:
 
 # --- Digests: of values by their JSON text, of files by their bytes.
 
-Version = tuple[int, int, int]
 LARGE = 2**26  # bytes from which the digest of a file is kept
 
 
@@ -305,13 +306,26 @@ def kept_digest(path: str | Path) -> str:
         return computed
 
 
-def version(path: str | Path) -> Version:
-    """What changes when a file is written anew: time, size and inode. Raises InputError without one."""
-    try:
-        about = Path(path).stat()
-    except FileNotFoundError:
-        raise not_there(path) from None
-    return about.st_mtime_ns, about.st_size, about.st_ino
+def read_once(most: int | None) -> Callable[[Callable[[Path], T]], Callable[[str | Path], T]]:
+    """A reader of files that reads each once while it stays: until its time, size or inode is another. It keeps what
+    ``most`` files hold (None: all), and raises InputError for one that is not there."""
+
+    def keeping(read: Callable[[Path], T]) -> Callable[[str | Path], T]:
+        @functools.lru_cache(most)
+        def kept(path: Path, *version: int) -> T:
+            return read(path)
+
+        @functools.wraps(read)
+        def call(path: str | Path) -> T:
+            try:
+                about = Path(path).stat()
+            except FileNotFoundError:
+                raise not_there(path) from None
+            return kept(Path(path), about.st_mtime_ns, about.st_size, about.st_ino)
+
+        return call
+
+    return keeping
 
 
 def sha256(path: str | Path) -> str:

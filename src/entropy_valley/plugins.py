@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import importlib
 import importlib.util
 import sys
@@ -124,12 +123,11 @@ def _code(name: str) -> str:
     spec = importlib.util.find_spec(name.partition(":")[0])
     if spec is None or spec.origin is None:
         raise InputError(name, "its module is no file", "Put the class into a file, NAME.py.")
-    path = Path(spec.origin)
-    return _digest(path, path.stat().st_mtime_ns)
+    return _digest(spec.origin)
 
 
-@functools.cache
-def _digest(path: Path, changed: int) -> str:
+@files.read_once(None)
+def _digest(path: Path) -> str:
     if path.suffix != ".py":
         return files.file_digest(path)[:12]
     return files.text_digest(ast.dump(ast.parse(path.read_bytes())))[:12]

@@ -80,16 +80,12 @@ def tidy(cells: Mapping[System, Iterable[Mapping[str, Any]]]) -> Iterator[dict[s
         yield from ({**system._asdict(), **row} for row in rows)
 
 
-def systems(path: str | Path) -> dict[System, list[dict[str, Any]]]:
-    """The rows of each cell, in the file's order and without the cell's own columns; read once while the file stays.
+@files.read_once(8)
+def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
+    """The rows of each cell, in the file's order and without the cell's own columns.
 
     Raises InputError for a row without its cell or its sentence's ``id``.
     """
-    return _systems(str(path), files.version(path))
-
-
-@functools.lru_cache(maxsize=8)
-def _systems(path: str, version: files.Version) -> dict[System, list[dict[str, Any]]]:
     cells: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
         cells.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
@@ -106,20 +102,15 @@ def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
 
 def entry(path: str | Path, cell: Any) -> dict[str, Any]:
     """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
-    cells, system = entries(path), system_of(cell)
+    cells, system = entries(header_path(path)), system_of(cell)
     if system not in cells:
         raise InputError(header_path(path), f"has nothing of {system.label}", REMEDY)
     return cells[system]
 
 
-def entries(path: str | Path) -> dict[System, dict[str, Any]]:
-    """What the header of a file of rows says of each cell; read once while it stays."""
-    place = header_path(path)
-    return _entries(str(place), files.version(place))
-
-
-@functools.lru_cache(maxsize=128)
-def _entries(path: str, version: files.Version) -> dict[System, dict[str, Any]]:
+@files.read_once(128)
+def entries(path: Path) -> dict[System, dict[str, Any]]:
+    """What a header says of each cell."""
     content = files.read_json(path)
     try:
         return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
@@ -194,13 +185,12 @@ def record_path(path: str | Path) -> Path:
 
 
 def read_record(place: Path) -> Record | None:
-    """The record in a file, read once while it stays; None without one. Raises InputError for anything else, and for
-    one that was edited."""
-    return _record(place, files.version(place)) if place.is_file() else None
+    """The record in a file; None without one. Raises InputError for anything else, and for one that was edited."""
+    return _record(place) if place.is_file() else None
 
 
-@functools.lru_cache(maxsize=4096)
-def _record(place: Path, version: files.Version) -> Record:
+@files.read_once(4096)
+def _record(place: Path) -> Record:
     try:
         content = json.loads(files.regular(place, files.MOST).read_bytes())
         if problems := misfits(_Written, content):
@@ -232,6 +222,8 @@ def _described(path: Path) -> tuple[Path, Record] | None:
 
 # --- Whether results belong together, by their records alone.
 
+_digest = files.read_once(None)(files.kept_digest)
+
 
 class Fault(NamedTuple):
     """What is wrong with a result. ``read``: the file that it was made from, where that is what has changed."""
@@ -251,22 +243,16 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
         return
     for output, written in record.outputs.items():
         path = first.parent / output
-        if path.is_file() and (digest := _digest(path, files.version(path))) != written["digest"]:
+        if path.is_file() and (digest := _digest(path)) != written["digest"]:
             yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
     for path, digest, is_result in _inputs(record, first, root):
         if not is_result:
-            if path.is_file() and _digest(path, files.version(path)) != digest:
+            if path.is_file() and _digest(path) != digest:
                 yield Fault(f"{path} was edited after it", path)
         elif described := _described(path):
             current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
             if current != digest:
                 yield Fault(f"{path.name} was made again after it", path)
-
-
-@functools.cache
-def _digest(path: Path, version: files.Version) -> str:
-    """The digest of a file, read once while it stays."""
-    return files.kept_digest(path)
 
 
 def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:

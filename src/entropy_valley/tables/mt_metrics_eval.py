@@ -36,7 +36,7 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
             ancestry([one.scores(root)], root)
-            scored_cells = entries(one.scores(root))
+            scored_cells = entries(header_path(one.scores(root)))
             for cell in (cell for cell in one.cells if system_of(cell) in scored_cells):
                 groups.setdefault((cell.testset, cell.direction), []).append(cell)
     if not groups:
