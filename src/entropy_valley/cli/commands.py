@@ -7,8 +7,10 @@ without the workflow's packages.
 from __future__ import annotations
 
 import argparse
+import importlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +25,10 @@ FILE_FIRST = "Write the file to translate before the options."
 
 
 def add(commands: Any) -> None:
-    parser = _command(
-        commands, "plan", "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
-    )
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help="files or target rules; default: all of the config"
-    )
-    _add_configfile(parser)
-    parser.set_defaults(command=_plan)
-
-    parser = commands.add_parser(
-        "verify",
-        help="say whether the tables of a folder of results follow from its texts",
-        description="Compute all that is in a folder of results again, by code of its own. Ends with status 1 where "
-        "something differs.",
-    )
-    parser.add_argument("results", type=Path, help="the folder of results, such as results")
-    parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
-    again = "also decode N sentences of each run again, on this machine"
-    parser.add_argument("--translate", type=_count, metavar="N", help=again)
-    parser.add_argument("--device", help="of --translate: cpu, cuda or cuda:N; default: a GPU where there is one")
-    parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
-    parser.set_defaults(command=_verify)
-
-    _add_translate(commands)
+    # In the order in which a user comes to them.
+    parser = _command(commands, "schema", "print the JSON schema of config.yaml: every key")
+    parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
+    parser.set_defaults(command=_schema)
 
     parser = _command(commands, "check", "say whether the jobs of a config will run on this machine, and how fast")
     _add_configfile(parser)
@@ -60,6 +42,15 @@ def add(commands: Any) -> None:
     _add_thorough(parser)
     parser.set_defaults(command=_check)
 
+    parser = _command(
+        commands, "plan", "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
+    )
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="files or target rules; default: all of the config"
+    )
+    _add_configfile(parser)
+    parser.set_defaults(command=_plan)
+
     parser = _command(commands, "audit", "say which cells are done, stale or missing, and why")
     _add_configfile(parser)
     parser.add_argument("--cells", action="store_true", help="also list the cells")
@@ -72,15 +63,27 @@ def add(commands: Any) -> None:
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
     parser.add_argument("--snakefile", metavar="FILE", help=snakefile)
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
-    parser.set_defaults(command=_audit)
-
-    parser = _command(commands, "schema", "print the JSON schema of config.yaml: every key")
-    parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
-    parser.set_defaults(command=_schema)
+    parser.set_defaults(command=_of_module("audit"))
 
     parser = _command(commands, "show", "print tables")
     parser.add_argument("tables", nargs="+", metavar="TABLE", help="its .csv or .md file")
     parser.set_defaults(command=_show)
+
+    parser = commands.add_parser(
+        "verify",
+        help="say whether the tables of a folder of results follow from its texts",
+        description="Compute all that is in a folder of results again, by code of its own. Ends with status 1 where "
+        "something differs.",
+    )
+    parser.add_argument("results", type=Path, help="the folder of results, such as results")
+    parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
+    again = "also decode N sentences of each run again, on this machine"
+    parser.add_argument("--translate", type=_count, metavar="N", help=again)
+    parser.add_argument("--device", help="of --translate: cpu, cuda or cuda:N; default: a GPU where there is one")
+    parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
+    parser.set_defaults(command=_of_module("verify"))
+
+    _add_translate(commands)
 
     export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
     parser = _command(commands, "export", export)
@@ -130,7 +133,7 @@ def _add_translate(commands: Any) -> None:
     parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
     parser.add_argument("--threads", type=_count, default=1, metavar="N", help="of a CPU; default: 1")
-    parser.set_defaults(command=_translate)
+    parser.set_defaults(command=_of_module("translate"))
 
 
 def _add_thorough(parser: argparse.ArgumentParser) -> None:
@@ -179,6 +182,11 @@ def _ratio(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number. {FILE_FIRST}") from None
 
 
+def _of_module(name: str) -> Callable[[argparse.Namespace], None]:
+    """The command that has a module of its own, with a function of the same name."""
+    return lambda arguments: getattr(importlib.import_module(f"entropy_valley.cli.{name}"), name)(arguments)
+
+
 def _plan(arguments: argparse.Namespace) -> None:
     import snakemake  # noqa: F401 - where it is missing, the error says what to install
 
@@ -191,24 +199,6 @@ def _plan(arguments: argparse.Namespace) -> None:
     command = [sys.executable, "-m", "snakemake", "--dry-run", *named, "--", *arguments.targets]
     # In a session of its own: Ctrl-C ends this process, which ends that one, in one line.
     sys.exit(subprocess.run(command, check=False, start_new_session=True).returncode)
-
-
-def _verify(arguments: argparse.Namespace) -> None:
-    from entropy_valley.cli.verify import verify
-
-    verify(arguments)
-
-
-def _translate(arguments: argparse.Namespace) -> None:
-    from entropy_valley.cli.translate import translate
-
-    translate(arguments)
-
-
-def _audit(arguments: argparse.Namespace) -> None:
-    from entropy_valley.cli.audit import audit
-
-    audit(arguments)
 
 
 def _schema(arguments: argparse.Namespace) -> None:
