@@ -15,6 +15,7 @@ from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import remembered, study_cells
+from entropy_valley.errors import question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
 from entropy_valley.stats.closure import require_means
@@ -184,7 +185,9 @@ def problems(experiment: Experiment) -> list[Problem]:
             listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
         unknown = [column for column in study.columns if column not in columns]
         if unknown:
-            message = f"{', '.join(unknown)}: no such column; there are {', '.join(columns)}"
+            hint = question(unknown[0], columns)
+            known = f"{hint[:1].lower()}{hint[1:]}there are {', '.join(columns)}"
+            message = f"{', '.join(unknown)}: no such column; {known}"
             listed.append((("studies", name, "columns"), message))
         elif name in experiment.tables.studies:
             listed += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
