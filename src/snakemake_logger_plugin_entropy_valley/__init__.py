@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -197,7 +198,7 @@ class DryRun(Screen):
             yield from _planned(self._jobs)
         except Exception as error:
             yield f"No hours and cells: {type(error).__name__}: {error}"
-            yield from _counted(_counts(self._jobs))
+            yield from _counted(Counter(job.rule_name for job in self._jobs))
         yield ""
         yield DRY
 
@@ -305,7 +306,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
 
     experiment, configs = snapshot.current()
     if experiment is None:
-        yield from _counted(_counts(records))
+        yield from _counted(Counter(record.rule_name for record in records))
         return
     left = jobs.Jobs(experiment, (jobs.Job.of(experiment, jobs.told_by(record)) for record in records))
     audit = Audit(left)
@@ -354,13 +355,6 @@ def _unread() -> list[str]:
             except InputError as error:
                 errors.append(f"{ERROR}{error}")
     return errors
-
-
-def _counts(records: Iterable[logging.LogRecord]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for record in records:
-        counts[record.rule_name] = counts.get(record.rule_name, 0) + 1
-    return counts
 
 
 def _counted(counts: Mapping[str, int]) -> Iterator[str]:
