@@ -291,7 +291,7 @@ def test_what_is_measured_on_training_pairs_depends_on_no_methods_settings():
     spec = translation(PAPER, "cal", "length_line")["fits"]["length_statistics"]
     assert (spec["parts"], spec["bias_pairs"]) == (["confidence_bias", "line"], 200)
     assert not spec.keys() & {"method", "seed"}
-    fitted = [name for name in PAPER.length_methods.model_dump() if methods.statistics_of(PAPER, name)]
+    fitted = [name for name in PAPER.length_methods.model_dump() if methods.declares(PAPER, name, "uses_statistics")]
     kinds = {methods.base_method(PAPER, name) for name in fitted}
     assert kinds == {"cal", "ev_fit", "ev_line", "ev_weighed", "length_line", "oracle_on_line"}
     assert "fits" not in translation(PAPER, "ev", "ratio", "oracle")

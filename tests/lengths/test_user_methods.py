@@ -141,7 +141,7 @@ def test_it_is_loaded_from_outside_the_package_and_chooses(experiment):
     row, rounds = search(length_method, 10, confidence={8: 0.5, 9: 0.7, 10: 0.6}.__getitem__)
     assert rounds == [[8, 9, 10]]  # 7.5 and 8.5 are cut to whole tokens
     assert (row["length"], row["calls"], row["slots"]) == (9, 3, 27)
-    assert not methods.statistics_of(experiment, "confident")
+    assert not methods.declares(experiment, "confident", "uses_statistics")
 
 
 def test_a_method_that_a_class_lacks_is_named(experiment, tmp_path):
@@ -189,7 +189,8 @@ def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
     assert make_method("fitted", settings, STATISTICS).statistics is STATISTICS
     (tmp_path / "mine.yaml").write_text(BLOCK.replace("lengths:", "fitted_lengths:"))
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
-    assert methods.statistics_of(experiment, "confident") == ("line",) and not methods.statistics_of(experiment, "ev")
+    assert methods.declares(experiment, "confident", "uses_statistics") == ("line",)
+    assert not methods.declares(experiment, "ev", "uses_statistics")
 
 
 def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):

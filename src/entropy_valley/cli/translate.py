@@ -28,6 +28,7 @@ from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method, make_method
+from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
@@ -173,7 +174,6 @@ class Chosen:
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.lengths.length_head import LengthHead
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
         from entropy_valley.translation.fits import Fits
@@ -188,13 +188,12 @@ class Chosen:
         translators = {}
         for name, settings in self.methods.items():
             method = fits.method(name, settings)
-            uses_head = getattr(method, "uses_length_head", False)
             translators[name] = Translator(
                 backbone,
                 prompt,
                 method,
                 **{key: self.spec[key] for key in ("order", "steps", "schedule", "order_settings")},
-                length_head=LengthHead.of(fits.head, device) if uses_head and fits.head else None,
+                length_head=fits.length_head(method, device),
                 engine=job.engine,
                 mask_token=job.reveals_masks,
                 cache=CachePolicy.of(self.spec),
@@ -283,7 +282,7 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     settings = method_settings(experiment, name, direction)
     if ratios is not None and "ratios" not in settings:
         raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
-    if getattr(find_method(name, settings), "sees_reference", False):
+    if declared(find_method(name, settings), "sees_reference"):
         raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
     if ratios is not None:
         is_grid = isinstance(settings["ratios"], list)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from entropy_valley import plugins
 from entropy_valley.config.matrix import once
 from entropy_valley.config.schema import BLOCKS, Experiment
 from entropy_valley.decoding.orders import KNOWN, SourceGuided, looks_at_anchors
+from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.settings import numbers_of
 
@@ -39,29 +39,9 @@ def _dumped(experiment: Experiment, method: str) -> dict[str, Any]:
     return dump(getattr(experiment.length_methods, method))
 
 
-def statistics_of(experiment: Experiment, method: str) -> Sequence[str]:
-    """The parts of the length statistics of their run that a method's canvases depend on."""
-    return getattr(_class(experiment, method), "uses_statistics", ())
-
-
-def learns(experiment: Experiment, method: str) -> bool:
-    """Whether a method learns from development pairs."""
-    return getattr(_class(experiment, method), "learns", False)
-
-
-def gives_probabilities(experiment: Experiment, method: str) -> bool:
-    """Whether a method's scores are negative log-probabilities of the lengths."""
-    return getattr(_class(experiment, method), "gives_probabilities", False)
-
-
-def needs_length_head(experiment: Experiment, method: str) -> bool:
-    """Whether a method's canvases depend on the length head of their run."""
-    return getattr(_class(experiment, method), "uses_length_head", False)
-
-
-def sees_reference(experiment: Experiment, method: str) -> bool:
-    """Whether a method's canvases are as long as references."""
-    return getattr(_class(experiment, method), "sees_reference", False)
+def declares(experiment: Experiment, method: str, name: str) -> Any:
+    """What a method declares under a name, such as ``learns``: :class:`.LengthMethod` says what there is."""
+    return declared(_class(experiment, method), name)
 
 
 def _class(experiment: Experiment, method: str) -> type:

@@ -15,17 +15,7 @@ from typing import Any
 from entropy_valley import revisions
 from entropy_valley.config import matrix
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
-from entropy_valley.config.methods import (
-    dump,
-    learns,
-    method_settings,
-    needs_length_head,
-    order_settings,
-    origins,
-    sees_reference,
-    source_guided,
-    statistics_of,
-)
+from entropy_valley.config.methods import declares, dump, method_settings, order_settings, origins, source_guided
 from entropy_valley.config.paths import (
     adapter_run,
     checkpoint_of,
@@ -255,7 +245,7 @@ def training(experiment: Experiment, run: Run) -> str:
         "revision": revisions.TRAINING,
         "seed": run.seed,
         "precision": experiment.training.precision,
-        "training": training_settings(experiment, run),
+        "training": training_settings(experiment, run.backbone, run.direction, run.pool),
         "made_from": {
             **corpus_digests(experiment, run.direction),
             "backbone": digest(backbone(experiment, run.backbone, run.seed)),
@@ -264,17 +254,14 @@ def training(experiment: Experiment, run: Run) -> str:
     return _slice(**settings)
 
 
-def training_settings(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """What the params of a run's training hold of `training`, with what its direction and then its backbone change.
+@once
+def training_settings(experiment: Experiment, backbone: str, direction: str, pool: str) -> dict[str, Any]:
+    """What the params of a training hold of `training`, with what its direction and then its backbone change; the runs
+    of all seeds share it.
 
     More processes, and passes of another size, draw other dropout masks: the adapter is then another one, but no
     better, so a finished one stays.
     """
-    return _training_settings(experiment, run.backbone, run.direction, run.pool)
-
-
-@once
-def _training_settings(experiment: Experiment, backbone: str, direction: str, pool: str) -> dict[str, Any]:
     section = experiment.backbones[backbone]
     settings = numbers_of(experiment.training_of(direction))
     del settings["precision"]  # elsewhere in the params
@@ -284,10 +271,6 @@ def _training_settings(experiment: Experiment, backbone: str, direction: str, po
     changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
     for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):
         settings[part] |= {key: changes.pop(key) for key in [*changes] if key in fields}
-    if settings["lora"]["products"] == "float32":  # PEFT's: as if there were no other
-        del settings["lora"]["products"]
-    if not settings["compile_layers"]:
-        del settings["compile_layers"]
     if section.eos_padding is not None:
         settings["loss"] |= {"eos_padding": section.eos_padding, "padding_read": False}
     if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:
@@ -428,17 +411,17 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
     # How many of the training pairs a job may read; of a run on all of them it says nothing.
     limit = {"limit": experiment.directions[run.direction].pools[run.pool]} if run.pool else {}
     fits = {}
-    if parts := sorted({part for name in methods for part in statistics_of(experiment, name)}):
+    if parts := sorted({part for name in methods for part in declares(experiment, name, "uses_statistics")}):
         probing = {}
         if "confidence_bias" in parts:
             model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_STATISTICS])
             probing = {**model, **dump(experiment.length_statistics)}
         fits["length_statistics"] = {"revision": revisions.LENGTH_STATISTICS, **probing, "parts": parts, **limit}
-    if learning := [name for name in methods if learns(experiment, name)]:
+    if learning := [name for name in methods if declares(experiment, name, "learns")]:
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LEARNING])
         settings = {name: method_settings(experiment, name, run.direction) for name in learning}
         fits["learned"] = {**model, "methods": settings}
-    if any(needs_length_head(experiment, name) for name in methods):
+    if any(declares(experiment, name, "uses_length_head") for name in methods):
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
         trained = {"seed": run.seed, "training": dump(experiment.length_head_training)}
         fits["length_head"] = {**model, **trained, **limit}
@@ -461,7 +444,7 @@ def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
 def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
     """The test sets of a run on which a length method takes canvases as long as the references."""
     cells = [cell for one in sets_of(experiment).of_run(run) for cell in one.cells if cell.order]
-    return list(dict.fromkeys(cell.testset for cell in cells if sees_reference(experiment, cell.method)))
+    return list(dict.fromkeys(cell.testset for cell in cells if declares(experiment, cell.method, "sees_reference")))
 
 
 def latency(experiment: Experiment, cell: Cell) -> str:
@@ -627,14 +610,6 @@ def _timed(wildcards: Wildcards) -> Cell:
     return Cell(run_of(wildcards), testset, method, order, int(wildcards["steps"]))
 
 
-def _translate(experiment: Experiment, wildcards: Wildcards) -> str:
-    return translation(experiment, set_of(experiment, wildcards))
-
-
-def _human(experiment: Experiment, wildcards: Wildcards) -> str:
-    return _of_pack(experiment, wildcards["direction"])
-
-
 SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
     "fetch_dataset": lambda config, w: dataset(config, w["dataset"]),
     "corpus": lambda config, w: corpus(config, w["direction"]),
@@ -649,14 +624,12 @@ SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
     "train": lambda config, w: any_adapter(config, run_of(w)),
     "fetch_comet": lambda config, w: comet(config, downloaded_comets(config)[w["checkpoint"]]),
     "train_comet": lambda config, w: comet_training(config),
-    "translate": _translate,
-    "shard": _translate,
-    "merge": _translate,
+    **dict.fromkeys(("translate", "shard", "merge"), lambda config, w: translation(config, set_of(config, w))),
     "diagnose": lambda config, w: diagnostics(config, run_of(w)),
     "latency": lambda config, w: latency(config, _timed(w)),
     "score": lambda config, w: scores(config, set_of(config, w)),
     "human_pack": lambda config, w: pack(config, w["direction"]),
-    "human_forms": _human,
+    "human_forms": lambda config, w: _of_pack(config, w["direction"]),
     "human_simulated": lambda config, w: _of_pack(config, w["direction"], seed=config.human_evaluation.seed),
     "human_ratings": lambda config, w: _of_pack(config, w["direction"], annotators=config.human_evaluation.annotators),
 }

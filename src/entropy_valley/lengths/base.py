@@ -210,7 +210,7 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     InputError if the name is unknown or the class refuses the settings.
     """
     keywords = {key: value for key, value in settings.items() if key != "method"}
-    if getattr(find_method(name, settings), "uses_statistics", ()):
+    if declared(find_method(name, settings), "uses_statistics"):
         keywords["statistics"] = statistics
     return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
 
@@ -247,7 +247,7 @@ def choosing(
     if bad := [f"{length} slots as {score}" for length, score in choice.scores.items() if not math.isfinite(score)]:
         problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
         raise plugins.refused(method, "choose", about, problem, remedy)
-    return canvas_row(choice, sentence, probes, draft_steps(method) + 1)
+    return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1)
 
 
 def probing(
@@ -281,9 +281,10 @@ def _in_numbers(choice: Choice) -> Choice:
     return Choice(operator.index(choice.length), scores, contenders, bool(choice.rescoring))
 
 
-def draft_steps(method: LengthMethod) -> int:
-    """Steps of a canvas before a method reads it: 0 for all-mask canvases."""
-    return getattr(method, "draft_steps", 0)
+def declared(method: LengthMethod | type, name: str) -> Any:
+    """What a length method or its class declares under a name: of one without :class:`LengthMethod` as its base perhaps
+    only what is usual."""
+    return getattr(method, name, getattr(LengthMethod, name))
 
 
 def canvas_row(

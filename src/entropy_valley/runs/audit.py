@@ -19,7 +19,7 @@ from typing import Any
 
 from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import Cell, CellSet, sets_of
-from entropy_valley.config.methods import learns, needs_length_head, origins, statistics_of
+from entropy_valley.config.methods import declares, origins
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
 from entropy_valley.results import (
@@ -244,10 +244,10 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
         case "orders":
             return name == cell.order
         case "fits":
-            needs = {"length_statistics": statistics_of, "learned": learns, "length_head": needs_length_head}
+            needs = {"length_statistics": "uses_statistics", "learned": "learns", "length_head": "uses_length_head"}
             some = [needs[name]] if name else needs.values()
             methods = (cell.method, *origins(experiment, cell.method))
-            return any(need(experiment, method) for need in some for method in methods)
+            return any(declares(experiment, method, need) for need in some for method in methods)
         case "made_from":
             return not rest.startswith("testset ") or rest == f"testset {cell.testset}"
     return True

@@ -21,6 +21,7 @@ from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.lengths import find_method
+from entropy_valley.lengths.base import declared
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.results import system_of
 from entropy_valley.runs.jobs import Job
@@ -206,9 +207,9 @@ class Work:
         """The passes by which a length method chooses a canvas."""
         name = base_method(self.experiment, method)
         kind = None if name == "reassigned" else find_method(name, {})
-        if kind is None or not getattr(kind, "probes", True):
+        if kind is None or not declared(kind, "probes"):
             return 0
-        ratios, drafts = settings.get("ratios"), getattr(kind, "draft_steps", 0)
+        ratios, drafts = settings.get("ratios"), declared(kind, "draft_steps")
         tried = len(ratios) if isinstance(ratios, list) else settings.get("candidates", PROBES)
         return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
 

@@ -17,7 +17,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells, table_cells
-from entropy_valley.config.methods import method_settings, order_settings, origins, sees_reference
+from entropy_valley.config.methods import declares, method_settings, order_settings, origins
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import summarise
@@ -138,7 +138,11 @@ class Report:
     def informed(self) -> set[str]:
         """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
         config, names = self.experiment, {cell.method for cell in self.cells} & self._methods.keys()
-        return {name for name in names if any(sees_reference(config, one) for one in (name, *origins(config, name)))}
+        return {
+            name
+            for name in names
+            if any(declares(config, one, "sees_reference") for one in (name, *origins(config, name)))
+        }
 
     def method_in(self, name: str, direction: str) -> str:
         """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""

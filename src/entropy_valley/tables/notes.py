@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from entropy_valley.config.matrix import DEV
-from entropy_valley.config.methods import learns
+from entropy_valley.config.methods import declares
 from entropy_valley.decoding.prompts import PART, footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
@@ -187,7 +187,7 @@ def fitted(report: TableReport) -> Iterator[Note]:
     """Which length methods have learned from the development pairs that they are tested on."""
     experiment = report.experiment
     for name in dict.fromkeys(cell.method for cell in report.cells if cell.testset == DEV):
-        if learns(experiment, name):
+        if declares(experiment, name, "learns"):
             pairs = getattr(getattr(experiment.length_methods, name), "pairs", None)
             which = f"the first {pairs} of these sentences" if pairs else "these sentences"
             yield Note(f"{report.method(name).short} was fitted to {which}.")

@@ -9,7 +9,7 @@ from typing import Any
 from entropy_valley import tables
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
-from entropy_valley.config.methods import gives_probabilities
+from entropy_valley.config.methods import declares
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
@@ -94,7 +94,7 @@ def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     """Method and backbone as they are printed, the method's key, whether it is of the main backbone, and whether the
     method's scores are negative log-probabilities."""
     label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
-    gives = bool(cell.order) and gives_probabilities(experiment, cell.method)
+    gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
     return [formats.method(cell.method).short, label, cell.method, cell.backbone == main, gives]
 
 

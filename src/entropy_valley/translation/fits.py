@@ -17,7 +17,7 @@ from entropy_valley import files, plugins
 from entropy_valley.decoding.requests import SHORTEST, Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
-from entropy_valley.lengths.base import Example, sentences_of
+from entropy_valley.lengths.base import Example, declared, sentences_of
 from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.requests import Work
+    from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.prompt import Prompt
 
 Rows = list[dict[str, Any]]  # each with ``source`` and ``target``
@@ -181,6 +182,13 @@ class Fits:
     def method(self, name: str, settings: Mapping[str, Any]) -> LengthMethod:
         """A length method of the job, with what it has learned."""
         return self.learned.get(name) or make_method(name, settings, self.statistics)
+
+    def length_head(self, method: LengthMethod, device: torch.device | str) -> LengthHead | None:
+        """The length head, for a method that uses it."""
+        from entropy_valley.lengths.length_head import LengthHead
+
+        uses = declared(method, "uses_length_head")
+        return LengthHead.of(self.head, device) if self.head and uses else None
 
 
 def _states(job: ModelJob, places: list[int]) -> torch.Tensor:

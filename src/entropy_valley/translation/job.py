@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from entropy_valley import files
 from entropy_valley.decoding.orders import Denoising, Draft, looks_at_anchors, reveals_masks
@@ -40,7 +41,7 @@ from entropy_valley.decoding.requests import (
     gains,
 )
 from entropy_valley.errors import InputError, SentenceError
-from entropy_valley.lengths.base import choosing, draft_steps, probing
+from entropy_valley.lengths.base import choosing, declared, probing
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest
 from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, config_arguments
@@ -210,7 +211,7 @@ class Pipeline:
     def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
         probes: dict[int, ProbeResult] = {}
         row = yield from self.choosing(method, place, sentence, probes)
-        readings = {} if draft_steps(method) else probes
+        readings = {} if declared(method, "draft_steps") else probes
         return row, (yield from self.denoising(place, row, denoising, readings))
 
     def probing(self, method: LengthMethod, place: int, sentence: Sentence) -> Work:
@@ -230,7 +231,7 @@ class Pipeline:
 
         The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
         """
-        steps, prompt = draft_steps(method), self.inputs.prompts[place]
+        steps, prompt = declared(method, "draft_steps"), self.inputs.prompts[place]
         probed: list[int] = []
 
         def probe(length: int) -> Probe | Draft:
@@ -391,15 +392,7 @@ class Execution:
     @classmethod
     def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
         """From what a rule hands over, whose paths are texts and which may have more."""
-        adapter, corpus, store = (values.get(name) for name in ("adapter", "corpus", "store"))
-        return cls(
-            Path(values["backbone"]),
-            Path(adapter) if adapter else None,
-            Path(corpus) if corpus else None,
-            Path(store) if store else None,
-            values["device"],
-            threads,
-        )
+        return TypeAdapter(cls).validate_python({**values, "threads": threads})
 
     @property
     def pairs(self) -> tuple[Path, Path]:

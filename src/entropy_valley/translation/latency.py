@@ -59,8 +59,7 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
         job = job.on([job.rows[place] for place in drawn])
         method = fits.method(spec["method"], spec["settings"])
         denoising = Denoising.of(spec)
-        uses_head = getattr(method, "uses_length_head", False)
-        head = LengthHead.of(fits.head, job.backbone.device) if uses_head and fits.head else None
+        head = fits.length_head(method, job.backbone.device)
         measured = measure(job, method, denoising, head, minutes * 60)
         signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
         files.write_json(out, {**measured, "signature": signed})

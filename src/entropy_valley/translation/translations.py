@@ -24,7 +24,7 @@ from entropy_valley.decoding.orders import DecodedVariableLength, Denoising, nee
 from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
-from entropy_valley.lengths.base import FITTED, sentences_of
+from entropy_valley.lengths.base import FITTED, declared, sentences_of
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
@@ -241,13 +241,12 @@ class Translations:
         job, settings = self.tests[testset], self.spec["methods"][method]
         with self._failing(label):
             kind = find_method(method, settings)
-            uses_head = getattr(kind, "uses_length_head", False)
-            if self._unfit and any(getattr(kind, name, ()) for name in FITTED):
+            if self._unfit and any(declared(kind, name) for name in FITTED):
                 raise self._unfit
             places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
             length_method = self.fits.method(method, settings)
             part = job.on([job.rows[place] for place in places])
-            predicted = predict(part, self.fits.head) if uses_head and self.fits.head else ()
+            predicted = predict(part, self.fits.head) if declared(kind, "uses_length_head") and self.fits.head else ()
             sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
             pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
             return [

@@ -20,7 +20,7 @@ from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
-from entropy_valley.lengths.base import PARTS, canvas_row, draft_steps, sentences_of
+from entropy_valley.lengths.base import PARTS, canvas_row, declared, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -130,7 +130,7 @@ class Translator:
             raise InputError("method", f"{self.method.__name__} is a class", remedy)
         if missing := [part for part in PARTS if not hasattr(self.method, part)]:
             raise InputError("method", f"{brief(self.method, 60)} has no {' and no '.join(missing)}", GUIDE)
-        if getattr(self.method, "sees_reference", False):
+        if declared(self.method, "sees_reference"):
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
             raise InputError("length method", problem, "Give another one.")
 
@@ -244,10 +244,10 @@ class Translator:
         :func:`.make_method` does.
         """
         fitted = make_method(method, settings)
-        if parts := getattr(fitted, "uses_statistics", ()):
+        if parts := declared(fitted, "uses_statistics"):
             measured = self._pairs("train", train).statistics(parts, LengthStatisticsSection().bias_pairs)
             fitted = make_method(method, settings, LengthStatistics.of(measured))
-        if getattr(fitted, "learns", False):
+        if declared(fitted, "learns"):
             if dev is None:
                 remedy = "Give dev=: pairs that the adapter has not seen."
                 raise InputError(f"length method {method!r}", "learns from development pairs", remedy)
@@ -336,7 +336,7 @@ class Translator:
         else:
             pipeline.inputs.check(place, slots)
             row = canvas_row(Choice(slots), sentence, probes)
-        readings = {} if draft_steps(self.method) else probes
+        readings = {} if declared(self.method, "draft_steps") else probes
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
         # None where the last slot is the only one: the mean leaves it out.
@@ -347,7 +347,7 @@ class Translator:
             return Translation("", canvas=row["length"], entropies=entropies, readings=readings)
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
         best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
-        gives = getattr(self.method, "gives_probabilities", False)
+        gives = declared(self.method, "gives_probabilities")
         probabilities = {length: math.exp(-score) for length, score in scores.items()} if gives else {}
         return Translation(
             self._texts.text(best),
@@ -375,7 +375,7 @@ class Translator:
 
     def _predicted(self, inputs: Inputs) -> list[dict[int, float] | None]:
         """What the length head says of each prompt that fits into the context; None: the method uses none."""
-        if not getattr(self.method, "uses_length_head", False):
+        if not declared(self.method, "uses_length_head"):
             return [None] * len(inputs.prompts)
         if self.length_head is None:
             raise InputError("length method", "needs a length head", "Give the translator one.")
@@ -396,7 +396,7 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
             raise InputError("ratios", "the length method has its own", "Leave them out.")
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
-    if getattr(kind, "uses_statistics", False):
+    if declared(kind, "uses_statistics"):
         remedy = f"Load it with another method, and then take .fitted({method!r}, train, dev)."
         raise InputError(place, "is fitted to training pairs", remedy)
     if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
