@@ -1,4 +1,4 @@
-"""Statistics of ratings: constructed ratings of known agreement and effect, and worked examples from the literature."""
+"""Analysis of ratings: constructed ratings of known agreement and effect, and worked examples from the literature."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from entropy_valley.human_evaluation import statistics
-from entropy_valley.stats.significance import Statistics
+from entropy_valley.stats.significance import Analysis
 
-HOW = Statistics(resamples=500, seed=1)
+HOW = Analysis(resamples=500, seed=1)
 
 
 def rows(scores, preferences=None, annotators="ABC", difference=None):

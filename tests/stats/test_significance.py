@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from unittest import mock
 
 import numpy as np
@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from entropy_valley.stats import significance
-from entropy_valley.stats.significance import TEXTS, Statistics, bootstrap_means, cohens_d, paired_test
+from entropy_valley.stats.significance import TEXTS, Analysis, bootstrap_means, cohens_d, paired_test
 
 SCORES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 4))
 # Between these, of 7 to 13 sentences, SciPy's Wilcoxon test may go through all signs one by one: ten seconds a test.
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=6) | st.lists(
     st.tuples(SCORES, SCORES), min_size=14, max_size=40
 )
+
+
+def how(resamples=10_000, seed=0, **others):
+    return Analysis(resamples=resamples, seed=seed, **others)
 
 
 def sample(delta, half_width, sentences=2037):
@@ -30,7 +34,7 @@ def sample(delta, half_width, sentences=2037):
 
 def test_interval_agrees_with_scipy():
     differences = np.random.default_rng(0).normal(0.01, 0.1, 300)
-    ours = paired_test(differences, np.zeros(300), Statistics(9999, 1))
+    ours = paired_test(differences, np.zeros(300), how(9999, 1))
     theirs = stats.bootstrap((differences,), np.mean, method="percentile", rng=2).confidence_interval
     assert (ours.ci_low, ours.ci_high) == pytest.approx((theirs.low, theirs.high), abs=5e-4)
 
@@ -42,14 +46,14 @@ def test_bootstrap_has_the_standard_error_of_the_mean():
 
 
 def test_the_papers_significance_table_is_one_sided():
-    test = paired_test(sample(0.0034, 0.0051), np.zeros(2037), Statistics(seed=1))
+    test = paired_test(sample(0.0034, 0.0051), np.zeros(2037), how(seed=1))
     assert (test.ci_low, test.ci_high) == pytest.approx((-0.0016, 0.0086), abs=3e-4)
     assert test.p_one_sided == pytest.approx(0.091, abs=0.012)
     assert test.p_two_sided == pytest.approx(2 * test.p_one_sided)
 
 
 def test_the_papers_direct_baselines_are_two_sided():
-    test = paired_test(sample(0.001233, 0.002467), np.zeros(2037), Statistics(seed=1))
+    test = paired_test(sample(0.001233, 0.002467), np.zeros(2037), how(seed=1))
     assert test.p_two_sided == pytest.approx(0.3342, abs=0.03)
     assert test.p_one_sided < 0.2
 
@@ -62,7 +66,7 @@ def test_chunks_change_nothing(monkeypatch):
 
 
 def test_equal_systems():
-    test = paired_test([0.5, 0.7, 0.9], [0.5, 0.7, 0.9], Statistics(100))
+    test = paired_test([0.5, 0.7, 0.9], [0.5, 0.7, 0.9], how(100))
     assert (test.delta, test.ci_low, test.ci_high, test.cohens_d) == (0, 0, 0, 0)
     assert (test.p_one_sided, test.p_two_sided, test.wilcoxon_p) == (1, 1, 1)
 
@@ -71,7 +75,7 @@ def test_a_limit_at_exactly_zero_is_not_above_it():
     """The sixth of 201 sorted means is the lower limit: here 0, and the seventh is above it."""
     means = np.sort(bootstrap_means(np.array([-0.01, *[0.01] * 5]), 201, 0))
     assert means[5] == 0 < means[6]
-    assert paired_test([-0.01, *[0.01] * 5], [0.0] * 6, Statistics(201)).ci_low == 0
+    assert paired_test([-0.01, *[0.01] * 5], [0.0] * 6, how(201)).ci_low == 0
 
 
 WITHOUT_WILCOXON = mock.patch.object(significance, "wilcoxon_p", lambda differences, zeros: 1.0)  # for the same reason
@@ -84,7 +88,7 @@ def test_a_mean_of_exactly_zero_is_zero(pairs):
     """Sums of tenths miss 0 in floating point; shares and limits are those of whole numbers."""
     first, second = (np.array(scores) for scores in zip(*pairs, strict=True))
     with WITHOUT_WILCOXON:
-        test = paired_test(first / 10, second / 10, Statistics(400, 3))
+        test = paired_test(first / 10, second / 10, how(400, 3))
     exact = bootstrap_means(10 * (first - second), 400, 3)
     low, high = np.quantile(exact, (0.025, 0.975))
     assert test.p_one_sided == np.mean(exact <= 0)
@@ -98,11 +102,11 @@ def test_a_mean_of_exactly_zero_is_zero(pairs):
 def test_wilcoxon_ranks_zeros_as_pratt_does():
     differences = np.concatenate([np.zeros(20), np.random.default_rng(0).normal(0.4, 1, 40)])
     expected = stats.wilcoxon(differences, zero_method="pratt").pvalue
-    assert paired_test(differences, np.zeros(60), Statistics(10)).wilcoxon_p == expected
+    assert paired_test(differences, np.zeros(60), how(10)).wilcoxon_p == expected
     assert expected != stats.wilcoxon(differences, zero_method="wilcox").pvalue
 
 
-AUTHORS = Statistics(300, 42, "random_state", "wilcox", "population")
+AUTHORS = how(300, 42, generator="random_state", wilcoxon_zeros="wilcox", cohen="population")
 
 
 def by_the_authors_code(differences, resamples, seed):
@@ -136,7 +140,8 @@ def test_a_plain_writing_of_the_authors_tests_agrees(monkeypatch, chunk):
 )
 def test_what_each_reading_moves(reading, changed):
     differences = np.round(np.random.default_rng(5).normal(0.05, 0.4, 60), 1)
-    ours, theirs = (asdict(paired_test(differences, np.zeros(60), how)) for how in (TEXTS, replace(TEXTS, **reading)))
+    both = (TEXTS, TEXTS.model_copy(update=reading))
+    ours, theirs = (asdict(paired_test(differences, np.zeros(60), one)) for one in both)
     assert {name for name in ours if ours[name] != theirs[name]} == changed
 
 
@@ -156,7 +161,7 @@ def test_scores_that_do_not_pair_up(first, second):
 @given(PAIRS)
 def test_swapping_the_systems_mirrors_the_test(pairs):
     first, second = np.array(pairs).T
-    one, other = (paired_test(a, b, Statistics(100, 4)) for a, b in ((first, second), (second, first)))
+    one, other = (paired_test(a, b, how(100, 4)) for a, b in ((first, second), (second, first)))
     assert one.delta == -other.delta
     assert (one.ci_low, one.ci_high) == pytest.approx((-other.ci_high, -other.ci_low))
     assert (one.p_two_sided, one.wilcoxon_p) == (other.p_two_sided, pytest.approx(other.wilcoxon_p))
@@ -166,7 +171,7 @@ def test_swapping_the_systems_mirrors_the_test(pairs):
 @given(PAIRS)
 def test_interval_holds_the_mean_and_shares_are_shares(pairs):
     first, second = np.array(pairs).T
-    test = paired_test(first, second, Statistics(500, 4))
+    test = paired_test(first, second, how(500, 4))
     assert test.ci_low - 1e-9 <= test.delta <= test.ci_high + 1e-9
     assert all(0 <= p <= 1 for p in (test.p_one_sided, test.p_two_sided, test.wilcoxon_p))
     assert test.p_two_sided <= 2 * test.p_one_sided + 1e-12
@@ -176,5 +181,5 @@ def test_a_comparison_of_the_papers_size_takes_less_than_a_second():
     """10,000 resamples of 2,037 sentences: 0.14 s of one core on the machine where this was written."""
     first, second = np.random.default_rng(1).normal(0.85, 0.08, (2, 2037))
     start = time.process_time()
-    paired_test(first, second, Statistics(resamples=10_000))
+    paired_test(first, second, how(resamples=10_000))
     assert time.process_time() - start < 1

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS
-from entropy_valley.stats.significance import Statistics, paired_test, wilcoxon_p
+from entropy_valley.stats.significance import Analysis, paired_test, wilcoxon_p
 
 PREFERENCES = (*SYSTEMS, "tie")
 POOLED = "all"  # in the place of an annotator
@@ -34,7 +34,7 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return table
 
 
-def of_annotator(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
+def of_annotator(ratings: pd.DataFrame, how: Analysis) -> dict[str, float]:
     """Mean differences, Wilcoxon's p of each scale, and preferences of the rows of one annotator."""
     values: dict[str, float] = {"sentences": len(ratings)}
     for scale in SCALES:
@@ -43,7 +43,7 @@ def of_annotator(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
     return values | _counts(ratings["preference"])
 
 
-def of_all(ratings: pd.DataFrame, how: Statistics) -> dict[str, float]:
+def of_all(ratings: pd.DataFrame, how: Analysis) -> dict[str, float]:
     """The same of the mean over annotators of each sentence, and of their majority; and what only all together have.
 
     ``…_low`` and ``…_high`` are the percentile bootstrap's limits of a difference, ``sign_p`` is the two-sided sign

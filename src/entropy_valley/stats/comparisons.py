@@ -18,7 +18,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import RUN, gap_closures, require_sentences
-from entropy_valley.stats.significance import LEVELS, PairedTest, Statistics, bootstrap_means, paired_test
+from entropy_valley.stats.significance import LEVELS, Analysis, PairedTest, bootstrap_means, paired_test
 
 if TYPE_CHECKING:
     from entropy_valley.config.matrix import Cell
@@ -29,7 +29,7 @@ OPTIONAL = {"ratio_eos"}
 PAIRED = attrgetter("direction", "testset", "seed")  # in what runs of two backbones must agree to be compared
 
 
-def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Statistics) -> pd.DataFrame:
+def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Analysis) -> pd.DataFrame:
     """The COMPARISONS in every run, one row each: the columns of RUN, the two methods, the metric, the test. A run
     without a method of OPTIONAL goes without its comparison.
 
@@ -47,7 +47,7 @@ def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Statis
     return pd.DataFrame(rows)
 
 
-def compare_autoregressive(results: Results, cells: Sequence[Cell], metric: Metric, how: Statistics) -> pd.DataFrame:
+def compare_autoregressive(results: Results, cells: Sequence[Cell], metric: Metric, how: Analysis) -> pd.DataFrame:
     """EV against every autoregressive system in every run that both have, one row each.
 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
@@ -77,7 +77,7 @@ def of_shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
 
 
-def against_mean(results: Results, first: Cell, others: Sequence[Cell], metric: Metric, how: Statistics) -> PairedTest:
+def against_mean(results: Results, first: Cell, others: Sequence[Cell], metric: Metric, how: Analysis) -> PairedTest:
     """The test of a system against another, or against the sentence-wise mean of several.
 
     Raises :class:`InputError` when two systems were not scored on the same sentences.
@@ -117,7 +117,7 @@ def _cell(methods: dict[str, Cell], name: str) -> Cell:
     return methods[name]
 
 
-def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Statistics) -> dict[str, object]:
+def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Analysis) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
     test = against_mean(results, first, [second], metric, how)
     return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
@@ -146,7 +146,7 @@ class Partners:
 
 
 def difference(
-    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Statistics
+    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Analysis
 ) -> dict[str, float]:
     """Mean score of the runs of a system minus that of another one, by a paired bootstrap: the values of DIFFERENCE,
     NaN without another one."""
@@ -158,7 +158,7 @@ def difference(
 
 
 def closure_limits(
-    results: Results, systems: Sequence[Sequence[Cell]], metric: Metric, how: Statistics
+    results: Results, systems: Sequence[Sequence[Cell]], metric: Metric, how: Analysis
 ) -> dict[str, float]:
     """Limits of the share of Oracle's lead over Ratio that a system's mean scores close, by the percentile bootstrap:
     the values of LIMITS. ``systems`` are the runs of the system, of Ratio and of Oracle. NaN without the latter two,

@@ -20,22 +20,6 @@ ROUNDING = 1e-12  # a difference or a mean closer to 0 is 0: sums of floating-po
 CHUNK_VALUES = 1_000_000  # sentence draws held at once: 16 MB, whatever the number of sentences
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """How two systems are tested: ``resamples`` of the bootstrap by a ``generator`` made from ``seed``; what becomes of
-    ``wilcoxon_zeros``; the standard deviation in ``cohen``'s d."""
-
-    resamples: int = 10_000
-    seed: int = 0
-    generator: Generator = "pcg64"
-    wilcoxon_zeros: Zeros = "pratt"
-    cohen: Deviation = "sample"
-
-
-TEXTS = Statistics()
-"""The readings of the paper's text."""
-
-
 class Analysis(Section):
     """Statistics."""
 
@@ -50,6 +34,10 @@ class Analysis(Section):
     cohen: Deviation = Field(
         "sample", description="standard deviation in Cohen's d: of a sample, or of the population, as in their code"
     )
+
+
+TEXTS = Analysis(resamples=10_000, seed=0)
+"""The readings of the paper's text."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,7 @@ class PairedTest:
     resamples: int
 
 
-def paired_test(first: ArrayLike, second: ArrayLike, how: Statistics = TEXTS) -> PairedTest:
+def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> PairedTest:
     """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
 
     The bootstrap draws sentences with a generator of its own: two tests over equally many sentences see the same

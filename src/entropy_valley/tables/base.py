@@ -21,7 +21,7 @@ from entropy_valley.config.methods import declares, method_settings, order_setti
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import summarise
-from entropy_valley.stats.significance import Statistics
+from entropy_valley.stats.significance import Analysis
 from entropy_valley.tables import formats, notes, render, style
 from entropy_valley.tables.formats import MethodNames
 from entropy_valley.tables.reader import Results, overlap_file, set_files
@@ -100,9 +100,9 @@ class Report:
         return [metric for name in names for metric in self.metrics if metric.name == name]
 
     @functools.cached_property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> Analysis:
         """How two systems are tested."""
-        return Statistics(**self.experiment.analysis.model_dump())
+        return self.experiment.analysis
 
     @property
     def text(self) -> str:
@@ -188,7 +188,7 @@ class Report:
         return {
             "cells": cells,
             "metrics": [dataclasses.asdict(metric) for metric in self.metrics],
-            **dataclasses.asdict(self.statistics),
+            **self.statistics.model_dump(),
             **{name: getattr(self, name) for name in self.recorded},
         }
 

@@ -16,7 +16,7 @@ from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean, require_sentences
 from entropy_valley.stats.comparisons import by_run
-from entropy_valley.stats.significance import LEVELS, Statistics, bootstrap_means
+from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.formats import RISING
@@ -190,7 +190,7 @@ def splits(report: Report, results: Results, errors: Errors) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def split(runs: Sequence[tuple[pd.Series, pd.Series]], how: Statistics) -> Iterator[dict[str, Any]]:
+def split(runs: Sequence[tuple[pd.Series, pd.Series]], how: Analysis) -> Iterator[dict[str, Any]]:
     """A mean lead by parts of the sentences, in the mean over runs; with 95 % percentile bootstraps over sentences.
 
     Of each run ``runs`` has the lead on each sentence, and by how many slots the first method's canvas is nearer to
