@@ -106,7 +106,8 @@ class Bench:
 
     def generate(self, out="generate", execution=(), beams=4, length_penalty=1.0, max_new_tokens=24, **rare):
         """The same of an autoregressive backbone."""
-        search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens} | rare
+        search = {"beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens}
+        search |= {"early_stopping": True, "first_line": False} | rare
         return self.write({**self.spec, **search, "cells": [[self.testset.stem, "beam", "", 0]]}, out, execution)
 
     def write(self, spec, out="set", execution=()):

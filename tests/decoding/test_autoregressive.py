@@ -15,8 +15,13 @@ from entropy_valley.model.load import stock_model
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 
-SEARCHES = [Search(1, 1.0, 12), Search(4, 1.0, 12), Search(4, 0.0, 12), Search(3, 2.0, 5)]
-PATIENT = [Search(4, 1.0, 12, early_stopping=False), Search(3, 2.0, 12, early_stopping=False)]
+
+def search_for(beams, length_penalty, max_new_tokens, **others):
+    return Search(beams=beams, length_penalty=length_penalty, max_new_tokens=max_new_tokens, **others)
+
+
+SEARCHES = [search_for(1, 1.0, 12), search_for(4, 1.0, 12), search_for(4, 0.0, 12), search_for(3, 2.0, 5)]
+PATIENT = [search_for(4, 1.0, 12, early_stopping=False), search_for(3, 2.0, 12, early_stopping=False)]
 
 
 @torch.inference_mode()
@@ -114,7 +119,7 @@ def test_the_job_writes_what_the_search_finds(bench, llama3):
     (rows, info), pairs = bench.generate(), files.read_jsonl(bench.testset)
     texts = [bench.spec["prompt"].replace("{src}", pair["source"]) for pair in pairs]
     prompts = [[llama3.bos_id, *llama3.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts]
-    results, _ = found(llama3, Search(4, 1.0, 24), prompts)
+    results, _ = found(llama3, search_for(4, 1.0, 24), prompts)
     for pair, row, result in zip(pairs, rows, results, strict=True):
         length = len(result.tokens) + result.finished
         assert row == {

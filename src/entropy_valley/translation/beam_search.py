@@ -8,7 +8,6 @@ default of a checkpoint leaks in; and the log-probability of the best hypothesis
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib.metadata
 from collections import deque
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from entropy_valley import files
 from entropy_valley.decoding.requests import Ledger
 from entropy_valley.revisions import GENERATION
+from entropy_valley.translation.settings import Search
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
@@ -29,31 +29,9 @@ LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
 _BUDGET = {"cpu": 2**14, "cuda": 2**17}  # tokens in the caches of a batch
 
 
-@dataclass(frozen=True)
-class Search:
-    """How translations are searched for.
-
-    A hypothesis scores log p / length^``length_penalty``, its EOS counted. The search of a sentence ends with its
-    first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens. Without ``early_stopping`` it goes on while
-    the best unfinished hypothesis scores more than the worst finished one. With ``first_line`` a translation ends at
-    its first line break.
-    """
-
-    beams: int
-    length_penalty: float
-    max_new_tokens: int
-    early_stopping: bool = True
-    first_line: bool = False
-
-    @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Search:
-        """The search in the params of a job; what is usual is not in them."""
-        return cls(**{field.name: spec[field.name] for field in dataclasses.fields(cls) if field.name in spec})
-
-    @property
-    def key(self) -> list[Any]:
-        """What the found tokens depend on, apart from the limit of each sentence."""
-        return [self.beams, self.length_penalty, *([] if self.early_stopping else ["heuristic"])]
+def search_of(spec: Mapping[str, Any]) -> Search:
+    """The search in the params of a job."""
+    return Search(**{name: spec[name] for name in Search.model_fields})
 
 
 def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
@@ -65,8 +43,9 @@ def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
     """
     limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
     stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
+    own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
     keys = [
-        files.digest([*stage, list(prompt), *search.key, limit])
+        files.digest([*stage, list(prompt), *own, limit])
         for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
     ]
 

@@ -17,12 +17,10 @@ class SystemSection(Section):
     steps: PositiveInt | None = Field(None, description="null: that of `tables`")
 
 
-class Autoregressive(Section):
-    """Backbones that write from left to right: same pairs, same prompts, beam search until EOS."""
+class Search(Section):
+    """A beam search. It ends with the first ``beams`` finished hypotheses, or after ``max_new_tokens`` tokens. Without
+    ``early_stopping`` it goes on while the best unfinished one scores more than the worst finished one."""
 
-    backbones: Annotated[AnyNames, Refers("backbones")] = Field(
-        description="keys of `backbones`, of a causal family; none: no such systems"
-    )
     beams: PositiveInt = Field(description="beams of the search")
     length_penalty: Annotated[float, Field(allow_inf_nan=False)] = Field(
         description="log-probability / tokens ** penalty ranks finished beams"
@@ -32,6 +30,14 @@ class Autoregressive(Section):
         True, description="stop with the first `beams` finished hypotheses; false: when no other can be better"
     )
     first_line: bool = Field(False, description="a translation ends at its first line break, not only at the EOS")
+
+
+class Autoregressive(Search):
+    """Backbones that write from left to right: same pairs, same prompts, beam search until EOS."""
+
+    backbones: Annotated[AnyNames, Refers("backbones")] = Field(
+        description="keys of `backbones`, of a causal family; none: no such systems"
+    )
 
 
 class Latency(Section):

@@ -190,7 +190,7 @@ class Translations:
             denoising = self._denoising_of(cell)
             signed, totals = signature(job, denoising), summary(job, rows, denoising)
         else:
-            search = beam_search.Search.of(self.base)
+            search = beam_search.search_of(self.base)
             signed, totals = beam_search.signature(job, search), beam_search.summary(rows)
         return {**cell._asdict(), "signature": {**signed, "data_digest": job.data_digest}, **totals}
 
@@ -316,7 +316,7 @@ class Translations:
             places = [place for place in range(len(job.rows)) if self.shard.has(place)]
             with self._failing(cell.label):
                 part = job.on([job.rows[place] for place in places])
-                hypotheses = beam_search.translate(part, beam_search.Search.of(self.base))
+                hypotheses = beam_search.translate(part, beam_search.search_of(self.base))
                 self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
     # What they share.
