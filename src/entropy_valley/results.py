@@ -166,7 +166,7 @@ class _Facts(Foreign):
     cells: list[_Cell] = Field([])
 
 
-class _Written(Foreign):
+class RecordFile(Foreign):
     """The schema of a record's file."""
 
     model_config = ConfigDict(extra="forbid")
@@ -193,7 +193,7 @@ def read_record(place: Path) -> Record | None:
 def _record(place: Path) -> Record:
     try:
         content = json.loads(files.regular(place, files.MOST).read_bytes())
-        if problems := misfits(_Written, content):
+        if problems := misfits(RecordFile, content):
             raise InputError(place, f"is not a record of a result: {listed(problems, 1)}", _AGAIN)
         written, digest = content.pop("digest"), files.digest(content)
     except (ValueError, RecursionError):  # no JSON, or what none of ours has: NaN, half of a surrogate pair

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from entropy_valley import files
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.results import ENDING, REPORTS, SCORES, TRANSLATIONS, System
+from entropy_valley.results import ENDING, REPORTS, SCORES, TRANSLATIONS, RecordFile, System
+from entropy_valley.settings import read_object
 from entropy_valley.texts import guarded, shown
 
 HEADERS = ("translations.json", "scores.json")
@@ -136,7 +137,7 @@ class Folder:
             such = f", such as {listed([str(root / name) for name in self.others], 3)}" * bool(self.others)
             remedy = f"Name the folder that has tables/ and corpus/ in it{such}."
             raise InputError(root, "has no records of results", remedy)
-        self.records = {place: _record(root / place) for place in places}
+        self.records = {place: read_object(root / place, RecordFile) for place in places}
 
     def result(self, place: str) -> str:
         """The first output of the job whose record this is."""
@@ -284,7 +285,7 @@ class Folder:
         folders: dict[str, Path] = {}
         for place, record in self.records.items():
             params = record["params"]
-            if record["rule"] in ("translate", "tokens") and isinstance(params, dict) and "backbone" in params:
+            if record["rule"] in ("translate", "tokens") and "backbone" in params:
                 for folder in self.input_paths(place):
                     if (folder / "tokenizer.json").is_file():
                         folders.setdefault(str(params["backbone"]), folder)
@@ -338,19 +339,6 @@ def _is_record(place: PurePath) -> bool:
     """Whether a JSON file describes a result, by its path below the folder."""
     hidden = any(part[0] == "." for part in place.parts) or place.parts[0] in SKIPPED
     return not hidden and (place.name.endswith(ENDING) or place.name in HEADERS)
-
-
-def _record(path: Path) -> dict[str, Any]:
-    record = files.read_json(path, files.MOST)
-    shapes = {"rule": str, "path": str, "digest": str, "inputs": dict, "outputs": dict, "facts": dict}
-    if not isinstance(record, dict) or any(not isinstance(record.get(key), kind) for key, kind in shapes.items()):
-        raise InputError(path, "is not a record of a result", REMEDY)
-    outputs = record["outputs"].values()
-    if "params" not in record or not all(
-        isinstance(one, dict) and isinstance(one.get("digest"), str) for one in outputs
-    ):
-        raise InputError(path, "is not a record of a result: an output has no digest, or it has no params", REMEDY)
-    return record
 
 
 def cells_of(record: Mapping[str, Any]) -> Iterator[tuple[System, Mapping[str, Any]]]:
