@@ -73,15 +73,11 @@ class Oracle(Unprobed, LengthMethod):
         return Choice(max(SHORTEST, length + self.offset) if self.offset else length)
 
 
-class OracleOnGrid(OnGrid):
+class OracleOnGrid(Unprobed, OnGrid):
     """Of the candidates of a grid, the one nearest to the reference's length; the shorter one on a tie."""
 
     method: Literal["oracle_on_grid"] = "oracle_on_grid"
     sees_reference: ClassVar[bool] = True
-    probes: ClassVar[bool] = False
-
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return ()
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         return _nearest_to_reference({self.slots(ratio, sentence) for ratio in self.ratios}, sentence)
