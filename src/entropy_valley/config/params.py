@@ -13,17 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions
-from entropy_valley.config import matrix
+from entropy_valley.config import matrix, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
 from entropy_valley.config.methods import declares, dump, method_settings, order_settings, origins, source_guided
-from entropy_valley.config.paths import (
-    adapter_run,
-    checkpoint_of,
-    downloaded_comets,
-    downloaded_datasets,
-    pretraining_seed,
-    released_adapter,
-)
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError
@@ -129,7 +121,7 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
 
 def dataset(experiment: Experiment, name: str) -> str:
     """For the download of a data set; ``name`` is that of its folder."""
-    return _slice(**downloaded_datasets(experiment)[name].files._asdict())
+    return _slice(**paths.downloaded_datasets(experiment)[name].files._asdict())
 
 
 @once
@@ -142,7 +134,7 @@ def overlap(experiment: Experiment, direction: str, testset: str) -> str:
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
     names = (run.backbone for run in _runs(experiment) if run.direction == direction)
-    return list(dict.fromkeys(checkpoint_of(experiment, name) for name in names))
+    return list(dict.fromkeys(paths.checkpoint_of(experiment, name) for name in names))
 
 
 @once
@@ -182,9 +174,9 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
 
 def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
     """The params of whatever makes the checkpoint of a backbone's run: variants share it."""
-    origin = checkpoint_of(experiment, name)
+    origin = paths.checkpoint_of(experiment, name)
     if experiment.backbones[origin].is_pretrained_here:
-        return pretraining(experiment, origin, pretraining_seed(experiment, origin, seed))
+        return pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed))
     return hub(experiment, origin)
 
 
@@ -285,7 +277,7 @@ def training_settings(experiment: Experiment, backbone: str, direction: str, poo
 @once
 def adapter(experiment: Experiment, run: Run) -> str:
     """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
-    given = released_adapter(experiment, run)
+    given = paths.released_adapter(experiment, run)
     section = experiment.backbones[run.backbone]
     return _slice(
         backbone=run.backbone,
@@ -362,7 +354,7 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
     if experiment.backbones[run.backbone].zero_shot:
         weights = {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
     else:
-        weights = {"adapter": digest(any_adapter(experiment, adapter_run(experiment, run)))}
+        weights = {"adapter": digest(any_adapter(experiment, paths.adapter_run(experiment, run)))}
     fits = corpus_digests(experiment, run.direction) if fitted else {}
     return {**weights, **testset_digests(experiment, run.direction, testsets), **fits}
 
@@ -622,7 +614,7 @@ SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
     "pretrain": lambda config, w: pretraining(config, w["backbone"], int(w["seed"])),
     "adopt_adapter": lambda config, w: any_adapter(config, run_of(w)),
     "train": lambda config, w: any_adapter(config, run_of(w)),
-    "fetch_comet": lambda config, w: comet(config, downloaded_comets(config)[w["checkpoint"]]),
+    "fetch_comet": lambda config, w: comet(config, paths.downloaded_comets(config)[w["checkpoint"]]),
     "train_comet": lambda config, w: comet_training(config),
     **dict.fromkeys(("translate", "shard", "merge"), lambda config, w: translation(config, set_of(config, w))),
     "diagnose": lambda config, w: diagnostics(config, run_of(w)),
