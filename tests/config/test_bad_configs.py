@@ -181,7 +181,10 @@ UNFIT = [  # configs that cannot run
     ),
     (study(9, **POOLED, figure=True), "a figure of layout systems tells no pools apart; remove `pools`"),
     (study(methods=["ev"], columns=["speed"]), "speed: no such column; there are order, steps"),
-    (study(methods=["ev"], columns=["pases"]), "pases: no such column; did you mean passes? there are order, steps"),
+    (
+        study(methods=["ev"], columns=["pases"]),
+        "pases: no such column; did you mean passes or steps? there are order, steps",
+    ),
     (study(methods=["ev"], layout="rows"), "layout; there are systems, pooled, ceiling, transfer, orders, categories"),
     (study(layout="orders", methods=["ev"]), "needs the method oracle and the order med; add both"),
     (study(layout="categories", methods=["oracle"], orders=["med"]), "compares med with one other order"),
