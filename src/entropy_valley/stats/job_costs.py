@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.errors import InputError
 
 COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
 # MB of memory that the jobs of each rule on GPUs request, a training for each process: each loads the backbone.
@@ -37,30 +37,18 @@ def finished_seconds(benchmarks: Path) -> dict[str, float]:
     a job that ends just now, or whose disk was full. Raises :class:`InputError` for a file that Snakemake has not
     written."""
     written = (path for path in sorted(benchmarks.rglob("*.tsv")) if path.stat().st_size)
-    return {str(path.relative_to(benchmarks).with_suffix("")): _seconds(path) for path in written}
+    return {str(path.relative_to(benchmarks).with_suffix("")): float(_benchmark(path)["s"]) for path in written}
 
 
 def peak_memory(path: Path) -> float:
     """Bytes of the largest process of a finished job; 0 where its benchmark does not say."""
-    memory = _column(path, "max_rss")
+    memory = _benchmark(path).get("max_rss") or ""
     return float(memory) * 2**20 if re.fullmatch(r"[\d.]+", memory) else 0.0
 
 
-def _seconds(path: Path) -> float:
-    try:
-        return float(_column(path, "s"))
-    except ValueError:
-        raise _not_a_benchmark(path) from None
-
-
-def _column(path: Path, name: str) -> str:
-    header, *lines = (line.split("\t") for line in files.read_lines(path))
-    try:
-        (line,) = lines
-        return line[header.index(name)]
-    except (ValueError, IndexError):
-        raise _not_a_benchmark(path) from None
-
-
-def _not_a_benchmark(path: Path) -> InputError:
-    return InputError(path, "is not a benchmark of a job", "Remove it.")
+def _benchmark(path: Path) -> dict[str, str]:
+    """The columns of a benchmark, which has one row and a number of seconds."""
+    with files.readable(path, "benchmark of a job", "Remove it."):
+        (row,) = csv.DictReader(files.read_lines(path), delimiter="\t")
+        float(row["s"])
+        return row
