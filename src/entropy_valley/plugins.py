@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
+from entropy_valley.settings import words_of
 
 _LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 GUIDE = "docs/extending.md shows what the class needs."
@@ -78,7 +79,7 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
 
 def _refused(item: Mapping[str, Any]) -> str:
     """What pydantic says of a setting, with its name and its value."""
-    message = item["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+    message = words_of(item)
     name = ".".join(map(str, item["loc"]))
     value = "" if item["type"] == "missing" else f" = {errors.brief(item['input'], 60)}"
     return f"{name}{value}: {message}" if name else message

@@ -82,6 +82,11 @@ def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
     return ValidationError.from_exception_data("config", lines)
 
 
+def words_of(item: Mapping[str, Any]) -> str:
+    """What is wrong by one of pydantic's errors: ours as it is, of its own what the value must be."""
+    return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
+
+
 # --- What a key is for.
 
 T = TypeVar("T")
@@ -255,7 +260,7 @@ def misfits(schema: type[Foreign], content: Any) -> list[str]:
 def _misfit(key: str, item: Mapping[str, Any]) -> str:
     if item["type"] == "missing":
         return f"no field {key}"
-    message = re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
+    message = words_of(item)
     if item["type"] in ("model_type", "dict_type"):
         message = "must be a JSON object"
     return f"{key or 'it'} is {brief(repr(item['input']), 60)}, but {message}"

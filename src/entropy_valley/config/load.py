@@ -24,7 +24,7 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Experiment
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief, question, unknown
-from entropy_valley.settings import IN_CONFIG, PATTERNS
+from entropy_valley.settings import IN_CONFIG, PATTERNS, words_of
 from entropy_valley.texts import counted
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
@@ -268,9 +268,7 @@ def _problems(error: ValidationError, config: Any) -> list[Problem]:
     messages: dict[KeyPath, list[str]] = {}
     for item in error.errors():
         context, location = item.get("ctx", {}), item["loc"]
-        message = re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
-        if item["type"] in MESSAGES:
-            message = MESSAGES[item["type"]].format_map(context)
+        message = MESSAGES[item["type"]].format_map(context) if item["type"] in MESSAGES else words_of(item)
         if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
             location = (*location, context["discriminator"].strip("'"))
         if item["type"] == "string_pattern_mismatch":
