@@ -1,29 +1,34 @@
 """The road of CUDA without a GPU: passes of the released shapes on tensors that are on ``cuda`` and have no data.
 
-Each operation checks devices, dtypes, shapes and arguments as on a GPU. Bits, speed and kernels are not seen, and
-neither is COMET, whose package does not install beside numpy 2. It needs a build of torch for CUDA, as `pip install
-torch==2.11.0` is; such a build is imported without a GPU.
+Each operation checks devices, dtypes, shapes and arguments as on a GPU. Bits, speed and kernels are not seen. It needs
+a build of torch for CUDA, as `pip install torch==2.11.0` is; such a build is imported without a GPU. COMET's package
+does not install beside numpy 2: its passes are skipped where it is missing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
 import torch
 from held import Held
-from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 
 from entropy_valley.checking.subject import Size
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.prompts import NO_REUSE, Reuse
 from entropy_valley.decoding.requests import Canvas
+from entropy_valley.demo import toy_comet
+from entropy_valley.demo.settings import Estimator
 from entropy_valley.model import decoder
 from entropy_valley.model.attention import Packed, hidden_states
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, empty_model, stock_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
+from entropy_valley.scoring import comet
+from entropy_valley.scoring.comet_checkpoint import comet_models
 from entropy_valley.training import memory
 from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
@@ -170,3 +175,54 @@ def test_the_passes_of_a_beam_search(monkeypatch):
         first = model(ids[:, :7], attention_mask=ids[:, :7] + 1)
         second = model(ids[:, 7:], attention_mask=ids + 1, past_key_values=first.past_key_values)
     assert (second.logits.device.type, second.logits.shape[:2]) == ("cuda", (3, 1))
+
+
+# Width, layers and heads of each encoder, under COMET's name: XLM-R large and XL.
+ENCODERS = {"XLM-RoBERTa": (1024, 24, 16), "XLM-RoBERTa-XL": (2560, 36, 32)}
+
+
+def comet_model(kind, encoder, texts, folder):
+    """One of COMET's classes over an encoder of the released size."""
+    width, layers, heads = ENCODERS[encoder]
+    shape = Estimator(seed=1, steps=1, width=width, layers=layers, heads=heads, vocabulary=300, context=510)
+    sizes = {"intermediate_size": 4 * width, "vocab_size": 250002}
+    toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, shape), shape, **sizes)
+    given = {"input_segments": ["mt", "src"]} if kind == "UnifiedMetric" else {"pool": "avg"}
+    with contextlib.chdir(folder):
+        return getattr(comet_models(), kind)(
+            nr_frozen_epochs=0,
+            encoder_model=encoder,
+            pretrained_model=toy_comet.ENCODER,
+            layer_transformation="sparsemax",
+            layer_norm=False,
+            hidden_sizes=[3072, 1024],
+            load_pretrained_weights=False,
+            local_files_only=True,
+            **given,
+        )
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("kind", ["RegressionMetric", "UnifiedMetric"])
+def test_the_passes_of_comet(kind, encoder, tmp_path, monkeypatch):
+    """Of COMET-22, and of CometKiwi, which reads source and hypothesis in one sequence; alone and in full batches."""
+    pytest.importorskip("comet", reason="COMET is not installed here")
+    segments = [(f"source {number}", f"hypothesis {number}", "reference") for number in range(100)]
+    segments = segments if kind == "RegressionMetric" else [segment[:2] for segment in segments]
+    with unset_fake_temporarily(), torch.device("meta"):
+        model = comet_model(kind, encoder, [text for segment in segments for text in segment], tmp_path)
+    model = model.float().eval().to_empty(device="cuda")
+    monkeypatch.setattr(type(model), "device", torch.device("cuda"))  # of Lightning, which misses `to_empty`
+    # What has no value here: scores, and whether a mask is all ones, as each is, for no batch is padded.
+    monkeypatch.setattr(FakeTensor, "tolist", lambda scores: [0.5] * len(scores))
+    monkeypatch.setattr(FakeTensor, "item", lambda _: 0.5, raising=False)
+    monkeypatch.setattr(FakeTensor, "__bool__", lambda _: True, raising=False)
+    prepare = model.prepare_sample
+
+    def prepared(samples, **how):
+        with unset_fake_temporarily():  # it asks for the tokens' values
+            inputs = prepare(samples, **how)
+        return tuple({name: torch.empty_like(tensor) for name, tensor in one.items()} for one in inputs)
+
+    monkeypatch.setattr(model, "prepare_sample", prepared)
+    assert dict(comet.unpadded_scores(model, segments)) == dict.fromkeys(segments, 0.5)

@@ -151,6 +151,7 @@ class Engine:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
         if not named:
             return batch, []
+        named = sorted(named, key=lambda entry: -entry[1].size)  # on a CPU, equal neighbours share their attention call
         starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
         settled: list[tuple[Any, Decoded]] = []
         if starting.canvases:

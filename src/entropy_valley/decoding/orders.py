@@ -273,16 +273,7 @@ def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
 
 ORDERS: dict[str, type[Section]] = {
     kind.model_fields["order"].default: kind
-    for kind in (
-        MinimumEntropy,
-        SigFirst,
-        ReverseSig,
-        Hybrid,
-        EntropyWeightedSig,
-        LeftToRight,
-        OracleAnchor,
-        Random,
-    )
+    for kind in (MinimumEntropy, SigFirst, ReverseSig, Hybrid, EntropyWeightedSig, LeftToRight, OracleAnchor, Random)
 }
 
 

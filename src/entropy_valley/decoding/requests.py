@@ -132,12 +132,13 @@ class Canvas:
 class Queue:
     """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
 
-    First come those that are on their way (a known first step, or revealed in part), then those of the longest prompts,
-    whose canvases need most passes: they are not left for the end, where passes would be nearly empty. Canvases of one
-    prompt come one after the other, because their passes may share its rows.
+    First come those that are on their way (a known first step, or revealed in part), then the longest, which need most
+    passes: they are not left for the end, where passes would be nearly empty. Canvases whose passes share the rows of a
+    prompt come one after the other; ``by_prompt``: so do all canvases of a prompt.
     """
 
-    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = ()) -> None:
+    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = (), by_prompt: bool = False) -> None:
+        self._by_prompt = by_prompt
         self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []
         self._arrivals = itertools.count()
         self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
@@ -147,8 +148,9 @@ class Queue:
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
         self.sources.update([*canvas.sources, *canvas.shared_sources])
-        new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
-        heapq.heappush(self.heap, (new, -len(prompt), prompt, next(self._arrivals), name, canvas))
+        prompt, slots = next(iter(canvas.sources), (canvas.prompts[0], canvas.length))
+        new, size = not (canvas.start or canvas.tokens), len(prompt) + (0 if self._by_prompt else slots)
+        heapq.heappush(self.heap, (new, -size, prompt, next(self._arrivals), name, canvas))
 
     def first(self) -> Canvas:
         """The canvas whose turn it is."""
@@ -376,7 +378,7 @@ class _Stream:
         self._ready = deque(_Piece(name, work) for name, work in works)  # pieces whose results are all there
         self._new: deque[_Computation] = deque()
         self._pending: dict[str, _Computation] = {}
-        self._queue, self._bar = Queue(), None
+        self._bar = None
 
     def results(self, order: Order | None) -> Iterator[tuple[Any, Any]]:
         yield from self._go_on()
@@ -384,6 +386,7 @@ class _Stream:
             return
         bar, total = self._runner.bar, len(self._new)
         engine = self._runner.engine()
+        self._queue = Queue(by_prompt=engine.prompts.are_shared)
         with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
             yield from self._go_on(engine)
             for computation, result in engine.run(self._queue, order):

@@ -83,16 +83,12 @@ class Adapter:
     @property
     def digest(self) -> str:
         """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
-        return files.digest(
-            [
-                (
-                    module,
-                    self.scaling,
-                    [(list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())) for tensor in pair],
-                )
-                for module, pair in sorted(self.pairs.items())
-            ]
-        )
+
+        def described(tensor: Tensor) -> list[Any]:
+            return [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
+
+        pairs = sorted(self.pairs.items())
+        return files.digest([[module, self.scaling, list(map(described, pair))] for module, pair in pairs])
 
 
 def from_peft(

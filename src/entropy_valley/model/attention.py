@@ -227,7 +227,7 @@ def _by_run(
     for (count, queries, _), *part in parts:
         if not queries:
             continue
-        q, k, v = (tensor.unflatten(0, (count, -1)).transpose(1, 2) for tensor in part)
+        q, k, v = (tensor.view(count, -1, *tensor.shape[1:]).transpose(1, 2) for tensor in part)
         attended = scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped)
         pieces.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(pieces)

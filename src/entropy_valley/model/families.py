@@ -188,7 +188,6 @@ LLADA_FIELDS = {  # stock: released
     "rms_norm_eps": "rms_norm_eps",
 }
 
-# What the stock class assumes. A checkpoint with another value computes another function.
 LLADA_FIXED = {
     "activation_type": "silu", "alibi": False, "attention_dropout": 0.0, "attention_layer_norm": False,
     "block_type": "llama", "embedding_dropout": 0.0, "include_bias": False, "include_qkv_bias": False,
@@ -201,7 +200,6 @@ LLADA_DEFAULTS = {
     "activation_type": "swiglu", "attention_dropout": 0.1, "block_type": "sequential", "embedding_dropout": 0.1,
     "layer_norm_type": "default", "residual_dropout": 0.1, "rope": False, "weight_tying": True,
 }  # fmt: skip
-
 
 LLADA_CONFIG = {
     "vocab_size": 126464, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32,
@@ -364,8 +362,6 @@ LLAMA3 = Family(
     ),
 )
 
-
-# --- All of them.
 
 FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, LLAMA3)}
 
