@@ -106,10 +106,12 @@ class TestGap:
 )
 def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, part, said):
     lengths(run, "tables/dissociation", lambda method, true: true + {"oracle": 0, "ev": off}.get(method, 6))
-    numbers = run.numbers("tables/dissociation")
-    leads = numbers.query("method == 'ev' and baseline == 'ratio' and canvas in ('nearer', 'equal', 'farther')")
+    made = run.make("tables/dissociation")
+    leads = pd.read_csv(made["csv"]).query(
+        "method == 'ev' and baseline == 'ratio' and canvas in ('nearer', 'equal', 'farther')"
+    )
     assert (leads["share"] == (leads["canvas"] == part)).all() and (leads["adds"] > 0).sum() == 6
-    assert f"Not nearer than Ratio's: {said}" in notes_of(run.text("tables/dissociation"))
+    assert f"Not nearer than Ratio's: {said}" in notes_of(made["md"].read_text(encoding="utf-8"))
 
 
 def test_tests_of_few_sentences_say_that_they_are_too_sure(run):
@@ -228,9 +230,9 @@ class TestSentences:
     def test_equal_leads_have_no_correlation(self, run):
         for cell in run.cells("tables/negative_order"):
             run.score(cell, 0.5 + 0.1 * (cell.order == "med"))
-        numbers = run.numbers("tables/negative_order")
-        assert numbers.query("metric == 'spearman_rho'")["value"].isna().all()
-        assert "MED: n/a (LLaDA-tiny" in run.text("tables/negative_order")
+        made = run.make("tables/negative_order")
+        assert pd.read_csv(made["csv"]).query("metric == 'spearman_rho'")["value"].isna().all()
+        assert "MED: n/a (LLaDA-tiny" in made["md"].read_text(encoding="utf-8")
 
     def test_a_small_p_of_a_correlation_is_not_printed_as_zero(self, run):
         main, other = sorted(where(run, "tables/negative_order", method="oracle"), key=lambda cell: cell.order != "med")

@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
@@ -135,11 +136,13 @@ def select(rows: pd.DataFrame, column: str, /, **where: str) -> pd.Series:
     """
     if unknown := {column, *where} - set(rows):
         raise ValueError(f"no column {', '.join(sorted(unknown))}")
+    meet = np.full(len(rows), True)
     for key, value in where.items():
-        rows = rows[rows[key] == value]
-    keys = [key for key in RUN if key in rows]
-    if rows.empty:
+        meet &= rows[key].to_numpy() == value
+    if not meet.any():
         raise NoRowsError(f"0 rows with {where}")
-    if rows.duplicated(keys).any():
-        raise ValueError(f"{len(rows)} rows with {where}, more than one a run")
-    return pd.to_numeric(rows.set_index(keys)[column])
+    keys = [key for key in RUN if key in rows]
+    selected = rows[meet].set_index(keys)[column]
+    if not selected.index.is_unique:
+        raise ValueError(f"{len(selected)} rows with {where}, more than one a run")
+    return pd.to_numeric(selected)
