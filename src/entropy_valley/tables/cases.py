@@ -21,8 +21,8 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
-from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
+from entropy_valley.tables.render import Column, Group, Table, TableSection
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC
 from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Cases(_Cases, TableReport):
         heads = (Column("", align="l"), Column("Text", align="l"))
         columns = (*heads, *(Column(title, align="r") for title in ("Slots", self.metric.label, "Kept")))
         sections = [TableSection(list(self._groups(case)), self.heading(case)) for case in numbers.itertuples()]
-        return Table(columns, sections, (*self._notes(numbers), *map(Note, _absent(numbers))))
+        return Table(columns, sections, (*self._notes(numbers), *_absent(numbers)))
 
     def _groups(self, case: Any) -> Iterator[Group]:
         for line in _lines(case):
@@ -127,15 +127,15 @@ class Cases(_Cases, TableReport):
         entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
         yield Group.of("Entropy", [entropies, *[formats.NONE] * 3])
 
-    def _notes(self, numbers: pd.DataFrame) -> list[Note]:
+    def _notes(self, numbers: pd.DataFrame) -> list[str]:
         cell = self.cells[0]
         run = f"{self.backbone(cell.backbone)}, {self.place(cell.direction, cell.testset)}"
         return [
-            Note(f"{run}, training seed {cell.seed}; reveal order {self.order(cell.order)}, T = {cell.steps}."),
-            Note(self.choice),
-            Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
-            *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
-            Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
+            f"{run}, training seed {cell.seed}; reveal order {self.order(cell.order)}, T = {cell.steps}.",
+            self.choice,
+            "Slots: of the canvas; those of the reference are its tokens and the EOS.",
+            *(f"Kept: share of the source's {item}s that the output has." for item in numbers["items"].unique()),
+            "Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest.",
         ]
 
 
@@ -157,24 +157,20 @@ class CasesFigure(_Cases, FigureReport):
         heights = [_height(case) for case in numbers.itertuples()]
         return LINE * (sum(heights) + len(_below(numbers)) + 0.5)
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
         cases, below = list(numbers.itertuples()), _below(numbers)
         if NO_FONT[0] in below:
             sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
-
-        def panel(axes: Axes) -> None:
-            axes.set_axis_off()
-            axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
-            top = 0.0
-            for case in cases:
-                self._texts(axes, case, top)
-                _curve(axes, case, top, last=case is cases[-1])
-                top -= _height(case)
-            for text in below:
-                top -= 1
-                axes.text(0, top, text)
-
-        return [panel]
+        axes.set_axis_off()
+        axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
+        top = 0.0
+        for case in cases:
+            self._texts(axes, case, top)
+            _curve(axes, case, top, last=case is cases[-1])
+            top -= _height(case)
+        for text in below:
+            top -= 1
+            axes.text(0, top, text)
 
     def _texts(self, axes: Axes, case: Any, top: float) -> None:
         """The heading of a case and its texts, with slots and scores."""

@@ -26,7 +26,7 @@ from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 from entropy_valley.texts import counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
@@ -98,11 +98,11 @@ def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.S
     return pd.Series({name: retention(items, texts[name]) for name, items in wanted.items()}, dtype=float)
 
 
-LITERAL = Note(
+LITERAL = (
     "Retention: share of the source's items that the output contains as they are; N sentences have one. Means over "
     "runs, sentence by sentence, then over sentences."
 )
-TESTS = Note(
+TESTS = (
     "Δ: the difference (pp: percentage points), 95 % interval of the paired bootstrap over sentences; * where "
     "its lower end is above zero."
 )
@@ -251,21 +251,21 @@ class CoverageTable(OfEvAndRatio):
         systems = (Column(self.method(name).short) for name in (*rivals, EV))
         return [Column(first, align="l"), Column("N", align="r"), *systems]
 
-    def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[Note, ...]:
+    def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[str, ...]:
         """Whose outputs these are, and what is counted."""
         runs = int(numbers["runs"].max())
         reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
-        bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
+        bold = f"Bold: the best. r: tokens of {reference}, over those of the source."
         return (notes.setting(self, counted(runs, "run")), LITERAL, *self._unspaced(results), bold)
 
-    def _unspaced(self, results: Results) -> Iterator[Note]:
+    def _unspaced(self, results: Results) -> Iterator[str]:
         """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
         for (direction, testset), cell in {(cell.direction, cell.testset): cell for cell in self.cells}.items():
             if direction.split("-")[0] in UNSPACED:
                 sources = [row["source"] for row in results.testset(cell, "id", "source")]
                 having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
                 rule = "the rule that fits the paper's counts finds only those that touch no character"
-                yield Note(f"Numbers of {self.place(direction, testset)}: {having}; {rule}.")
+                yield f"Numbers of {self.place(direction, testset)}: {having}; {rule}."
 
 
 class FaithfulnessSummary(CoverageTable):
@@ -317,7 +317,7 @@ LABELS = {
     WITHIN: "Within-grid wrong pick",
     ALL: "All losses",
 }
-RULES = Note(
+RULES = (
     f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
     "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
 )

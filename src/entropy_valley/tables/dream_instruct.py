@@ -27,7 +27,7 @@ from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
 
@@ -144,23 +144,23 @@ class DreamInstruct(TableReport):
         score = f"{values[self.metric.name]:.{self.metric.decimals}f}"
         return (f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score)
 
-    def _notes(self, reference: Mapping[str, float], numbers: pd.DataFrame) -> tuple[Note, ...]:
+    def _notes(self, reference: Mapping[str, float], numbers: pd.DataFrame) -> tuple[str, ...]:
         """The setting, and how to read the columns."""
         cell = self.cells[0]
         place, sentences = self.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
         all_trained = self.trained("").keys() == self.variants.keys()
         return (
-            Note(
+            (
                 f"{place}, {sentences}; reveal order {self.order(cell.order)}, T = {cell.steps}; "
                 f"training seed {cell.seed}."
             ),
             *_loss_notes(numbers),
-            Note(
+            (
                 "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
                 f"the references have {reference['mean_characters']:.2f}."
             ),
             notes.ORACLE,
-            *([] if all_trained else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]),
+            *([] if all_trained else [f"{formats.NONE}: no losses here: not trained, or a given adapter."]),
         )
 
 
@@ -260,7 +260,7 @@ def _losses(training: Mapping[str, float]) -> tuple[str, str, str, str]:
     )
 
 
-def _loss_notes(numbers: pd.DataFrame) -> list[Note]:
+def _loss_notes(numbers: pd.DataFrame) -> Sequence[str]:
     """What the cross-entropy is, where anything was trained."""
     sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
     uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)
@@ -269,4 +269,4 @@ def _loss_notes(numbers: pd.DataFrame) -> list[Note]:
         f"{WORSE}: worse than a uniform guess. Last {LAST} steps: mean ± sample standard deviation.",
         "The CSV has the weighted training loss, too; there a uniform guess does not lose log|V|.",
     )
-    return list(map(Note, texts)) if uniform else []
+    return texts if uniform else ()

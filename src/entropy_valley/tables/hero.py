@@ -94,13 +94,13 @@ class Hero(FigureReport):
         summary = summarise(results, cells, self.metrics)
         return summary[summary["metric"] == self.metric.name]
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         parts = dict(iter(numbers.groupby("panel")))
-        panels = [length_panel(self, parts["A"])]
+        panels = [functools.partial(_lengths, self, parts["A"])]
         if "B" in parts:
-            panels.append(reference_panel(self, parts["B"]))
+            panels.append(functools.partial(_references, self, parts["B"]))
         if self.sweep:
-            panels.append(order_panel(self, self.sweep, parts["C"]))
+            panels.append(functools.partial(_orders, self, self.sweep, parts["C"]))
         return panels
 
 
@@ -119,24 +119,20 @@ def _lengths_and_orders(report: Hero, results: Results, sweep: Orders) -> pd.Dat
     return pd.concat([frame.reindex(columns=of_run.columns) for frame in (means, span, of_run)], ignore_index=True)
 
 
-def length_panel(report: Hero, rows: pd.DataFrame) -> Panel:
+def _lengths(report: Hero, rows: pd.DataFrame, axes: Axes) -> None:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
     summary = Summary(rows)
     series = [_method(report, summary, name) for name in RISING]
-
-    def panel(axes: Axes) -> None:
-        _points(axes, series)
-        for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
-            _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
-            closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
-            _above(axes, position, (ratio, ev, oracle), closed)
-        axes.set_ylabel(report.metric.label)
-        _frame(axes, _names(report, summary))
-
-    return panel
+    _points(axes, series)
+    for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
+        _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
+        closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
+        _above(axes, position, (ratio, ev, oracle), closed)
+    axes.set_ylabel(report.metric.label)
+    _frame(axes, _names(report, summary))
 
 
-def reference_panel(report: Hero, rows: pd.DataFrame) -> Panel:
+def _references(report: Hero, rows: pd.DataFrame, axes: Axes) -> None:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
     beam = rows["steps"] == 0
     summary, beams = Summary(rows[~beam]), Summary(rows[beam])
@@ -144,21 +140,17 @@ def reference_panel(report: Hero, rows: pd.DataFrame) -> Panel:
     ratio, oracle = (one._replace(colour=style.faint(one.colour)) for one in (ratio, oracle))
     others = (_backbone(report, summary, beams, name) for name in beams.values("backbone"))
     series = [ratio, ev, oracle, *others]
-
-    def panel(axes: Axes) -> None:
-        _points(axes, series)
-        for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
-            _, ev, _, *others = rows
-            for other in others:
-                _band(axes, position, ev.mean, other.mean, "EV − AR")
-            leads = [formats.signed(ev.mean - other.mean, report.metric.decimals) for other in others]
-            _above(axes, position, rows, "\n".join(leads))
-        _frame(axes, _names(report, summary))
-
-    return panel
+    _points(axes, series)
+    for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
+        _, ev, _, *others = rows
+        for other in others:
+            _band(axes, position, ev.mean, other.mean, "EV − AR")
+        leads = [formats.signed(ev.mean - other.mean, report.metric.decimals) for other in others]
+        _above(axes, position, rows, "\n".join(leads))
+    _frame(axes, _names(report, summary))
 
 
-def order_panel(report: Hero, sweep: Orders, rows: pd.DataFrame) -> Panel:
+def _orders(report: Hero, sweep: Orders, rows: pd.DataFrame, axes: Axes) -> None:
     """Panel C: the scores of the three lengths under the main order, in the mean over runs and in the study's run; and
     in that run those of the orders under Oracle's length."""
     of_run = rows["seed"].notna()
@@ -175,17 +167,13 @@ def order_panel(report: Hero, sweep: Orders, rows: pd.DataFrame) -> Panel:
     guided = [row for row in orders if sweep.is_guided(row.order)]
     others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
     places[f"Order\n{seed}"] = (others, guided, _value(here, "source_guided_span"))
-
-    def panel(axes: Axes) -> None:
-        for position, (series, _, _) in enumerate(places.values()):
-            _points(axes, series, position)
-        for position, (series, spanned, span) in enumerate(places.values()):
-            means = [row.mean for row in spanned]
-            _band(axes, position, min(means), max(means), "span")
-            _above(axes, position, [one.rows[0] for one in series], formats.number(span, report.metric.decimals))
-        _frame(axes, list(places))
-
-    return panel
+    for position, (series, _, _) in enumerate(places.values()):
+        _points(axes, series, position)
+    for position, (series, spanned, span) in enumerate(places.values()):
+        means = [row.mean for row in spanned]
+        _band(axes, position, min(means), max(means), "span")
+        _above(axes, position, [one.rows[0] for one in series], formats.number(span, report.metric.decimals))
+    _frame(axes, list(places))
 
 
 def _value(rows: Sequence[Any], span: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 # --- What annotators say of two systems: a table, and a table of details.
 
 
-SIMULATED = Note("The annotators are simulated, by rules: these numbers say nothing of people's judgements.")
-MAJORITY = Note(
+SIMULATED = "The annotators are simulated, by rules: these numbers say nothing of people's judgements."
+MAJORITY = (
     "Preference of all: what more than half of the annotators of a sentence chose; without such a majority, as in a "
     "three-way split, it is a tie."
 )
-TESTS = Note(
+TESTS = (
     "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
     "majorities without ties. *, **, ***: p below 0.05, 0.01, 0.001, not corrected for the number of tests. N needed: "
     "sentences for 80 % power at 5 %, were the observed difference the true one."
 )
-AGREEMENT = Note(
+AGREEMENT = (
     "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "
     "of the four scores. Krippendorff's α: ordinal of scores, nominal of preferences. ρ is Spearman's; of both: of "
     "adequacy and of fluency."
@@ -129,11 +129,11 @@ class OfRatings(Report):
         """The sentences of a pack."""
         return sum(self.people.sentences.model_dump().values())
 
-    def sentences(self, results: Results) -> Note:
+    def sentences(self, results: Results) -> str:
         """Those of a pack, which are some of a test set's."""
-        return Note(f"N = {self.packed} sentences.")
+        return f"N = {self.packed} sentences."
 
-    def rated(self, values: Mapping[Any, dict[str, float]]) -> list[Note]:
+    def rated(self, values: Mapping[Any, dict[str, float]]) -> list[str]:
         """How many sentences each annotator rated, where not all; and whether they are people."""
         notes = [SIMULATED] if self.people.simulated else []
         annotators, sentences = self.people.annotators, self.packed
@@ -142,7 +142,7 @@ class OfRatings(Report):
             if set(counts.values()) != {sentences}:
                 listed = ", ".join(f"{name} {count}" for name, count in counts.items())
                 place = formats.direction(direction)
-                notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
+                notes.append(f"Partial: of the {sentences} sentences of {place} were rated by {listed}.")
         return notes
 
 
@@ -174,7 +174,7 @@ class HumanEval(OfRatings, TableReport):
         return Table(columns, [TableSection(groups)], (PREFERRED, MAJORITY, *self.rated(values)))
 
 
-PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
+PREFERRED = "Preference: sentences on which the first system, the second one, or neither is preferred."
 
 
 class HumanEvalDetails(OfRatings, TableReport):
@@ -285,50 +285,42 @@ class HumanEvalFigure(OfRatings, FigureReport):
         columns = ["direction", "annotator", "id", "bucket", "difference"]
         return pd.concat(read, ignore_index=True)[[*columns, "first_adequacy", "second_adequacy", "adequacy"]]
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         drawn = []
         for name in self.directions:
             rows = numbers[numbers["direction"] == name]
-            drawn += [self._boxes(name, rows), self._scatter(name, rows)]
+            drawn += [functools.partial(one, name, rows) for one in (self._boxes, self._scatter)]
         return drawn
 
-    def _boxes(self, direction: str, rows: pd.DataFrame) -> Panel:
+    def _boxes(self, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
         colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(self.pair(direction))]
+        names = [name for name in self.people.annotators if name in set(rows["annotator"])]
+        systems = zip(("first", "second"), self.systems(direction), colours, strict=True)
+        for number, (system, label, colour) in enumerate(systems):
+            given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
+            places = np.arange(len(names)) + (number - 0.5) * 0.36
+            boxes = axes.boxplot(
+                given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
+                medianprops={"color": INK}, flierprops={"markersize": 2},
+                meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
+            )  # fmt: skip
+            for box in boxes["boxes"]:
+                box.set_facecolor(colour)
+            axes.plot([], [], color=colour, linewidth=6, label=label)
+        axes.set_xticks(np.arange(len(names)), names)
+        axes.set_yticks(range(1, 6))
+        axes.set_ylabel("adequacy")
+        axes.set_title(formats.direction(direction) + (" (simulated)" if self.people.simulated else ""))
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
 
-        def panel(axes: Axes) -> None:
-            names = [name for name in self.people.annotators if name in set(rows["annotator"])]
-            systems = zip(("first", "second"), self.systems(direction), colours, strict=True)
-            for number, (system, label, colour) in enumerate(systems):
-                given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
-                places = np.arange(len(names)) + (number - 0.5) * 0.36
-                boxes = axes.boxplot(
-                    given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
-                    medianprops={"color": INK}, flierprops={"markersize": 2},
-                    meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
-                )  # fmt: skip
-                for box in boxes["boxes"]:
-                    box.set_facecolor(colour)
-                axes.plot([], [], color=colour, linewidth=6, label=label)
-            axes.set_xticks(np.arange(len(names)), names)
-            axes.set_yticks(range(1, 6))
-            axes.set_ylabel("adequacy")
-            axes.set_title(formats.direction(direction) + (" (simulated)" if self.people.simulated else ""))
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
-
-        return panel
-
-    def _scatter(self, direction: str, rows: pd.DataFrame) -> Panel:
+    def _scatter(self, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
         means = rows.groupby("id")[["adequacy", "difference"]].mean()
         correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
-
-        def panel(axes: Axes) -> None:
-            axes.axhline(0, color=INK, linewidth=0.6)
-            axes.axvline(0, color=INK, linewidth=0.6)
-            axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
-            axes.set_xlabel(f"Δ {self.metric.label} ({' − '.join(self.systems(direction))})")
-            axes.set_ylabel("mean Δ adequacy")
-            rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
-            of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
-            axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")
-
-        return panel
+        axes.axhline(0, color=INK, linewidth=0.6)
+        axes.axvline(0, color=INK, linewidth=0.6)
+        axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
+        axes.set_xlabel(f"Δ {self.metric.label} ({' − '.join(self.systems(direction))})")
+        axes.set_ylabel("mean Δ adequacy")
+        rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
+        of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
+        axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")

@@ -22,15 +22,13 @@ from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
-DELTA = Note(
-    "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
-)
+DELTA = "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
 Numbers = Mapping[str, float]
 Systems = Mapping[tuple[str, str], Cell]  # of a run, by method and order
 
@@ -167,12 +165,12 @@ class Orders(OfStudy, TableReport):
                 lead = formats.signed(numbers[f"{name}_ratio"], decimals)
                 yield _group(f"{self.method(name).short} − {self.method('ratio').short}", (lead, formats.NONE, times))
 
-    def _notes(self, main: str) -> Iterator[Note]:
-        yield Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step.")
+    def _notes(self, main: str) -> Iterator[str]:
+        yield "Schedules: the canvas has the reference's length, and as many slots are revealed at each step."
         yield DELTA
         if any(map(self.is_guided, self.orders)):
-            yield Note(f"Span: over the schedules by the source (those with SIG), and below with {main}.")
-        yield Note(
+            yield f"Span: over the schedules by the source (those with SIG), and below with {main}."
+        yield (
             "Calls and slots: forward passes per sentence, as the paper counts them, and the canvas slots in these; a "
             "step that looks at the SIG is two. Passes: those really needed."
         )
@@ -287,8 +285,8 @@ class Categories(Orders):
         )
         few = notes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"])
         canvas = "The canvas has the reference's length. A sentence may be in several categories of its source."
-        concentration = Note(CONCENTRATIONS[self.experiment.sig_concentration.measure])
-        return Table(columns, sections, (Note(canvas), DELTA, *few, concentration, *correlations))
+        concentration = CONCENTRATIONS[self.experiment.sig_concentration.measure]
+        return Table(columns, sections, (canvas, DELTA, *few, concentration, *correlations))
 
     def _category(self, name: str, values: Numbers) -> Group:
         texts = [f"{values['sentences']:.0f}", *[formats.NONE] * 4]
@@ -309,8 +307,8 @@ def _spearman(frame: pd.DataFrame) -> dict[str, float]:
     return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
-def _correlation(difference: str, heading: str, numbers: Numbers) -> Note:
+def _correlation(difference: str, heading: str, numbers: Numbers) -> str:
     values = formats.signed(numbers["spearman_rho"], 4)
     if values != formats.NOT_AVAILABLE:
         values += f", two-sided p = {formats.small_p(numbers['spearman_p'])}, N = {numbers['sentences']:.0f}"
-    return Note(f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading}).")
+    return f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading})."

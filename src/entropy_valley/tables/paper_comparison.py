@@ -24,7 +24,7 @@ from entropy_valley.stats.paper_numbers import Published, deviation, means
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.base import Report
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 PAPERS_METRIC = "COMET-22"
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
@@ -101,7 +101,7 @@ class PaperComparisonTable(Report):
         for name, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
             sections.append(TableSection(list(_groups(of_place)), f"{_place(name)} ({name})"))
         label = self.metric.label
-        ours = Note(f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place.")
+        ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place."
         notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), VERDICTS, ABSENT)
         return Table(COLUMNS, sections, (VALUES if self.of_values else SIGNS, *notes))
 
@@ -339,29 +339,29 @@ COLUMNS = (
     Column("Difference", align="r"),
     Column("Verdict", align="l"),
 )
-SIGNS = Note(
+SIGNS = (
     "Other models, data or metrics than the paper's: sizes cannot be compared. Only claims, the signs of leads and the "
     "orders of systems are, and what was not run is in the CSV file alone."
 )
-VALUES = Note(
+VALUES = (
     f"equal: as far as the paper prints it. within, outside: at most, or more than, {DEVIATIONS} sample standard "
     "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound. "
     "same setting, other setting: a number of the config, no result."
 )
-VERDICTS = Note(
+VERDICTS = (
     "same, other: the sign, or the order of systems from the largest value down. k of n pairs: that many pairs of "
     "systems which differ in the paper are in its order here. k of n places: in that many a claim is as in the paper."
 )
-ABSENT = Note("not run: this config did not ask for it. not compared: not had here, for the reason that is given.")
+ABSENT = "not run: this config did not ask for it. not compared: not had here, for the reason that is given."
 
 
-def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
+def _summary(numbers: pd.DataFrame) -> Iterator[str]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Leads", "order": "Orders"}
     for kind, rows in numbers[numbers["kind"] != "claim"].groupby("kind", sort=False):
         ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
         verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
-        yield Note(f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.")
+        yield f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}."
 
 
 PLACES = {  # of the paper's text, by its labels; tables and figures have the titles of ours

@@ -21,7 +21,7 @@ from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 At = dict[str, Any]  # where a row is: its keys with their values
 
@@ -208,7 +208,7 @@ class Regular(TableReport):
                 return TableCell(metric.label)
         return TableCell(str(at[key]))
 
-    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         """Whose numbers these are, and how to read them."""
         return (notes.setting(self), *notes.reading(self, results, numbers))
 

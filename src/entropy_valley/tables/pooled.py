@@ -21,7 +21,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 
 PLACE = ["direction", "testset"]
 RUN = [*PLACE, "backbone", "seed"]
@@ -166,7 +166,7 @@ class Pooled(OfStudy, TableReport):
             sections.append(TableSection(groups, f"{name}, {runs} runs"))
         head = (Column("Length method", align="l"), *(column for column, _ in columns))
         lines = [*READING, *[LEADS] * any(name == "leads" for _, name in columns)]
-        return Table(head, sections, list(map(Note, lines)))
+        return Table(head, sections, lines)
 
 
 def _over_places(of_runs: pd.DataFrame) -> pd.DataFrame:

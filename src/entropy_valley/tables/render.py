@@ -78,20 +78,14 @@ class TableSection:
 
 
 @dataclass(frozen=True)
-class Note:
-    """A line of the footnote; ``signature`` is set in typewriter type behind the text."""
-
-    text: str
-    signature: str = ""
-
-
-@dataclass(frozen=True)
 class Table:
-    """Columns (the first holds the groups' labels), sections and footnote."""
+    """Columns (the first holds the groups' labels), sections, and a footnote: lines of text, then signatures, each in
+    typewriter type behind its name."""
 
     columns: Sequence[Column]
     sections: Sequence[TableSection]
-    notes: Sequence[Note] = ()
+    notes: Sequence[str] = ()
+    signatures: Sequence[tuple[str, str]] = ()
 
 
 def write_csv(path: Path, tidy: pd.DataFrame) -> None:
@@ -116,7 +110,7 @@ def to_markdown(table: Table) -> str:
     titles = [_markdown(": ".join(filter(None, (column.over, column.title)))) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     rows = [row for section in table.sections for row in _markdown_section(section, len(table.columns))]
-    notes = [_paragraph(note.text) + (f" {_code(note.signature)}" if note.signature else "") for note in table.notes]
+    notes = [*map(_paragraph, table.notes), *(f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures)]
     return "\n".join([_markdown_row(titles), _markdown_row(rules), *rows]) + "\n\n" + "\n\n".join(notes) + "\n"
 
 
@@ -320,12 +314,12 @@ LATEX_TEMPLATE = r"""
 \par\nopagebreak\smallskip
 <% endif %>
 \parbox{\linewidth}{\scriptsize\raggedright
-<% for note in table.notes if not note.signature %>
-<< note.text | tex >>
+<% for note in table.notes %>
+<< note | tex >>
 <% endfor %>
 }\par\endgroup
-<% for note in table.notes if note.signature %>
-% << note.text | shown >> << note.signature | shown >>
+<% for name, signature in table.signatures %>
+% << name | shown >> << signature | shown >>
 <% endfor %>
 <% if label and not long %>
 \caption{<< caption | tex >>}

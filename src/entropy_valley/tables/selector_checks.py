@@ -23,7 +23,7 @@ from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
@@ -119,9 +119,9 @@ class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
         points = over_runs(curves(results, self.cells))
         return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         lines = numbers.groupby(["direction", "testset"], sort=False)
-        return [_panel(self, line, not number) for number, (_, line) in enumerate(lines)]
+        return [functools.partial(_sweep_panel, self, line, not number) for number, (_, line) in enumerate(lines)]
 
 
 # --- The numbers.
@@ -222,7 +222,7 @@ def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
 # --- The layout.
 
 
-def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
+def _notes(report: Checks, tests: pd.DataFrame) -> tuple[str, ...]:
     """The setting, and how to read each check."""
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
     permutations = " or ".join(f"{count:.0f}" for count in counts)
@@ -232,37 +232,33 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
     )
     return (
         notes.setting(report),
-        Note(
+        (
             "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
             "the sweep and where it is lowest."
         ),
-        Note(
+        (
             "Ratios that EV takes: the ratio, then the share of sentences (their number, mean over runs). Of ratios "
             "with the same canvas, the smallest counts."
         ),
-        *([Note(reassigned)] if len(counts) else []),
-        Note("Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run."),
+        *([reassigned] if len(counts) else []),
+        "Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run.",
     )
 
 
-def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Panel:
+def _sweep_panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool, axes: Axes) -> None:
     direction, testset = line["direction"].iloc[0], line["testset"].iloc[0]
-
-    def panel(axes: Axes) -> None:
-        label = report.backbone(line["backbone"].iloc[0])
-        draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
-        ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
-        axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
-        _draw_grid(axes, report.grids[direction])
-        _lowest(axes, line.loc[line["mean"].idxmin()])
-        axes.set_title(report.place(direction, testset))
-        axes.set_xlabel("ratio r of the canvas")
-        axes.margins(y=0.25)
-        if first:
-            axes.set_ylabel("mean all-mask entropy (nats)")
-            legend_above(axes)
-
-    return panel
+    label = report.backbone(line["backbone"].iloc[0])
+    draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
+    ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
+    axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+    _draw_grid(axes, report.grids[direction])
+    _lowest(axes, line.loc[line["mean"].idxmin()])
+    axes.set_title(report.place(direction, testset))
+    axes.set_xlabel("ratio r of the canvas")
+    axes.margins(y=0.25)
+    if first:
+        axes.set_ylabel("mean all-mask entropy (nats)")
+        legend_above(axes)
 
 
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:

@@ -24,7 +24,7 @@ from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 from entropy_valley.texts import counted
 
@@ -458,7 +458,7 @@ def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -
     return ", ".join([report.backbone(backbone), report.place(direction, testset), *trained, sentences])
 
 
-def _notes(report: Systems) -> list[Note]:
+def _notes(report: Systems) -> list[str]:
     _, order, steps = report.against
     seeds = len({cell.seed for cell in report.cells})
     first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
@@ -466,7 +466,7 @@ def _notes(report: Systems) -> list[Note]:
         f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
         *filter(None, (note(report, name) for name in report.columns if name in COLUMNS)),
     ]
-    return [Note(line) for line in lines]
+    return [line for line in lines]
 
 
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
@@ -506,34 +506,30 @@ class SystemsFigure(OfStudy, FigureReport):
     def numbers(self, results: Results) -> pd.DataFrame:
         return with_costs(super().numbers(results), results, self.cells)
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         height = self.panel_height(numbers)
         places = numbers.groupby(NAME_PLACE, sort=False)
-        return [_panel(self, self.place(*key[1:]), rows, height) for key, rows in places]
+        return [functools.partial(_points, self, self.place(*key[1:]), rows, height) for key, rows in places]
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         """So that all labels of a panel fit beside it."""
         return max(self.height, FRAME + LINE * (numbers.groupby(NAME_PLACE).size().max() + 1))
 
 
-def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float) -> Panel:
+def _points(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     looks = _looks(ordered(rows["method"]))
     points = [Point(_name(report, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
-
-    def panel(axes: Axes) -> None:
-        for point in points:
-            _draw(axes, point)
-        _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
-        axes.margins(y=0.08)
-        axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
-        _add_names(axes, points, LINE / (height - FRAME))
-        axes.set_xlabel("passes per sentence")
-        axes.set_ylabel(report.metric.label)
-        axes.set_title(title)
-
-    return panel
+    for point in points:
+        _draw(axes, point)
+    _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
+    axes.margins(y=0.08)
+    axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
+    _add_names(axes, points, LINE / (height - FRAME))
+    axes.set_xlabel("passes per sentence")
+    axes.set_ylabel(report.metric.label)
+    axes.set_title(title)
 
 
 def _looks(methods: Sequence[str]) -> dict[str, tuple[str, str]]:
