@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import jinja2
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from entropy_valley import files
 from entropy_valley.texts import guarded, shown
@@ -253,88 +252,6 @@ LONG_TABLE = 45  # rows: a table with more goes over several pages
 LINE, PAGE = 455, 683  # points of an A4 page's text
 SMALL = 0.75  # of \footnotesize: the table is turned where it would be smaller
 
-# A turned table stands at a right angle on a page of its own, a long one takes as many pages as it needs.
-LATEX_TEMPLATE = r"""
-<% if label and not long %>
-\begin{table*}[<< "p" if turned else "t" >>]
-<% endif %>
-<% if turned and long %>
-\begin{landscape}
-<% elif turned %>
-\noindent\adjustbox{angle=90,max width=\linewidth,center}{\begin{minipage}{.85\textheight}
-<% endif %>
-\begingroup\centering\footnotesize\setlength{\tabcolsep}{3pt}\setlength{\tymin}{6em}
-<% if long %>
-\setlength{\LTcapwidth}{\linewidth}
-\begin{longtable}{<< types >>}
-<% if label %>
-\caption{<< caption | tex >>}\label{<< label >>} \\
-<% endif %>
-\toprule
-<< header >> \\
-\endfirsthead
-\toprule
-<< header >> \\
-\midrule
-\endhead
-\bottomrule
-\endfoot
-<% else %>
-\begin{adjustbox}{max width=\linewidth,max totalheight=<< ".7\\textwidth" if turned else ".8\\textheight" >>}
-\begin{<< kind >>}<< "{\\linewidth}" if kind == "tabulary" else "" >>{<< types >>}
-\toprule
-<< header >> \\
-<% endif %>
-<% for section in table.sections %>
-\midrule
-<% if section.heading %>
-\rowcolor[RGB]{240,238,245}
-\multicolumn{<< table.columns | length >>}{l}{\textit{<< section.heading | tex >>}} \\<< "*" if long else "" >>
-<% endif %>
-<% for group in section.groups %>
-<% if not loop.first and section.groups | map(attribute="rows") | map("length") | max > 1 %>
-\midrule
-<% endif %>
-<% for row in group.rows %>
-<% if row.shaded %>
-\rowcolor[RGB]{230,241,248}
-<% endif %>
-<% set name = (group.label | tex if loop.first else "") if long else (group | label(types[0]) if loop.last else "") %>
-<% set together = "*" if long and loop.length < 10 and not loop.last else "" %>
-<< name >> & << row.cells | map("cell") | join(" & ") >> \\<< together >>
-<% endfor %>
-<% endfor %>
-<% endfor %>
-<% if long %>
-\end{longtable}
-<% else %>
-\bottomrule
-\end{<< kind >>}
-\end{adjustbox}
-\par\nopagebreak\smallskip
-<% endif %>
-\parbox{\linewidth}{\scriptsize\raggedright
-<% for note in table.notes %>
-<< note | tex >>
-<% endfor %>
-}\par\endgroup
-<% for name, signature in table.signatures %>
-% << name | shown >> << signature | shown >>
-<% endfor %>
-<% if label and not long %>
-\caption{<< caption | tex >>}
-\label{<< label >>}
-<% endif %>
-<% if turned and long %>
-\end{landscape}
-<% elif turned %>
-\end{minipage}}
-<% endif %>
-<% if label and not long %>
-\end{table*}
-<% endif %>
-"""
-
 
 def to_latex(table: Table, caption: str = "", label: str = "") -> str:
     """The table as booktabs, bare to ``\\input`` into a ``table*``; with ``label``, in one of its own.
@@ -353,7 +270,7 @@ def to_latex(table: Table, caption: str = "", label: str = "") -> str:
         column.align if width <= LONG else TEXT if long else column.align.upper()
         for column, width in zip(table.columns, widths, strict=True)
     )
-    text = _TEMPLATE.render(
+    text = _LATEX.get_template("table.tex").render(
         table=table,
         long=long,
         turned=_turned(table, widths, len(rows), long),
@@ -452,10 +369,10 @@ def _latex_cell(cell: TableCell) -> str:
     return (r"\cellcolor[RGB]{230,241,248}" if cell.shaded else "") + r"\newline ".join(lines)
 
 
-_JINJA = jinja2.Environment(
-    block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
+_LATEX = Environment(
+    loader=TEMPLATES.loader, block_start_string="<%", block_end_string="%>", variable_start_string="<<",
+    variable_end_string=">>",
     comment_start_string="<#", comment_end_string="#>", trim_blocks=True, lstrip_blocks=True, autoescape=False,
-    undefined=jinja2.StrictUndefined,
+    undefined=StrictUndefined,
 )  # fmt: skip
-_JINJA.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "shown": shown}
-_TEMPLATE = _JINJA.from_string(LATEX_TEMPLATE)
+_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "shown": shown}
