@@ -14,9 +14,8 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.errors import InputError, listed
-from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
+from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
@@ -235,8 +234,8 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
     ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
     candidates.
     """
-    testset = {row["id"]: row for row in results.testset(cells[0], "id", "source", "target")}
-    systems = {cell.method: _system(results, cell, metric, testset) for cell in cells}
+    testset = {row["id"]: row for row in results.testset(cells[0], "source", "target")}
+    systems = {cell.method: _system(results, cell, metric) for cell in cells}
     kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
     for name, row in testset.items():
         values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
@@ -252,12 +251,11 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
         }
 
 
-def _system(results: Results, cell: matrix.Cell, metric: Metric, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _system(results: Results, cell: matrix.Cell, metric: Metric) -> dict[str, dict[str, Any]]:
     """What a method did with each sentence, by id."""
     scores = results.sentences(cell, metric)
     canvases = {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
-    outputs = hypotheses(results, cell, testset)
-    require_sentences(results.place(cell, SCORES), scores.index, results.testset_path(cell), testset)
+    outputs = hypotheses(results, cell)
     of_sentence = {}
     for name, canvas in canvases.items():
         if cell.method == "ev" and not len(canvas["candidates"]) == len(canvas["scores"]) > 0:

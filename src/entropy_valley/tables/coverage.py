@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
@@ -19,8 +19,6 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.results import SCORES, TRANSLATIONS
-from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
@@ -87,11 +85,9 @@ def bucket(ratio: float, edges: Sequence[float]) -> int:
     return sum(ratio >= edge for edge in edges)
 
 
-def hypotheses(results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, str]:
-    """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of its test set."""
-    texts = {row["id"]: row["hypothesis"] for row in results.translations(cell)}
-    require_sentences(results.place(cell, TRANSLATIONS), texts, results.testset_path(cell), ids)
-    return texts
+def hypotheses(results: Results, cell: matrix.Cell) -> dict[str, str]:
+    """The translations of a cell by id."""
+    return {row["id"]: row["hypothesis"] for row in results.translations(cell)}
 
 
 def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.Series:
@@ -165,28 +161,18 @@ class CoverageTable(OfEvAndRatio):
     def _rows(self, results: Results, cells: Mapping[System, matrix.Cell]) -> Iterator[dict[str, Any]]:
         """The rows of one direction and test set."""
         first = next(iter(cells.values()))
-        sources = {row["id"]: row["source"] for row in results.testset(first, "id", "source")}
-        outputs = {key: hypotheses(results, cell, sources) for key, cell in cells.items()}
+        sources = {row["id"]: row["source"] for row in results.testset(first, "source")}
+        outputs = {key: hypotheses(results, cell) for key, cell in cells.items()}
         for kind, extract in extractors(first.direction.split("-")[0]).items():
             wanted = {name: items for name, text in sources.items() if (items := extract(text))}
             yield from self._compared(RETENTION, kind, {key: _kept(wanted, texts) for key, texts in outputs.items()})
         if edges := self.buckets.get(first.direction):
-            scores = {key: self._scores(results, cell, sources) for key, cell in cells.items()}
-            number = self._numbers_of_buckets(results, first, sources)
+            scores = {key: results.sentences(cell, self.metric) for key, cell in cells.items()}
+            tokens = tokens_of(results, first)
+            ratios = {name: (target + self.eos) / max(1, source) for name, (source, target) in tokens.items()}
             for at, name in enumerate(bucket_names(edges)):
-                ids = [one for one in sources if number[one] == at]
+                ids = [one for one in sources if bucket(ratios[one], edges) == at]
                 yield from self._compared(BUCKET, name, {key: values.loc[ids] for key, values in scores.items()})
-
-    def _scores(self, results: Results, cell: matrix.Cell, ids: Iterable[str]) -> pd.Series:
-        scores = results.sentences(cell, self.metric)
-        require_sentences(results.place(cell, SCORES), scores.index, results.testset_path(cell), ids)
-        return scores
-
-    def _numbers_of_buckets(self, results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, int]:
-        """In which bucket each sentence is."""
-        edges, tokens = self.buckets[cell.direction], tokens_of(results, cell)
-        require_sentences(tokens_file(results.root, cell), tokens, results.testset_path(cell), ids)
-        return {name: bucket((target + self.eos) / max(1, source), edges) for name, (source, target) in tokens.items()}
 
     def _compared(self, block: str, item: str, systems: Mapping[System, pd.Series]) -> Iterator[dict[str, Any]]:
         """A row for each method: its mean over sentences of the mean over runs, and EV's lead over it."""
@@ -262,7 +248,7 @@ class CoverageTable(OfEvAndRatio):
         """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
         for (direction, testset), cell in {(cell.direction, cell.testset): cell for cell in self.cells}.items():
             if direction.split("-")[0] in UNSPACED:
-                sources = [row["source"] for row in results.testset(cell, "id", "source")]
+                sources = [row["source"] for row in results.testset(cell, "source")]
                 having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
                 rule = "the rule that fits the paper's counts finds only those that touch no character"
                 yield f"Numbers of {self.place(direction, testset)}: {having}; {rule}."
@@ -364,9 +350,7 @@ class FailureBuckets(OfEvAndRatio):
         ev = cells[EV]
         scores, causes = results.sentences(ev, self.metric), self._causes(results, ev)
         for rival in (name for name in RIVALS if name in cells):
-            other = results.sentences(cells[rival], self.metric)
-            require_sentences(results.place(cells[rival], SCORES), other.index, results.place(ev, SCORES), scores.index)
-            delta = scores - other.loc[scores.index]
+            delta = scores - results.sentences(cells[rival], self.metric)
             lost = delta[delta < 0]
             for name in (*CAUSES, ALL):
                 losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
@@ -376,10 +360,9 @@ class FailureBuckets(OfEvAndRatio):
 
     def _causes(self, results: Results, ev: matrix.Cell) -> pd.Series:
         """The cause that each sentence has if EV loses on it, by id."""
-        tokens = tokens_of(results, ev)
-        canvases = {row["id"]: row["candidates"] for row in results.canvases(ev, "candidates")}
-        require_sentences(results.place(ev, TRANSLATIONS), canvases, tokens_file(results.root, ev), tokens)
-        return pd.Series({name: cause(x, y + 1, canvases[name]) for name, (x, y) in tokens.items()}, dtype=object)
+        candidates = {row["id"]: row["candidates"] for row in results.canvases(ev, "candidates")}
+        tokens = tokens_of(results, ev).items()
+        return pd.Series({name: cause(x, y + 1, candidates[name]) for name, (x, y) in tokens}, dtype=object)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         means = numbers[numbers["statistic"] == "mean"]

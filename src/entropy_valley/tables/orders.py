@@ -14,8 +14,7 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
 from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES
-from entropy_valley.stats.closure import per_sentence, require_sentences
+from entropy_valley.stats.closure import per_sentence
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
@@ -246,19 +245,21 @@ class Categories(Orders):
 
     def _sentences(self, results: Results, other: Cell, main: Cell) -> pd.DataFrame:
         """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
-        testset = results.testset(main, "id", "source", "target")
+        testset = results.testset(main, "source", "target")
         sigs = {row["id"]: row["concentration"] for row in results.diagnostics(main, "sig")}
+        ids = results.require_sentences(main, diagnostics_file(results.root, main), sigs)
         columns = {
-            "other": (results.place(other, SCORES), results.sentences(other, self.metric)),
-            "main": (results.place(main, SCORES), results.sentences(main, self.metric)),
-            "concentration": (diagnostics_file(results.root, main), pd.Series(sigs, dtype=float)),
+            "other": results.sentences(other, self.metric),
+            "main": results.sentences(main, self.metric),
+            "concentration": pd.Series(sigs, dtype=float),
+            "categories": pd.Series(
+                {
+                    row["id"]: categories_of((row["source"], row["target"]), main.direction, self.challenge)
+                    for row in testset
+                }
+            ),
         }
-        ids = [row["id"] for row in testset]
-        for path, values in columns.values():
-            require_sentences(path, values.index, results.testset_path(main), ids)
-        frame = pd.DataFrame({name: values.loc[ids] for name, (_, values) in columns.items()})
-        pairs = ((row["source"], row["target"]) for row in testset)
-        return frame.assign(categories=[categories_of(pair, main.direction, self.challenge) for pair in pairs])
+        return pd.DataFrame(columns).loc[list(ids)]
 
     def _compared(self, frame: pd.DataFrame) -> dict[str, float]:
         if frame.empty:

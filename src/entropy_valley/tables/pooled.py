@@ -15,7 +15,7 @@ import pandas as pd
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method
 from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, sample_std
-from entropy_valley.stats.comparisons import by_run, mean_scores
+from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
@@ -119,7 +119,7 @@ class Pooled(OfStudy, TableReport):
         best of those of ``best_of``."""
         frames = {}
         for run, methods in by_run(cells, RUN).items():
-            scores = {name: mean_scores(results, [methods[name]], self.metric, methods["oracle"]) for name in methods}
+            scores = {name: results.sentences(methods[name], self.metric) for name in methods}
             frames[run] = pd.DataFrame(scores)[self.methods]
         whole = pd.concat(frames, names=[*RUN, "id"])
         return whole.assign(**{HINDSIGHT: whole[self.best_of].max(axis=1)}) if self.best_of else whole

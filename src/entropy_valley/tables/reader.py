@@ -221,11 +221,13 @@ class Results:
 
     def translations(self, cell: Cell, *keys: str) -> Sequence[Mapping[str, Any]]:
         """Its translations: a row for each sentence, with ``hypothesis`` and these keys, as ``length``, the canvas'."""
-        return self._having(cell, ("hypothesis", *keys), rows(self.of_set(cell, TRANSLATIONS), cell))
+        translated = self._having(cell, ("hypothesis", *keys), rows(self.of_set(cell, TRANSLATIONS), cell))
+        self.require_sentences(cell, self.place(cell, TRANSLATIONS), (row["id"] for row in translated))
+        return translated
 
     def canvases(self, cell: Cell, *keys: str) -> Sequence[Mapping[str, Any]]:
         """The canvas of each sentence: its ``id``, and at least these keys."""
-        translated = self._having(cell, ("canvas",), rows(self.of_set(cell, TRANSLATIONS), cell))
+        translated = self.translations(cell, "canvas")
         return self._having(cell, keys, [{"id": row["id"], **row["canvas"]} for row in translated])
 
     def decoding(self, cell: Cell) -> dict[str, Any]:
@@ -234,7 +236,9 @@ class Results:
 
     def segments(self, cell: Cell) -> Sequence[Mapping[str, Any]]:
         """The scores of each sentence."""
-        return rows(self.of_set(cell, SCORES), cell)
+        scored = rows(self.of_set(cell, SCORES), cell)
+        self.require_sentences(cell, self.place(cell, SCORES), (row["id"] for row in scored))
+        return scored
 
     def scores(self, cell: Cell) -> dict[str, Any]:
         """Its system scores, and the ``signatures`` of the metrics."""
@@ -246,15 +250,29 @@ class Results:
         return {one.name: self._finite(scores.get(one.name), one.name, cell, SCORES_HEADER) for one in metrics}
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
-        """Its sentence scores, float, indexed by sentence id in the file's order; an id given twice is an error."""
+        """Its sentence scores, float, by sentence id; those of all cells of a test set have the same ids, in one order.
+        An id given twice is an error."""
         return self.once((cell, metric.name), lambda: self._sentences(cell, metric.name))
 
     def _sentences(self, cell: Cell, metric: str) -> pd.Series:
-        scored = self.segments(cell)
+        scored = rows(self.of_set(cell, SCORES), cell)
         values = {row["id"]: self._finite(row.get(metric), metric, cell, SCORES, row["id"]) for row in scored}
         if len(values) < len(scored):
             raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
-        return pd.Series(values, dtype=float, name=metric)
+        ids = self.require_sentences(cell, self.place(cell, SCORES), values)
+        return pd.Series({name: values[name] for name in ids}, dtype=float, name=metric)
+
+    def require_sentences(self, cell: Cell, place: object, ids: Iterable[str]) -> Sequence[str]:
+        """The sentences of its test set, as the first file that was read of them lists them.
+
+        Raises :class:`InputError`, which names ``place``, unless these ``ids`` are the same, in any order.
+        """
+        listed = tuple(ids)
+        first, known = self.once(("sentences", cell.direction, cell.testset), lambda: (place, listed))
+        if different := {*listed} ^ {*known}:
+            problem = f"not the sentences of {first}: {len(different)} ids are in one only, such as {min(different)!r}"
+            raise InputError(place, problem, REMEDY)
+        return known
 
     def _finite(self, value: Any, metric: str, cell: Cell, name: str, sentence: str = "") -> float:
         """A score of a file of a set; InputError for one that is not a finite number."""
@@ -278,7 +296,9 @@ class Results:
 
     def testset(self, cell: Cell, *keys: str) -> list[dict[str, Any]]:
         """The sentences of its test set, each with these keys."""
-        return files.read_jsonl(self.testset_path(cell), keys)
+        sentences = files.read_jsonl(self.testset_path(cell), ("id", *keys))
+        self.require_sentences(cell, self.testset_path(cell), (row["id"] for row in sentences))
+        return sentences
 
     def testset_path(self, cell: Cell) -> str:
         """The path of the sentences of its test set."""
@@ -286,8 +306,10 @@ class Results:
 
     def tokens(self, cell: Cell) -> list[dict[str, Any]]:
         """The tokens of source and reference of each sentence."""
-        keys = ("id", "source_tokens", "target_tokens")
-        return files.read_jsonl(self.file(tokens_file(self.root, cell)), keys)
+        path = self.file(tokens_file(self.root, cell))
+        counts = files.read_jsonl(path, ("id", "source_tokens", "target_tokens"))
+        self.require_sentences(cell, path, (row["id"] for row in counts))
+        return counts
 
     def overlap(self, cell: Cell) -> dict[str, Any]:
         """How many sentences of its test set occur in training, and what is odd in either."""
