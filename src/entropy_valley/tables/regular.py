@@ -22,7 +22,7 @@ from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.formats import RISING, closure_title, ordered
+from entropy_valley.tables.formats import RISING, ordered
 from entropy_valley.tables.formats import direction as direction_label
 from entropy_valley.tables.paired_tests import ZEROS
 from entropy_valley.tables.pivot import At, Entry, Regular, Summary, pivot, placed
@@ -86,20 +86,16 @@ class CrossBackbone(AllBackbones, Regular):
 
     def entries(self, summary: Summary) -> list[Entry]:
         (metric,) = self.shown_metrics
-        entries = []
-        for name in METHODS:
-            if name in summary.methods:
-                score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
-                entries.append(Entry(Column(self.method(name).short), score))
+        names = [name for name in METHODS if name in summary.methods]
 
         def lead(at: At) -> TableCell:
             return TableCell(formats.signed(summary.row(metric, at, method="ev").delta_ratio, metric.decimals))
 
-        entries.append(Entry(Column("EV − Ratio"), lead))
-        for name in summary.baselines:
-            closure = functools.partial(summary.closure, metric, method="ev", baseline=name, shaded=True)
-            entries.append(Entry(Column(closure_title(name)), closure))
-        return entries
+        return [
+            *self.scores(summary, metric, names, shaded="ev"),
+            Entry(Column("EV − Ratio"), lead),
+            *self.closures(summary, metric, method="ev", shaded=True),
+        ]
 
 
 class CrossBackboneBleu(CrossBackbone):
@@ -241,12 +237,11 @@ class Budgets(OfBudgets, Regular):
         def within(at: At) -> TableCell:
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
-        entries = []
-        for name in COMPARED:
-            score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
-            entries.append(Entry(Column(self.method(name).short, align="r"), score))
-        columns = {"Gap closure": closure, "L ≤ T": within}
-        return [*entries, *(Entry(Column(title, align="r"), cell) for title, cell in columns.items())]
+        return [
+            *self.scores(summary, metric, COMPARED, align="r", shaded="ev"),
+            Entry(Column("Gap closure", align="r"), closure),
+            Entry(Column("L ≤ T", align="r"), within),
+        ]
 
     def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         cell = self.cells[0]
@@ -342,14 +337,14 @@ class Readings(OfStudy, Regular):
             share = summary.row(metric, at, method=against).changed
             return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
 
-        entries = []
-        for shown, name in [*((metric, name) for name in summary.methods), *((other, against) for other in others)]:
-            score = functools.partial(summary.score, shown, method=name)
-            entries.append(Entry(Column(self.method(name).short, shown.label), score))
-        for name in summary.baselines:
-            closure = functools.partial(summary.closure, metric, method=against, baseline=name)
-            entries.append(Entry(Column(closure_title(name)), closure))
-        return [*entries, Entry(Column("Changed", align="r"), changed)]
+        entries = [*self.scores(summary, metric, summary.methods, metric.label)]
+        for other in others:
+            entries += self.scores(summary, other, [against], other.label)
+        return [
+            *entries,
+            *self.closures(summary, metric, method=against),
+            Entry(Column("Changed", align="r"), changed),
+        ]
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
         return not_ranked(numbers)
