@@ -24,7 +24,7 @@ from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 from entropy_valley.texts import counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
@@ -208,20 +208,19 @@ class CoverageTable(OfEvAndRatio):
             if not tested:  # the heading is not that of a block
                 of_item = f"{label.removesuffix('s')} retention"
                 label = of_item if block == RETENTION else f"{label}: {self.metric.label}"
-            groups.append(Group(label, [TableRow(self._cells(block, systems, tested))]))
+            groups.append(Group.of(label, self._cells(block, systems, tested)))
         return groups
 
-    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> list[TableCell]:
+    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> list[str | TableCell]:
         """N, the values of the fixed ratios and EV, and EV's lead over each of the former; dashes where N is 0."""
         count, rivals = systems[EV].sentences, [name for name in RIVALS if name in systems]
         shown = [systems[name] for name in (*rivals, EV)]
         if not count:
-            return [TableCell("0"), *[TableCell(formats.NONE)] * (len(shown) + tested * len(rivals))]
+            return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
         means = [row.mean for row in shown]
         top = max(means) if len(set(means)) > 1 else None
         values = [TableCell(self._value(block, mean), bold=mean == top) for mean in means]
-        leads = [TableCell(self._lead(block, systems[name])) for name in rivals if tested]
-        return [TableCell(str(count)), *values, *leads]
+        return [str(count), *values, *(self._lead(block, systems[name]) for name in rivals if tested)]
 
     def _value(self, block: str, mean: float) -> str:
         none = float("nan")  # a deviation over sentences is not one over runs
@@ -372,8 +371,7 @@ class FailureBuckets(OfEvAndRatio):
             groups = []
             for of, part in rows.groupby("cause", sort=False):
                 texts = (text for row in part.itertuples(index=False) for text in self._texts(row))
-                row = TableRow([TableCell(text, bold=of == ALL) for text in texts])
-                groups.append(Group(LABELS[str(of)], [row]))
+                groups.append(Group.of(LABELS[str(of)], (TableCell(text, bold=of == ALL) for text in texts)))
             heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
             sections.append(TableSection(groups, heading))
         titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")

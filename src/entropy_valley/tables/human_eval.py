@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 # --- What annotators say of two systems: a table, and a table of details.
 
-
+Values = Mapping[str, float]  # statistics by their names
 SIMULATED = "The annotators are simulated, by rules: these numbers say nothing of people's judgements."
+PREFERRED = "Preference: sentences on which the first system, the second one, or neither is preferred."
 MAJORITY = (
     "Preference of all: what more than half of the annotators of a sentence chose; without such a majority, as in a "
     "three-way split, it is a tie."
@@ -133,7 +134,7 @@ class OfRatings(Report):
         """Those of a pack, which are some of a test set's."""
         return f"N = {self.packed} sentences."
 
-    def rated(self, values: Mapping[Any, dict[str, float]]) -> list[str]:
+    def rated(self, values: Mapping[Any, Values]) -> list[str]:
         """How many sentences each annotator rated, where not all; and whether they are people."""
         notes = [SIMULATED] if self.people.simulated else []
         annotators, sentences = self.people.annotators, self.packed
@@ -174,9 +175,6 @@ class HumanEval(OfRatings, TableReport):
         return Table(columns, [TableSection(groups)], (PREFERRED, MAJORITY, *self.rated(values)))
 
 
-PREFERRED = "Preference: sentences on which the first system, the second one, or neither is preferred."
-
-
 class HumanEvalDetails(OfRatings, TableReport):
     """Each annotator, all together, their agreement, and the metric beside them."""
 
@@ -188,82 +186,65 @@ class HumanEvalDetails(OfRatings, TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
         columns = (Column("", align="l"), *map(Column, self.people.annotators), Column("All"))
-        sections = [TableSection(self._panel(values, name), self._heading(name)) for name in self.directions]
+        sections = [
+            TableSection(list(self._rows(values, name)), f"{formats.direction(name)}, {' − '.join(self.systems(name))}")
+            for name in self.directions
+        ]
         return Table(columns, sections, (PREFERRED, MAJORITY, TESTS, AGREEMENT, *self.rated(values)))
 
-    def _heading(self, direction: str) -> str:
-        return f"{formats.direction(direction)}, {' − '.join(self.systems(direction))}"
+    def _rows(self, values: Mapping[Any, Values], direction: str) -> Iterator[Group]:
+        """The rows of a direction: what each annotator and all have, then what only all together have."""
+        people, every = [values.get((direction, name)) for name in self.people.annotators], values[direction, POOLED]
+        number, label = formats.number, self.metric.label
 
-    def _panel(self, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
-        """The rows of a direction."""
-        people = [values.get((direction, name)) for name in self.people.annotators]
-        everyone = values[direction, POOLED]
+        def of_each(label: str, text: Callable[[Values], str]) -> Group:
+            return Group.of(label, [text(one) if one else formats.NONE for one in (*people, every)])
 
-        def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
-            return Group.of(label, [text(one) if one else formats.NONE for one in (*people, everyone)])
+        def of_all(label: str, text: str) -> Group:
+            return Group.of(label, [*[formats.NONE] * len(people), text])
 
-        rows = []
         for scale in SCALES:
-            rows.append(row(f"Δ {scale.capitalize()}", functools.partial(_difference, scale=scale)))
-            rows.append(row("   Wilcoxon's p", functools.partial(_wilcoxon, scale=scale)))
-        rows.append(row("Preference", _preferences))
-        alone = len(people) * [formats.NONE]
-        rows += [Group.of(label, [*alone, text]) for label, text in self._of_all(everyone)]
+            yield of_each(f"Δ {scale.capitalize()}", functools.partial(_difference, scale=scale))
+            yield of_each("   Wilcoxon's p", functools.partial(_wilcoxon, scale=scale))
+        yield of_each("Preference", _preferences)
+        for scale in SCALES:
+            interval = formats.interval(every[scale], every[f"{scale}_low"], every[f"{scale}_high"], 2)
+            yield of_all(f"Δ {scale.capitalize()}, 95 % CI", interval)
+        yield of_all("Sign test of majorities, p", formats.stars(every["sign_p"]))
+        for scale in SCALES:
+            needed = every[f"{scale}_needed"]
+            yield of_all(f"N needed, {scale}", "∞" if math.isinf(needed) else number(needed, 0))
+        yield of_all("Fleiss' κ of preferences", number(every["kappa"], 3))
+        yield of_all("Kendall's W", f"{number(every['w_low'], 2)} to {number(every['w_high'], 2)}")
+        for name in (*SCALES, "preference"):
+            yield of_all(f"Krippendorff's α, {name}", number(every[f"{name}_alpha"], 3))
+        for scale in SCALES:
+            rho, p = every[f"{scale}_rho"], every[f"{scale}_rho_p"]
+            text = f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
+            yield of_all(f"ρ of Δ{label} and Δ{scale}", formats.NOT_AVAILABLE if math.isnan(rho) else text)
         first, second = self.systems(direction)
         buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
         for bucket in BUCKETS:
-            correlation = _correlation(values[direction, bucket])
-            rows.append(Group.of(f"ρ of both, {buckets[bucket]}", [*alone, correlation]))
-        return rows
-
-    def _of_all(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
-        """The lines that only all annotators together have."""
-        number, label = formats.number, self.metric.label
-        return [
-            *((f"Δ {scale.capitalize()}, 95 % CI", _interval(values, scale)) for scale in SCALES),
-            ("Sign test of majorities, p", formats.stars(values["sign_p"])),
-            *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
-            ("Fleiss' κ of preferences", number(values["kappa"], 3)),
-            ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
-            *((f"Krippendorff's α, {name}", number(values[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
-            *((f"ρ of Δ{label} and Δ{scale}", _rho(values, scale)) for scale in SCALES),
-        ]
+            rhos = (formats.signed(values[direction, bucket][f"{scale}_rho"], 2) for scale in SCALES)
+            yield of_all(f"ρ of both, {buckets[bucket]}", " / ".join(rhos))
 
 
-def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
+def _by_place(numbers: pd.DataFrame) -> Mapping[Any, Values]:
     """The statistics by direction and annotator, and by direction and bucket."""
     of = numbers["bucket"].where(numbers["bucket"] != "", numbers["annotator"])
     return by_key(numbers.assign(of=of), "direction", "of", name="statistic")
 
 
-def _difference(values: Mapping[str, float], scale: str) -> str:
+def _difference(values: Values, scale: str) -> str:
     return formats.signed(values[scale], 2)
 
 
-def _interval(values: Mapping[str, float], scale: str) -> str:
-    return formats.interval(values[scale], values[f"{scale}_low"], values[f"{scale}_high"], 2)
-
-
-def _wilcoxon(values: Mapping[str, float], scale: str) -> str:
+def _wilcoxon(values: Values, scale: str) -> str:
     return formats.stars(values[f"{scale}_p"])
 
 
-def _preferences(values: Mapping[str, float]) -> str:
+def _preferences(values: Values) -> str:
     return " / ".join(f"{values[name]:.0f}" for name in PREFERENCES)
-
-
-def _count(value: float) -> str:
-    return "∞" if math.isinf(value) else formats.number(value, 0)
-
-
-def _rho(values: Mapping[str, float], scale: str) -> str:
-    rho, p = values[f"{scale}_rho"], values[f"{scale}_rho_p"]
-    return formats.NOT_AVAILABLE if math.isnan(rho) else f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
-
-
-def _correlation(values: Mapping[str, float]) -> str:
-    """Adequacy and fluency of a bucket."""
-    return " / ".join(formats.signed(values[f"{scale}_rho"], 2) for scale in SCALES)
 
 
 # --- What annotators say of two systems, as a figure.

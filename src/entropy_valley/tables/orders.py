@@ -21,7 +21,7 @@ from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 SYSTEM = attrgetter("method", "order")
@@ -295,7 +295,7 @@ class Categories(Orders):
             scores = [formats.number(values[order], self.metric.decimals) for order in ("other", "main")]
             p = formats.p_value(values["p_two_sided"], self.statistics.resamples)
             texts[1:] = [*scores, formats.lead(values, self.metric), p]
-        return Group(name.capitalize(), [TableRow([TableCell(text, bold=name == OVERALL) for text in texts])])
+        return Group.of(name.capitalize(), (TableCell(text, bold=name == OVERALL) for text in texts))
 
 
 def _spearman(frame: pd.DataFrame) -> dict[str, float]:

@@ -20,7 +20,7 @@ from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import At, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -61,9 +61,9 @@ class Significance(TableReport):
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cells(at: At, of_row: pd.DataFrame) -> Iterator[TableCell]:
+        def cells(at: At, of_row: pd.DataFrame) -> Iterator[str]:
             (test,) = of_row.itertuples()
-            return (TableCell(text(test)) for text in texts.values())
+            return (text(test) for text in texts.values())
 
         columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, texts))
         sections = pivot(tests, (("backbone",), "run", ("comparison",)), cells, lambda key, at: TableCell(at[key]))
@@ -200,12 +200,12 @@ class ArReference(TableReport):
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
             for system in systems:
-                cells = [TableCell(self._size(backbone)), TableCell(self._setting(backbone))]
+                cells: list[str | TableCell] = [self._size(backbone), self._setting(backbone)]
                 for row, of_best in zip(rows[system], highest, strict=True):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
                     cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
-                groups.append(Group(self.method(name).label, [TableRow(cells, shaded=name == "ev")]))
+                groups.append(Group.of(self.method(name).label, cells, shaded=name == "ev"))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
             yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
 

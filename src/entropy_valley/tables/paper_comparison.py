@@ -24,7 +24,7 @@ from entropy_valley.stats.paper_numbers import Published, deviation, means
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.base import Report
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 
 PAPERS_METRIC = "COMET-22"
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
@@ -408,7 +408,7 @@ def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Gr
     for row in rows:
         cells = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         label = f"{_place(row['label'])}: " * placed + _described(row)
-        yield Group(label, [TableRow([*cells, TableCell(row["verdict"], bold=_differs(row))])])
+        yield Group.of(label, (*cells, TableCell(row["verdict"], bold=_differs(row))))
 
 
 NAMED = {  # what the paper's numbers are of, where no other table prints it
@@ -456,26 +456,26 @@ def _one_system(name: str) -> str:
     return f"{named}, T = {steps}" if steps else named
 
 
-def _texts(row: dict[str, Any]) -> list[TableCell]:
+def _texts(row: dict[str, Any]) -> list[str]:
     """The cells of an order of systems, or of a claim."""
     texts = [row["text"], row["ours_text"] if _is_compared(row) else ""]
     if row["kind"] == "order":
         parts = (re.split(" ([>=]) ", text) for text in texts)
         texts = [" ".join(part if part in (">", "=") else _system(part) for part in of_text) for of_text in parts]
-    return [*(TableCell(text or formats.NONE) for text in texts), TableCell("")]
+    return [*(text or formats.NONE for text in texts), ""]
 
 
-def _number(row: dict[str, Any]) -> list[TableCell]:
+def _number(row: dict[str, Any]) -> list[str]:
     number = Published(*(row[key] for key in ("label", "backbone", "direction", "setting", "system", "metric", "text")))
     paper = formats.minus(number.text)
     if not pd.isna(row["paper_std"]):
         paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:.{number.decimals}f}{number.unit}"
     if pd.isna(row["ours"]):
-        return [TableCell(paper), TableCell(row["why"] or formats.NONE), TableCell(formats.NONE)]
+        return [paper, row["why"] or formats.NONE, formats.NONE]
     bound = number.relation in ("<", "≤")
     difference = formats.NONE if bound or row["kind"] == "sign" else _printed(number, row["difference"], "+")
     ours = _printed(number, row["ours"], "+" if number.signed else "", row["ours_std"])
-    return [TableCell(paper), TableCell(ours), TableCell(difference)]
+    return [paper, ours, difference]
 
 
 def _printed(number: Published, value: float, sign: str, std: float = float("nan")) -> str:

@@ -60,7 +60,7 @@ def by_key(tidy: pd.DataFrame, *keys: str, name: str = "metric") -> dict[tuple[A
 def pivot(
     frame: pd.DataFrame,
     keys: tuple[Sequence[str], str, Sequence[str]],
-    texts: Callable[[At, pd.DataFrame], Iterable[TableCell]],
+    texts: Callable[[At, pd.DataFrame], Iterable[str | TableCell]],
     label: Callable[[str, At], TableCell],
     shaded: Callable[[At], bool] = lambda at: False,
 ) -> list[TableSection]:
@@ -79,7 +79,7 @@ def pivot(
             for at, part in parts(of_group, by_row, group):
                 shared = [key for key in by_row[:-1] if above.get(key) == at[key]]
                 heads = [TableCell("") if key in shared else label(key, at) for key in by_row]
-                rows.append(TableRow((*heads, *texts(at, part)), shaded(at)))
+                rows.append(TableRow.of((*heads, *texts(at, part)), shaded(at)))
                 above = at
             groups.append(Group(label(by_group, group).text, rows))
         sections.append(TableSection(groups, ", ".join(label(key, section).text for key in by_section)))

@@ -490,23 +490,20 @@ class Transfer(Systems):
         methods, metric = ordered(runs["method"]), self.metric
         deployable = [name for name in methods if name not in self.informed]
 
-        def cells(at: At, of_run: pd.DataFrame) -> list[TableCell]:
+        def cells(at: At, of_run: pd.DataFrame) -> list[str | TableCell]:
             """Scores by method, the best that could be deployed bold; and the lead over Fixed Ratio with its tests."""
             rows = of_run.set_index("method").to_dict("index")
             best = max(rows[name][systems.MAIN] for name in deployable)
             scores = {name: rows[name][systems.MAIN] for name in methods}
             test = rows["ratio"]
-            texts = (
-                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals),
-                formats.p_value(test["p_two_sided"], self.statistics.resamples),
-                formats.small_p(test["wilcoxon_p"]),
-            )
             return [
                 *(
                     TableCell(formats.number(score, metric.decimals), bold=name in deployable and score == best)
                     for name, score in scores.items()
                 ),
-                *map(TableCell, texts),
+                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals),
+                formats.p_value(test["p_two_sided"], self.statistics.resamples),
+                formats.small_p(test["wilcoxon_p"]),
             ]
 
         columns = (

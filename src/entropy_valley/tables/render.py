@@ -50,9 +50,9 @@ class TableRow:
     shaded: bool = False
 
     @classmethod
-    def of(cls, texts: Iterable[str], shaded: bool = False) -> Self:
-        """A row of plain texts."""
-        return cls([TableCell(text) for text in texts], shaded)
+    def of(cls, cells: Iterable[str | TableCell], shaded: bool = False) -> Self:
+        """A row of cells; a text is a plain one."""
+        return cls([TableCell(cell) if isinstance(cell, str) else cell for cell in cells], shaded)
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Group:
     rows: Sequence[TableRow]
 
     @classmethod
-    def of(cls, label: str, texts: Iterable[str], shaded: bool = False) -> Self:
-        """A row of plain texts by itself."""
-        return cls(label, [TableRow.of(texts, shaded)])
+    def of(cls, label: str, cells: Iterable[str | TableCell], shaded: bool = False) -> Self:
+        """A row by itself."""
+        return cls(label, [TableRow.of(cells, shaded)])
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 from entropy_valley.texts import counted
 
@@ -244,7 +244,7 @@ class Systems(OfStudy, TableReport):
             is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
             text = system.number(name, column.text) if isinstance(column.text, int) else column.text(system)
             cells.append(TableCell(text, is_best))
-        return Group(self._label(system.key), [TableRow(cells, shaded=system.is_tested)])
+        return Group.of(self._label(system.key), cells, shaded=system.is_tested)
 
     def _label(self, key: Mapping[str, Any]) -> str:
         """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
