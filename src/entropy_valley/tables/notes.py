@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.config.matrix import DEV
+from entropy_valley.config.matrix import DEV, Cell
 from entropy_valley.config.methods import learns
 from entropy_valley.decoding.prompts import PART, footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
 from entropy_valley.stats import closure
 from entropy_valley.tables import formats
-from entropy_valley.tables.reader import Fact, Results, checkpoints, signatures
+from entropy_valley.tables.reader import Results, checkpoints, signatures
 from entropy_valley.texts import counted
 
 if TYPE_CHECKING:
@@ -131,10 +131,11 @@ def provenance(report: TableReport, results: Results) -> tuple[Sequence[str], Se
     """
     if not report.cells:
         return (), ()
-    facts = signatures(results, report.cells, report.shown_metrics)
-    signed = [(f"{fact.subject}{_scope(report, fact)}:", fact.signature) for fact in facts]
-    decoders = [fact.signature for fact in facts if fact.subject == "decoder" and PART in fact.signature]
-    approximate = dict.fromkeys(map(footnote, decoders))
+    of_cells, of_table = signatures(results, report.cells, report.shown_metrics)
+    signed = [line for subject, values in of_cells for line in _signed(report, subject, values)]
+    signed += [(f"{subject}:", signature) for subject, signature in of_table.items()]
+    decoders = dict(of_cells)["decoder"].values()
+    approximate = dict.fromkeys(footnote(decoder) for decoder in decoders if PART in decoder)
     lines = [
         report.sentences(results),
         *pretrainings(report, results),
@@ -207,11 +208,18 @@ def _odd(counts: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{counted(pairs[kind], 'training pair')} {text}" for kind, text in ODD.items() if pairs.get(kind))
 
 
-def _scope(report: Report, fact: Fact) -> str:
-    """The directions and backbones of a fact, where it is not one of all."""
-    directions, backbones = ({getattr(cell, key) for cell in report.cells} for key in ("direction", "backbone"))
-    of_some = bool(fact.directions) and set(fact.directions) != directions
-    shown = [formats.direction(name) for name in fact.directions if of_some]
-    if fact.backbones and set(fact.backbones) != backbones:
-        shown += map(report.backbone, fact.backbones)
-    return f" {', '.join(shown)}" if shown else ""
+def _signed(report: Report, subject: str, values: Mapping[Cell, str]) -> Iterator[tuple[str, str]]:
+    """A line for each distinct signature. It names the directions that have it, if not all; and the backbones, if not
+    all, where a direction has two signatures."""
+    of_directions: dict[str, dict[str, dict[str, None]]] = {}
+    for cell, value in values.items():
+        of_directions.setdefault(cell.direction, {}).setdefault(value, {})[cell.backbone] = None
+    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for direction, backbones_of in of_directions.items():
+        for value, names in backbones_of.items():
+            where.setdefault((value, tuple(names) if len(backbones_of) > 1 else ()), []).append(direction)
+    backbones = {cell.backbone for cell in values}
+    for (value, some), directions in where.items():
+        shown = [*map(formats.direction, directions)] if len(directions) < len(of_directions) else []
+        shown += map(report.backbone, some if {*some} != backbones else ())
+        yield f"{subject} {', '.join(shown)}".rstrip() + ":", value

@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -407,27 +406,20 @@ SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
 SHORT = 12  # hex digits of a digest in print
 
 
-@dataclass(frozen=True)
-class Fact:
-    """One line about a table's making: for these ``directions`` and ``backbones`` (none: all of them)."""
-
-    subject: str
-    signature: str
-    directions: tuple[str, ...] = ()
-    backbones: tuple[str, ...] = ()
-
-
-def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
-    """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
+def signatures(
+    results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]
+) -> tuple[list[tuple[str, dict[Cell, str]]], dict[str, str]]:
+    """Signatures of a table's metrics and decoder, cell by cell; and in one line each, its data and backbones, whose
+    logits are shifted, and its adapters.
 
     ``metrics`` are those of the table; their signatures are in headers of scores, the rest in those of translations.
     Raises :class:`InputError`, naming two cells, where cells differ that must not.
     """
-    facts = []
+    of_cells = []
     for metric in metrics:
         values = _signed(results, cells, metric.name, SCORES)
         _check(f"the signature of {metric.label}", values, RUNS if metric.by_direction else ())
-        facts += _facts(metric.label, values)
+        of_cells.append((metric.label, values))
     made = {key: _signed(results, cells, key) for key in SCOPES}
     for key, scope in SCOPES.items():
         _check(f"signature.{key}", made[key], scope)
@@ -437,9 +429,9 @@ def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric
     logits = {cell.backbone: "shifted" if value == SHIFTED else "unshifted" for cell, value in made["shifted"].items()}
     backbones = {name: _of_runs(seeds) for name, seeds in _by_seed(made["backbone_digest"]).items()}
     named = {"data": data, "backbones": backbones, "logits": logits}
-    described = (Fact(subject, "|".join(map(":".join, values.items()))) for subject, values in named.items())
-    trained = Fact("adapters", f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}")
-    return (*facts, *_facts("decoder", made["decoder"]), *described, trained)
+    lines = {subject: "|".join(map(":".join, values.items())) for subject, values in named.items()}
+    lines["adapters"] = f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}"
+    return [*of_cells, ("decoder", made["decoder"])], lines
 
 
 def checkpoints(results: Results, cells: Sequence[Cell]) -> dict[str, dict[int, str]]:
@@ -495,15 +487,3 @@ def _check_runs(adapters: Mapping[Cell, str], backbones: Mapping[Cell, str]) -> 
         seeds = of_seeds[cell.backbone]
         if len(set(seeds.values())) not in (1, len(seeds)) and digest != next(iter(seeds.values())):
             raise InputError(cell.name, f"starts from checkpoint {digest}, and only some other runs do so", UNLIKE)
-
-
-def _facts(subject: str, values: Mapping[Cell, str]) -> list[Fact]:
-    """One fact per distinct value, with the directions that have it; and its backbones, where a direction has two."""
-    of_directions: dict[str, dict[str, dict[str, None]]] = {}
-    for cell, value in values.items():
-        of_directions.setdefault(cell.direction, {}).setdefault(value, {})[cell.backbone] = None
-    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for direction, shared in of_directions.items():
-        for value, names in shared.items():
-            where.setdefault((value, tuple(names) if len(shared) > 1 else ()), []).append(direction)
-    return [Fact(subject, value, tuple(directions), names) for (value, names), directions in where.items()]
