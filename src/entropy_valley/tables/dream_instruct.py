@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,7 +13,6 @@ from entropy_valley import files
 from entropy_valley.config import matrix
 from entropy_valley.config.params import shifted
 from entropy_valley.config.paths import adapter_folder
-from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
@@ -100,7 +97,7 @@ class DreamInstruct(TableReport):
         scores. Of the references (backbone ""): the same without scores.
         Raises :class:`InputError` for a missing file or one that does not fit.
         """
-        losses = {name: _training(results, Path(path)) for name, path in self.trained(results.root).items()}
+        losses = {name: _training(results, path) for name, path in self.trained(results.root).items()}
         outputs = {
             cell: read_outputs(
                 results.testset_path(cell), results.translations(cell), results.place(cell, TRANSLATIONS)
@@ -185,46 +182,16 @@ def uniform_cross_entropy(vocabulary: int) -> float:
     return math.log(vocabulary)
 
 
-def read_losses(path: Path, columns: Sequence[str]) -> dict[str, list[float]]:
-    """The ``step`` and the other columns of a ``losses.csv``.
-
-    Raises :class:`InputError` for a missing file or column, no steps, or a value that is not a finite number.
-    """
-    names = ("step", *columns)
-    table = csv.DictReader(files.read_lines(path))
-    rows, absent = list(table), [name for name in names if name not in (table.fieldnames or ())]
-    if absent or not rows:
-        raise InputError(path, f"no {', '.join(absent) or 'steps'}", "Train the adapter again.")
-    return {name: [_number(f"{path}:{line}", name, row[name]) for line, row in enumerate(rows, 2)] for name in names}
-
-
-def _number(place: str, name: str, text: str | None) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(place, f"{name} is {text!r}, not a finite number", "Train the adapter again.")
-    return value
-
-
-def _training(results: Results, adapter: Path) -> dict[str, float]:
+def _training(results: Results, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
-    vocabulary = _vocabulary(results.file(f"{adapter}/{FACTS}"))
-    losses = read_losses(Path(results.file(f"{adapter}/{adapters.LOSSES}")), LOSSES)
+    vocabulary = files.read_json(results.file(f"{adapter}/{FACTS}"))["vocabulary"]
+    losses = results.csv(f"{adapter}/{adapters.LOSSES}", float_precision="round_trip")
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     for name in LOSSES:
-        summary = summarise_losses(losses["step"], losses[name])
+        summary = summarise_losses(losses["step"].tolist(), losses[name].tolist())
         numbers |= {f"{name}_{key}": value for key, value in summary.items()}
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
-
-
-def _vocabulary(card: str) -> int:
-    size = files.read_json(card).get("vocabulary")
-    if not isinstance(size, int) or size < 2:
-        raise InputError(card, f"vocabulary is {size!r}, not a number of tokens", "Train the adapter again.")
-    return size
 
 
 def describe(texts: Sequence[str]) -> dict[str, float]:

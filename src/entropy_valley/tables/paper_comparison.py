@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import itertools
 import math
 import re
@@ -69,10 +68,10 @@ class PaperComparisonTable(Report):
         experiment, seeds = self.experiment, self.experiment.matrix
         names, steps = experiment.paper_comparison.names, experiment.tables.steps
         setting = (names, self.metric.name, steps, seeds.seeds_of.get(experiment.tables.backbone, seeds.seeds))
-        frames = {}
-        for name in self.compared:
-            text = "\n".join(files.read_lines(results.at("tables", f"{name}.csv")))
-            frames[name] = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+        frames = {
+            name: results.csv(f"{results.root}/tables/{name}.csv", dtype=str, keep_default_na=False)
+            for name in self.compared
+        }
         return {name: TableRows(frames.get(name), *setting) for name in FUNCTIONS}
 
     def numbers(self, results: Results) -> pd.DataFrame:

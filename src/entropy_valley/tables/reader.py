@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 import math
 import os
@@ -202,6 +203,10 @@ class Results:
     def json(self, *parts: str) -> Any:
         """The value of a JSON file, by the parts of its path below the folder of results."""
         return files.read_json(self.at(*parts))
+
+    def csv(self, path: str, **options: Any) -> pd.DataFrame:
+        """The rows of a CSV file; ``options`` are those of pandas."""
+        return pd.read_csv(io.StringIO("\n".join(files.read_lines(self.file(path)))), **options)
 
     def once(self, key: Hashable, read: Callable[[], T]) -> T:
         """What ``read`` returns, read at the first call with this key."""
