@@ -254,7 +254,11 @@ class FigureReport(Report):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """What is plotted; unless said otherwise, means over runs in the main metric."""
-        summary = summarise(results, self.cells, self.metrics)
+        return self.means(results, self.cells)
+
+    def means(self, results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
+        """Means over runs in the main metric."""
+        summary = summarise(results, cells, self.metrics)
         return summary[summary["metric"] == self.metric.name]
 
     def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
