@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -234,44 +234,33 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
     ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
     candidates.
     """
-    testset = {row["id"]: row for row in results.testset(cells[0], "source", "target")}
-    systems = {cell.method: _system(results, cell, metric) for cell in cells}
-    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    for name, row in testset.items():
-        values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
-        items = EXTRACTORS[kind](row["source"])
-        kept = {f"{method}_kept": _kept(items, values[f"{method}_output"]) for method in METHODS}
-        candidates = values["ev_candidates"]
-        yield {
-            **{"id": name, "source": row["source"], "reference": row["target"], **values},
-            **{"delta": values["ev_score"] - values["ratio_score"], "items": kind, **kept},
-            **{"candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
-            "more_kept": kept["ev_kept"] - kept["ratio_kept"],
-            "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
+    testset, systems = results.testset(cells[0], "source", "target"), {cell.method: cell for cell in cells}
+    outputs = {method: hypotheses(results, cell) for method, cell in systems.items()}
+    scores = {method: results.sentences(cell, metric) for method, cell in systems.items()}
+    canvases = {
+        method: {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
+        for method, cell in systems.items()
+    }
+    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset) else NUMBERS
+    for row in testset:
+        name, items = row["id"], EXTRACTORS[kind](row["source"])
+        one: dict[str, Any] = {"id": name, "source": row["source"], "reference": row["target"], "items": kind}
+        for method in METHODS:
+            output = outputs[method][name]
+            one |= {f"{method}_slots": canvases[method][name]["length"], f"{method}_output": output}
+            one |= {f"{method}_score": float(scores[method][name])}
+            one |= {f"{method}_kept": retention(items, output) if items else nan}
+        candidates, entropies = canvases["ev"][name]["candidates"], canvases["ev"][name]["scores"]
+        if not len(candidates) == len(entropies) > 0:
+            problem = f"sentence {name!r} has {len(entropies)} entropies of {len(candidates)} candidates"
+            raise InputError(results.place(systems["ev"], TRANSLATIONS), problem, REMEDY)
+        yield one | {
+            "delta": one["ev_score"] - one["ratio_score"],
+            "candidates": " ".join(map("{:g}".format, candidates)),
+            "entropies": " ".join(map("{:g}".format, entropies)),
+            "more_kept": one["ev_kept"] - one["ratio_kept"],
+            "beyond": not min(candidates) <= one["oracle_slots"] <= max(candidates),
         }
-
-
-def _system(results: Results, cell: matrix.Cell, metric: Metric) -> dict[str, dict[str, Any]]:
-    """What a method did with each sentence, by id."""
-    scores = results.sentences(cell, metric)
-    canvases = {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
-    outputs = hypotheses(results, cell)
-    of_sentence = {}
-    for name, canvas in canvases.items():
-        if cell.method == "ev" and not len(canvas["candidates"]) == len(canvas["scores"]) > 0:
-            found = f"{len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
-            raise InputError(results.place(cell, TRANSLATIONS), f"sentence {name!r} has {found}", REMEDY)
-        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
-        of_sentence[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
-    return of_sentence
-
-
-def _kept(items: Sequence[str], output: str) -> float:
-    return retention(items, output) if items else nan
-
-
-def _text(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:g}" for number in numbers)
 
 
 # --- The layout.
