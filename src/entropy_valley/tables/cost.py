@@ -137,8 +137,8 @@ class Cost(TableReport):
 
 
 PARTS = {
-    "probe_share": ("Probes, share of the steps", lambda value: formats.percent(value, float("nan"))),
-    "probe_cap": ("Probes at most, share of the steps", lambda value: formats.percent(value, float("nan"))),
+    "probe_share": ("Probes, share of the steps", formats.percent),
+    "probe_cap": ("Probes at most, share of the steps", formats.percent),
     "latency": ("Seconds per sentence, one at a time", lambda value: formats.number(value, 4)),
     "latency_batched": ("Seconds per sentence, batched", lambda value: formats.number(value, 4)),
     "hours": ("Hours by stage", lambda value: formats.number(value, 2)),

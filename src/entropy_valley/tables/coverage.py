@@ -223,8 +223,7 @@ class CoverageTable(OfEvAndRatio):
         return [str(count), *values, *(self._lead(block, systems[name]) for name in rivals if tested)]
 
     def _value(self, block: str, mean: float) -> str:
-        none = float("nan")  # a deviation over sentences is not one over runs
-        return formats.percent(mean, none) if block == RETENTION else formats.number(mean, self.metric.decimals)
+        return formats.percent(mean) if block == RETENTION else formats.number(mean, self.metric.decimals)
 
     def _lead(self, block: str, test: Any) -> str:
         scale, decimals = (100, 1) if block == RETENTION else (1, self.metric.decimals)
@@ -385,4 +384,4 @@ class FailureBuckets(OfEvAndRatio):
         count = f"{row.losses:.{int(row.runs > 1)}f}"
         if not row.losses:
             return [count, formats.NONE, formats.NONE]
-        return [count, formats.percent(row.share, float("nan")), formats.signed(row.delta, self.metric.decimals)]
+        return [count, formats.percent(row.share), formats.signed(row.delta, self.metric.decimals)]

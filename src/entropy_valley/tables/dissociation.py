@@ -239,7 +239,7 @@ def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
             formats.number(row.sentences, 0 if row.runs == 1 else 1),
             formats.NONE if math.isnan(row.lead) else formats.interval(row.lead, row.lead_low, row.lead_high, decimals),
             formats.interval(row.adds, row.adds_low, row.adds_high, decimals),
-            formats.percent(row.share, math.nan),
+            formats.percent(row.share),
         )
         yield TableRow.of(texts, shaded=row.canvas == "all")
 
@@ -282,9 +282,7 @@ def _listed(report: Report, means: pd.DataFrame, metric: Metric) -> str:
     """``En→Zh Ratio 1.76, EV 0.53; …``, shares in per cent."""
     places = []
     for place, rows in means.groupby(["direction", "testset"], sort=False):
-        texts = (
-            formats.number(value, 2) if metric is MAE else formats.percent(value, math.nan) for value in rows["mean"]
-        )
+        texts = (formats.number(value, 2) if metric is MAE else formats.percent(value) for value in rows["mean"])
         named = (f"{report.method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
         places.append(f"{report.place(*place)} {', '.join(named)}")
     return "; ".join(places)

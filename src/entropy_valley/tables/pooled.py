@@ -42,7 +42,7 @@ def _share(row: Mapping[str, float], prefix: str) -> str:
     if pd.isna(row[prefix]):
         return formats.NOT_AVAILABLE
     low, high, std = (row[f"{prefix}_{name}"] for name in ("low", "high", "std"))
-    text = formats.percent(row[prefix], math.nan)
+    text = formats.percent(row[prefix])
     if not (pd.isna(low) or low == high):
         text += f" [{', '.join(formats.number(100 * limit, 1) for limit in (low, high))}]"
         text += "" if pd.isna(std) else f" ± {100 * std:.1f}"
@@ -144,7 +144,7 @@ class Pooled(OfStudy, TableReport):
         if name == "leads":
             return formats.NONE if row["method"] == self.against else f"{row['leads']:.0f} of {row['runs']:.0f}"
         if name in ("above", "below"):
-            return formats.NONE if row["method"] == "oracle" else formats.percent(row[name], math.nan)
+            return formats.NONE if row["method"] == "oracle" else formats.percent(row[name])
         return formats.NONE if pd.isna(row[name]) else formats.number(row[name], 2)
 
     def label(self, method: str) -> str:

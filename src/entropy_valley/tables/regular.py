@@ -335,7 +335,7 @@ class Readings(OfStudy, Regular):
 
         def changed(at: At) -> TableCell:
             share = summary.row(metric, at, method=against).changed
-            return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
+            return TableCell(formats.NONE if pd.isna(share) else formats.percent(share))
 
         entries = [*self.scores(summary, metric, summary.methods, metric.label)]
         for other in others:

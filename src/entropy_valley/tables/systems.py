@@ -321,7 +321,7 @@ class SystemRow:
     def closure_interval(self) -> str:
         if pd.isna(self.mean["closure_low"]):
             return formats.NONE
-        return f"[{', '.join(formats.percent(self.mean[name], math.nan) for name in ('closure_low', 'closure_high'))}]"
+        return f"[{', '.join(formats.percent(self.mean[name]) for name in ('closure_low', 'closure_high'))}]"
 
     def cost(self) -> str:
         text = self.number("cost", 2)
