@@ -137,8 +137,8 @@ def test_the_code_that_made_results(jobs):
     record = read_record(header)
     replace(record, facts=record.facts | {"codes": ["e" * 32]}).write(header)
     (SEED2 / "adapter/adapter.made.json").unlink()
-    code, bare = (note.text for note in notes.made_by(ancestry(jobs)))
+    code, bare = notes.made_by(ancestry(jobs))
     assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code
     assert "3 (en-zh/llada-tiny/seed2/adapter/adapter.json, " in bare
     audit = Audit(jobs)
-    assert [note.text for note in notes.made_by(versions(map(audit.job, jobs.all)))] == [code]
+    assert list(notes.made_by(versions(map(audit.job, jobs.all)))) == [code]

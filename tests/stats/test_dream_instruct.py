@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.errors import InputError
-from entropy_valley.tables.dream_instruct import describe, read_losses, summarise_losses, uniform_cross_entropy
+from entropy_valley.tables.dream_instruct import describe, summarise_losses, uniform_cross_entropy
 
 
 def test_last_ten_steps_and_first_minimum():
@@ -41,32 +40,6 @@ def test_the_minimum_is_below_all(losses):
     summary = summarise_losses(list(range(1, len(losses) + 1)), losses)
     assert summary["minimum"] <= min(summary["final"], summary["last_mean"] + 1e-9)
     assert losses[summary["minimum_step"] - 1] == summary["minimum"]
-
-
-def test_reads_the_wanted_columns(tmp_path):
-    path = tmp_path / "losses.csv"
-    path.write_text("step,loss,gradient_norm,cross_entropy\n1,2.5,9,2.25\n2,1.5,9,1e-3\n")
-    assert read_losses(path, ("loss", "cross_entropy")) == {
-        "step": [1, 2],
-        "loss": [2.5, 1.5],
-        "cross_entropy": [2.25, 0.001],
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("step,cross_entropy\n1,2\n", "no loss"),
-        ("step,loss\n", "no steps"),
-        ("step,loss\n1,2\n2,nan\n", r"losses\.csv:3: loss is 'nan'"),
-        ("step,loss\n1,many\n", "loss is 'many'"),
-        ("step,loss\n1,2\n2\n", r"losses\.csv:3: loss is None"),
-    ],
-)
-def test_a_broken_file_is_named(tmp_path, text, problem):
-    (tmp_path / "losses.csv").write_text(text)
-    with pytest.raises(InputError, match=problem):
-        read_losses(tmp_path / "losses.csv", ("loss",))
 
 
 def test_outputs_worked_by_hand():

@@ -291,13 +291,6 @@ class TestInstruct:
         with pytest.raises(InputError, match=f"{name}: file not found|has no {name}"):
             run.make("tables/dream_instruct")
 
-    @pytest.mark.parametrize("size", [None, 1, "many"])
-    def test_an_adapter_without_a_vocabulary(self, run, size):
-        path = self.path(run, "adapter.json")
-        run.replace(path, files.read_json(path) | {"vocabulary": size})
-        with pytest.raises(InputError, match="vocabulary is"):
-            run.make("tables/dream_instruct")
-
 
 class TestPeople:
     def ratings(self, run, direction):

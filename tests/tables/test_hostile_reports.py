@@ -25,7 +25,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 from entropy_valley.tables import render, style, terminal
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 from entropy_valley.texts import shown, unguarded
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
@@ -48,7 +48,7 @@ def table(text):
     """A table that has the text everywhere."""
     groups = (Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)),)
     columns = (Column(""), Column(text), Column(text))
-    return Table(columns, (TableSection(groups, text),), (Note(text, f"x{text}x"), Note(f"{text}:", "y")))
+    return Table(columns, (TableSection(groups, text),), (), ((text, f"x{text}x"), (f"{text}:", "y")))
 
 
 class Texts(HTMLParser):
@@ -87,8 +87,8 @@ def test_a_text_stays_one_in_markdown(text):
 @settings(max_examples=30)
 @given(st.text("\\|*_`$~<>&;#[]()!-+=.1a/ \n\"'{}:", min_size=1).filter(str.strip))
 def test_any_text_stays_one_in_markdown(text):
-    notes = (Note(text), Note("n:", text))
-    written = Table((Column("k"), Column(text)), (TableSection((Group("x", (TableRow((TableCell(text),)),)),)),), notes)
+    sections = (TableSection((Group("x", (TableRow((TableCell(text),)),)),)),)
+    written = Table((Column("k"), Column(text)), sections, (text,), (("n:", text),))
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = shown(text)
@@ -106,9 +106,7 @@ def test_rows_on_the_terminal_are_apart_only_where_a_first_cell_spans_several(tm
 def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
     groups = tuple(Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)) for text in MARKUP)
     columns = (Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c"))
-    files.write_text(
-        tmp_path / "t.md", render.to_markdown(Table(columns, (TableSection(groups, "[/x]"),), (Note("[/x]"),)))
-    )
+    files.write_text(tmp_path / "t.md", render.to_markdown(Table(columns, (TableSection(groups, "[/x]"),), ("[/x]",))))
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
     for name in ("t.md", "t.csv"):
         terminal.show(tmp_path / name)

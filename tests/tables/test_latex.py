@@ -15,7 +15,6 @@ from entropy_valley.tables import render
 from entropy_valley.tables.render import (
     Column,
     Group,
-    Note,
     Table,
     TableCell,
     TableRow,
@@ -82,7 +81,7 @@ def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
 
 def test_every_table_names_the_number_of_its_sentences(every_table):
     for report, table in every_table.items():
-        named = [note.text for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note.text)]
+        named = [note for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note)]
         assert len(named) == report.scored, report.key
 
 
@@ -106,8 +105,8 @@ def test_every_feature_of_a_table_compiles(pdflatex):
             (Group("two", rows), Group("[x]", rows[:1]), Group("*", rows[:1]))
         ),  # what a rule's \\ must not take
     )
-    notes = (Note(NASTY), Note("* and"), Note("[0]"), Note("signature:", "nrefs:1|case:mixed_" * 12 + "\n}\\end{x}"))
-    table = Table((*columns, Column("Text", align="l")), sections, notes)
+    signature = ("signature:", "nrefs:1|case:mixed_" * 12 + "\n}\\end{x}")
+    table = Table((*columns, Column("Text", align="l")), sections, (NASTY, "* and", "[0]"), (signature,))
     text = to_latex(table)
     assert text.startswith(rf"% needs \usepackage{{{','.join([*render.LATEX_PACKAGES, render.CHINESE])}}}")
     assert "Overfull" not in pdflatex(text)
@@ -171,6 +170,7 @@ def test_a_float():
     table = Table(
         columns,
         (TableSection(groups, "Seed 1"),),
-        (Note("N = 2."), Note("One run."), Note("sacreBLEU:", "nrefs:1|case:mixed")),
+        ("N = 2.", "One run."),
+        (("sacreBLEU:", "nrefs:1|case:mixed"),),
     )
     assert to_latex(table, "100% of it.", "tab:it") == FLOAT

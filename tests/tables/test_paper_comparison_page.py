@@ -12,7 +12,7 @@ from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
 from entropy_valley.tables import render
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 KEY = "tables/paper_comparison"
 MAIN = """\
@@ -91,7 +91,7 @@ def test_a_page_has_its_title_in_words():
 def test_a_page_escapes_what_it_shows():
     row = TableRow((TableCell("<b>", bold=True),), shaded=True)
     table = Table(
-        (Column("A & B", align="l"), Column("C")), (TableSection((Group("x<y", (row, row)),), "H"),), (Note("n", "s"),)
+        (Column("A & B", align="l"), Column("C")), (TableSection((Group("x<y", (row, row)),), "H"),), (), (("n", "s"),)
     )
     text = render.page("T & U", table)
     assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text

@@ -114,7 +114,7 @@ def test_a_table_says_which_methods_were_fitted_to_its_sentences():
     for testset in ("dev", "wmt22"):
         over = {"studies": {"mine": study | {"testset": testset}}, "tables": {"studies": ["mine"]}}
         table = reports.configured(experiment(length_methods={"ev_fit_4": {"pairs": 50}}, **over))["tables/mine"]
-        said.append([note.text for note in notes.fitted(table)])
+        said.append(list(notes.fitted(table)))
     assert said == [
         [
             "EV fit was fitted to the first 100 of these sentences.",

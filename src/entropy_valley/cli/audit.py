@@ -123,7 +123,7 @@ def show(states: Sequence[CellState], jobs: Sequence[JobState], cells: bool = Fa
         console.print(table)
         console.print()
     why = reasons(states, jobs, None if cells else REASONS)
-    for line in (*why, *(note.text for note in made_by(versions(jobs)))):
+    for line in (*why, *made_by(versions(jobs))):
         console.print(line, soft_wrap=True)
     if cells:
         console.print(_cells(states))

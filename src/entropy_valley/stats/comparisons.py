@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import RUN, gap_closures, require_sentences
+from entropy_valley.stats.closure import RUN, gap_closures
 from entropy_valley.stats.significance import LEVELS, Analysis, PairedTest, bootstrap_means, paired_test
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Analys
     without a method of OPTIONAL goes without its comparison.
 
     Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
-    Raises :class:`InputError` when a run lacks a method or two systems were not scored on the same sentences.
+    Raises :class:`InputError` when a run lacks a method.
     """
     rows = []
     for run, methods in by_run(cells).items():
@@ -78,23 +77,13 @@ def of_shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def against_mean(results: Results, first: Cell, others: Sequence[Cell], metric: Metric, how: Analysis) -> PairedTest:
-    """The test of a system against another, or against the sentence-wise mean of several.
-
-    Raises :class:`InputError` when two systems were not scored on the same sentences.
-    """
-    return paired_test(results.sentences(first, metric), mean_scores(results, others, metric, first), how)
+    """The test of a system against another, or against the sentence-wise mean of several."""
+    return paired_test(results.sentences(first, metric), mean_scores(results, others, metric), how)
 
 
-def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric, like: Cell) -> pd.Series:
-    """The mean of systems' scores, sentence by sentence, in the order of the sentences of ``like``.
-
-    Raises :class:`InputError` when one was not scored on the same sentences as ``like``.
-    """
-    ids = results.sentences(like, metric).index
-    scores = [results.sentences(cell, metric) for cell in cells]
-    for cell, values in zip(cells, scores, strict=True):
-        require_sentences(results.place(cell, SCORES), values.index, results.place(like, SCORES), ids)
-    return sum(values.loc[ids] for values in scores) / len(cells)
+def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric) -> pd.Series:
+    """The mean of systems' scores, sentence by sentence."""
+    return sum(results.sentences(cell, metric) for cell in cells) / len(cells)
 
 
 def by_run(
@@ -152,7 +141,7 @@ def difference(
     NaN without another one."""
     if not others:
         return dict.fromkeys(DIFFERENCE.values(), math.nan)
-    scores, rivals = (mean_scores(results, one, metric, cells[0]) for one in (cells, others))
+    scores, rivals = (mean_scores(results, one, metric) for one in (cells, others))
     test = paired_test(scores, rivals, how)
     return {column: getattr(test, name) for name, column in DIFFERENCE.items()}
 
@@ -164,7 +153,7 @@ def closure_limits(
     the values of LIMITS. ``systems`` are the runs of the system, of Ratio and of Oracle. NaN without the latter two,
     and where one resample in 40 has no gap."""
     if len(systems) == 3:
-        scores = np.column_stack([mean_scores(results, one, metric, systems[0][0]) for one in systems])
+        scores = np.column_stack([mean_scores(results, one, metric) for one in systems])
         closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
         if np.isnan(closures).mean() <= LEVELS[0]:
             return dict(zip(LIMITS, map(float, np.nanquantile(closures, LEVELS)), strict=True))

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
@@ -27,6 +27,9 @@ from entropy_valley.tables.formats import MethodNames
 from entropy_valley.tables.reader import Results, overlap_file, set_files
 from entropy_valley.tables.render import Table
 from entropy_valley.tables.style import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Report:
@@ -218,7 +221,7 @@ class TableReport(Report):
     def inputs(self) -> list[str]:
         return [*super().inputs(), *(overlap_file(self.experiment.results, cell) for cell in self.overlapping)]
 
-    def sentences(self, results: Results) -> notes.Note:
+    def sentences(self, results: Results) -> str:
         """Of how many sentences its numbers are; unless said otherwise, of all of its test sets."""
         return notes.sentences(self, results)
 
@@ -232,10 +235,11 @@ class TableReport(Report):
         Raises :class:`InputError` for cells that do not belong into one table, see :func:`notes.provenance`.
         """
         # First: only comparable numbers may be subtracted.
-        provenance = notes.provenance(self, results) if self.scored else ()
+        lines, signed = notes.provenance(self, results) if self.scored else ((), ())
         numbers = self.numbers(results)
         table = self.table(results, numbers)
-        return dataclasses.replace(table, notes=(*table.notes, *provenance)), numbers
+        notes_of_all, signatures = (*table.notes, *lines), (*table.signatures, *signed)
+        return dataclasses.replace(table, notes=notes_of_all, signatures=signatures), numbers
 
     def make(self, results: Results, **paths: Path) -> None:
         table, numbers = self.made(results)
@@ -254,11 +258,19 @@ class FigureReport(Report):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """What is plotted; unless said otherwise, means over runs in the main metric."""
-        summary = summarise(results, self.cells, self.metrics)
+        return self.means(results, self.cells)
+
+    def means(self, results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
+        """Means over runs in the main metric."""
+        summary = summarise(results, cells, self.metrics)
         return summary[summary["metric"] == self.metric.name]
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
-        """A function that draws each panel."""
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
+        """A function that draws each panel; unless said otherwise, there is one, by :meth:`draw`."""
+        return [functools.partial(self.draw, numbers)]
+
+    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
+        """Draw a figure of one panel."""
         raise NotImplementedError
 
     def panel_height(self, numbers: pd.DataFrame) -> float:

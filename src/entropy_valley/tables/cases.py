@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,15 +14,14 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.errors import InputError, listed
-from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS
+from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
-from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Panel
+from entropy_valley.tables.render import Column, Group, Table, TableSection
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC
 from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class Cases(_Cases, TableReport):
         heads = (Column("", align="l"), Column("Text", align="l"))
         columns = (*heads, *(Column(title, align="r") for title in ("Slots", self.metric.label, "Kept")))
         sections = [TableSection(list(self._groups(case)), self.heading(case)) for case in numbers.itertuples()]
-        return Table(columns, sections, (*self._notes(numbers), *map(Note, _absent(numbers))))
+        return Table(columns, sections, (*self._notes(numbers), *_absent(numbers)))
 
     def _groups(self, case: Any) -> Iterator[Group]:
         for line in _lines(case):
@@ -127,15 +126,15 @@ class Cases(_Cases, TableReport):
         entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
         yield Group.of("Entropy", [entropies, *[formats.NONE] * 3])
 
-    def _notes(self, numbers: pd.DataFrame) -> list[Note]:
+    def _notes(self, numbers: pd.DataFrame) -> list[str]:
         cell = self.cells[0]
         run = f"{self.backbone(cell.backbone)}, {self.place(cell.direction, cell.testset)}"
         return [
-            Note(f"{run}, training seed {cell.seed}; reveal order {self.order(cell.order)}, T = {cell.steps}."),
-            Note(self.choice),
-            Note("Slots: of the canvas; those of the reference are its tokens and the EOS."),
-            *(Note(f"Kept: share of the source's {item}s that the output has.") for item in numbers["items"].unique()),
-            Note("Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."),
+            f"{run}, training seed {cell.seed}; reveal order {self.order(cell.order)}, T = {cell.steps}.",
+            self.choice,
+            "Slots: of the canvas; those of the reference are its tokens and the EOS.",
+            *(f"Kept: share of the source's {item}s that the output has." for item in numbers["items"].unique()),
+            "Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest.",
         ]
 
 
@@ -157,24 +156,20 @@ class CasesFigure(_Cases, FigureReport):
         heights = [_height(case) for case in numbers.itertuples()]
         return LINE * (sum(heights) + len(_below(numbers)) + 0.5)
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
         cases, below = list(numbers.itertuples()), _below(numbers)
         if NO_FONT[0] in below:
             sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
-
-        def panel(axes: Axes) -> None:
-            axes.set_axis_off()
-            axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
-            top = 0.0
-            for case in cases:
-                self._texts(axes, case, top)
-                _curve(axes, case, top, last=case is cases[-1])
-                top -= _height(case)
-            for text in below:
-                top -= 1
-                axes.text(0, top, text)
-
-        return [panel]
+        axes.set_axis_off()
+        axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
+        top = 0.0
+        for case in cases:
+            self._texts(axes, case, top)
+            _curve(axes, case, top, last=case is cases[-1])
+            top -= _height(case)
+        for text in below:
+            top -= 1
+            axes.text(0, top, text)
 
     def _texts(self, axes: Axes, case: Any, top: float) -> None:
         """The heading of a case and its texts, with slots and scores."""
@@ -239,45 +234,33 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
     ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
     candidates.
     """
-    testset = {row["id"]: row for row in results.testset(cells[0], "id", "source", "target")}
-    systems = {cell.method: _system(results, cell, metric, testset) for cell in cells}
-    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset.values()) else NUMBERS
-    for name, row in testset.items():
-        values = {f"{method}_{key}": value for method in METHODS for key, value in systems[method][name].items()}
-        items = EXTRACTORS[kind](row["source"])
-        kept = {f"{method}_kept": _kept(items, values[f"{method}_output"]) for method in METHODS}
-        candidates = values["ev_candidates"]
-        yield {
-            **{"id": name, "source": row["source"], "reference": row["target"], **values},
-            **{"delta": values["ev_score"] - values["ratio_score"], "items": kind, **kept},
-            **{"candidates": _text(candidates), "entropies": _text(values["ev_entropies"])},
-            "more_kept": kept["ev_kept"] - kept["ratio_kept"],
-            "beyond": not min(candidates) <= values["oracle_slots"] <= max(candidates),
+    testset, systems = results.testset(cells[0], "source", "target"), {cell.method: cell for cell in cells}
+    outputs = {method: hypotheses(results, cell) for method, cell in systems.items()}
+    scores = {method: results.sentences(cell, metric) for method, cell in systems.items()}
+    canvases = {
+        method: {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
+        for method, cell in systems.items()
+    }
+    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset) else NUMBERS
+    for row in testset:
+        name, items = row["id"], EXTRACTORS[kind](row["source"])
+        one: dict[str, Any] = {"id": name, "source": row["source"], "reference": row["target"], "items": kind}
+        for method in METHODS:
+            output = outputs[method][name]
+            one |= {f"{method}_slots": canvases[method][name]["length"], f"{method}_output": output}
+            one |= {f"{method}_score": float(scores[method][name])}
+            one |= {f"{method}_kept": retention(items, output) if items else nan}
+        candidates, entropies = canvases["ev"][name]["candidates"], canvases["ev"][name]["scores"]
+        if not len(candidates) == len(entropies) > 0:
+            problem = f"sentence {name!r} has {len(entropies)} entropies of {len(candidates)} candidates"
+            raise InputError(results.place(systems["ev"], TRANSLATIONS), problem, REMEDY)
+        yield one | {
+            "delta": one["ev_score"] - one["ratio_score"],
+            "candidates": " ".join(map("{:g}".format, candidates)),
+            "entropies": " ".join(map("{:g}".format, entropies)),
+            "more_kept": one["ev_kept"] - one["ratio_kept"],
+            "beyond": not min(candidates) <= one["oracle_slots"] <= max(candidates),
         }
-
-
-def _system(results: Results, cell: matrix.Cell, metric: Metric, testset: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a method did with each sentence, by id."""
-    scores = results.sentences(cell, metric)
-    canvases = {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
-    outputs = hypotheses(results, cell, testset)
-    require_sentences(results.place(cell, SCORES), scores.index, results.testset_path(cell), testset)
-    of_sentence = {}
-    for name, canvas in canvases.items():
-        if cell.method == "ev" and not len(canvas["candidates"]) == len(canvas["scores"]) > 0:
-            found = f"{len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
-            raise InputError(results.place(cell, TRANSLATIONS), f"sentence {name!r} has {found}", REMEDY)
-        grid = {"candidates": canvas["candidates"], "entropies": canvas["scores"]}
-        of_sentence[name] = {"slots": canvas["length"], "output": outputs[name], "score": float(scores[name]), **grid}
-    return of_sentence
-
-
-def _kept(items: Sequence[str], output: str) -> float:
-    return retention(items, output) if items else nan
-
-
-def _text(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:g}" for number in numbers)
 
 
 # --- The layout.

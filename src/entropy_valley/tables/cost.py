@@ -18,17 +18,17 @@ from entropy_valley.stats.paper_numbers import Published, find
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 from entropy_valley.tables.systems import TIMED
 
 BUDGETS = (32, 64, 128)  # the paper's
 PLACE = "sec:appendix_repro"
 KEY = ["part", "direction", "testset", "item"]
-SHARES = Note(
+SHARES = (
     "Probes: all-mask passes of EV per sentence, over the T steps that follow. At most: one for each of EV's ratios. "
     "Two ratios of a short source can give the same length, which takes one probe."
 )
-HOURS = Note(
+HOURS = (
     "Hours of finished jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times the GPUs "
     "that a job held. Attempts that failed are not counted. Of an interrupted training, only the last attempt is. "
     "Downloads, tables and figures are not counted."
@@ -137,8 +137,8 @@ class Cost(TableReport):
 
 
 PARTS = {
-    "probe_share": ("Probes, share of the steps", lambda value: formats.percent(value, float("nan"))),
-    "probe_cap": ("Probes at most, share of the steps", lambda value: formats.percent(value, float("nan"))),
+    "probe_share": ("Probes, share of the steps", formats.percent),
+    "probe_cap": ("Probes at most, share of the steps", formats.percent),
     "latency": ("Seconds per sentence, one at a time", lambda value: formats.number(value, 4)),
     "latency_batched": ("Seconds per sentence, batched", lambda value: formats.number(value, 4)),
     "hours": ("Hours by stage", lambda value: formats.number(value, 2)),

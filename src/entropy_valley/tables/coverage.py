@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
@@ -19,14 +19,12 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.results import SCORES, TRANSLATIONS
-from entropy_valley.stats.closure import require_sentences
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 from entropy_valley.texts import counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
@@ -87,22 +85,20 @@ def bucket(ratio: float, edges: Sequence[float]) -> int:
     return sum(ratio >= edge for edge in edges)
 
 
-def hypotheses(results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, str]:
-    """The translations of a cell by id; InputError unless they are of the sentences ``ids`` of its test set."""
-    texts = {row["id"]: row["hypothesis"] for row in results.translations(cell)}
-    require_sentences(results.place(cell, TRANSLATIONS), texts, results.testset_path(cell), ids)
-    return texts
+def hypotheses(results: Results, cell: matrix.Cell) -> dict[str, str]:
+    """The translations of a cell by id."""
+    return {row["id"]: row["hypothesis"] for row in results.translations(cell)}
 
 
 def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.Series:
     return pd.Series({name: retention(items, texts[name]) for name, items in wanted.items()}, dtype=float)
 
 
-LITERAL = Note(
+LITERAL = (
     "Retention: share of the source's items that the output contains as they are; N sentences have one. Means over "
     "runs, sentence by sentence, then over sentences."
 )
-TESTS = Note(
+TESTS = (
     "Δ: the difference (pp: percentage points), 95 % interval of the paired bootstrap over sentences; * where "
     "its lower end is above zero."
 )
@@ -165,28 +161,18 @@ class CoverageTable(OfEvAndRatio):
     def _rows(self, results: Results, cells: Mapping[System, matrix.Cell]) -> Iterator[dict[str, Any]]:
         """The rows of one direction and test set."""
         first = next(iter(cells.values()))
-        sources = {row["id"]: row["source"] for row in results.testset(first, "id", "source")}
-        outputs = {key: hypotheses(results, cell, sources) for key, cell in cells.items()}
+        sources = {row["id"]: row["source"] for row in results.testset(first, "source")}
+        outputs = {key: hypotheses(results, cell) for key, cell in cells.items()}
         for kind, extract in extractors(first.direction.split("-")[0]).items():
             wanted = {name: items for name, text in sources.items() if (items := extract(text))}
             yield from self._compared(RETENTION, kind, {key: _kept(wanted, texts) for key, texts in outputs.items()})
         if edges := self.buckets.get(first.direction):
-            scores = {key: self._scores(results, cell, sources) for key, cell in cells.items()}
-            number = self._numbers_of_buckets(results, first, sources)
+            scores = {key: results.sentences(cell, self.metric) for key, cell in cells.items()}
+            tokens = tokens_of(results, first)
+            ratios = {name: (target + self.eos) / max(1, source) for name, (source, target) in tokens.items()}
             for at, name in enumerate(bucket_names(edges)):
-                ids = [one for one in sources if number[one] == at]
+                ids = [one for one in sources if bucket(ratios[one], edges) == at]
                 yield from self._compared(BUCKET, name, {key: values.loc[ids] for key, values in scores.items()})
-
-    def _scores(self, results: Results, cell: matrix.Cell, ids: Iterable[str]) -> pd.Series:
-        scores = results.sentences(cell, self.metric)
-        require_sentences(results.place(cell, SCORES), scores.index, results.testset_path(cell), ids)
-        return scores
-
-    def _numbers_of_buckets(self, results: Results, cell: matrix.Cell, ids: Iterable[str]) -> dict[str, int]:
-        """In which bucket each sentence is."""
-        edges, tokens = self.buckets[cell.direction], tokens_of(results, cell)
-        require_sentences(tokens_file(results.root, cell), tokens, results.testset_path(cell), ids)
-        return {name: bucket((target + self.eos) / max(1, source), edges) for name, (source, target) in tokens.items()}
 
     def _compared(self, block: str, item: str, systems: Mapping[System, pd.Series]) -> Iterator[dict[str, Any]]:
         """A row for each method: its mean over sentences of the mean over runs, and EV's lead over it."""
@@ -222,24 +208,22 @@ class CoverageTable(OfEvAndRatio):
             if not tested:  # the heading is not that of a block
                 of_item = f"{label.removesuffix('s')} retention"
                 label = of_item if block == RETENTION else f"{label}: {self.metric.label}"
-            groups.append(Group(label, [TableRow(self._cells(block, systems, tested))]))
+            groups.append(Group.of(label, self._cells(block, systems, tested)))
         return groups
 
-    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> list[TableCell]:
+    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> list[str | TableCell]:
         """N, the values of the fixed ratios and EV, and EV's lead over each of the former; dashes where N is 0."""
         count, rivals = systems[EV].sentences, [name for name in RIVALS if name in systems]
         shown = [systems[name] for name in (*rivals, EV)]
         if not count:
-            return [TableCell("0"), *[TableCell(formats.NONE)] * (len(shown) + tested * len(rivals))]
+            return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
         means = [row.mean for row in shown]
         top = max(means) if len(set(means)) > 1 else None
         values = [TableCell(self._value(block, mean), bold=mean == top) for mean in means]
-        leads = [TableCell(self._lead(block, systems[name])) for name in rivals if tested]
-        return [TableCell(str(count)), *values, *leads]
+        return [str(count), *values, *(self._lead(block, systems[name]) for name in rivals if tested)]
 
     def _value(self, block: str, mean: float) -> str:
-        none = float("nan")  # a deviation over sentences is not one over runs
-        return formats.percent(mean, none) if block == RETENTION else formats.number(mean, self.metric.decimals)
+        return formats.percent(mean) if block == RETENTION else formats.number(mean, self.metric.decimals)
 
     def _lead(self, block: str, test: Any) -> str:
         scale, decimals = (100, 1) if block == RETENTION else (1, self.metric.decimals)
@@ -251,21 +235,21 @@ class CoverageTable(OfEvAndRatio):
         systems = (Column(self.method(name).short) for name in (*rivals, EV))
         return [Column(first, align="l"), Column("N", align="r"), *systems]
 
-    def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[Note, ...]:
+    def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[str, ...]:
         """Whose outputs these are, and what is counted."""
         runs = int(numbers["runs"].max())
         reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
-        bold = Note(f"Bold: the best. r: tokens of {reference}, over those of the source.")
+        bold = f"Bold: the best. r: tokens of {reference}, over those of the source."
         return (notes.setting(self, counted(runs, "run")), LITERAL, *self._unspaced(results), bold)
 
-    def _unspaced(self, results: Results) -> Iterator[Note]:
+    def _unspaced(self, results: Results) -> Iterator[str]:
         """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
         for (direction, testset), cell in {(cell.direction, cell.testset): cell for cell in self.cells}.items():
             if direction.split("-")[0] in UNSPACED:
-                sources = [row["source"] for row in results.testset(cell, "id", "source")]
+                sources = [row["source"] for row in results.testset(cell, "source")]
                 having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
                 rule = "the rule that fits the paper's counts finds only those that touch no character"
-                yield Note(f"Numbers of {self.place(direction, testset)}: {having}; {rule}.")
+                yield f"Numbers of {self.place(direction, testset)}: {having}; {rule}."
 
 
 class FaithfulnessSummary(CoverageTable):
@@ -317,7 +301,7 @@ LABELS = {
     WITHIN: "Within-grid wrong pick",
     ALL: "All losses",
 }
-RULES = Note(
+RULES = (
     f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
     "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
 )
@@ -364,9 +348,7 @@ class FailureBuckets(OfEvAndRatio):
         ev = cells[EV]
         scores, causes = results.sentences(ev, self.metric), self._causes(results, ev)
         for rival in (name for name in RIVALS if name in cells):
-            other = results.sentences(cells[rival], self.metric)
-            require_sentences(results.place(cells[rival], SCORES), other.index, results.place(ev, SCORES), scores.index)
-            delta = scores - other.loc[scores.index]
+            delta = scores - results.sentences(cells[rival], self.metric)
             lost = delta[delta < 0]
             for name in (*CAUSES, ALL):
                 losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
@@ -376,10 +358,9 @@ class FailureBuckets(OfEvAndRatio):
 
     def _causes(self, results: Results, ev: matrix.Cell) -> pd.Series:
         """The cause that each sentence has if EV loses on it, by id."""
-        tokens = tokens_of(results, ev)
-        canvases = {row["id"]: row["candidates"] for row in results.canvases(ev, "candidates")}
-        require_sentences(results.place(ev, TRANSLATIONS), canvases, tokens_file(results.root, ev), tokens)
-        return pd.Series({name: cause(x, y + 1, canvases[name]) for name, (x, y) in tokens.items()}, dtype=object)
+        candidates = {row["id"]: row["candidates"] for row in results.canvases(ev, "candidates")}
+        tokens = tokens_of(results, ev).items()
+        return pd.Series({name: cause(x, y + 1, candidates[name]) for name, (x, y) in tokens}, dtype=object)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         means = numbers[numbers["statistic"] == "mean"]
@@ -389,8 +370,7 @@ class FailureBuckets(OfEvAndRatio):
             groups = []
             for of, part in rows.groupby("cause", sort=False):
                 texts = (text for row in part.itertuples(index=False) for text in self._texts(row))
-                row = TableRow([TableCell(text, bold=of == ALL) for text in texts])
-                groups.append(Group(LABELS[str(of)], [row]))
+                groups.append(Group.of(LABELS[str(of)], (TableCell(text, bold=of == ALL) for text in texts)))
             heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
             sections.append(TableSection(groups, heading))
         titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")
@@ -404,4 +384,4 @@ class FailureBuckets(OfEvAndRatio):
         count = f"{row.losses:.{int(row.runs > 1)}f}"
         if not row.losses:
             return [count, formats.NONE, formats.NONE]
-        return [count, formats.percent(row.share, float("nan")), formats.signed(row.delta, self.metric.decimals)]
+        return [count, formats.percent(row.share), formats.signed(row.delta, self.metric.decimals)]

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.config.matrix import Cell, study_cells
-from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean, require_sentences
+from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean
 from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.tables import formats, notes
@@ -22,7 +21,7 @@ from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -106,11 +105,12 @@ class DissociationFigure(_LengthsAndScores, FigureReport):
         numbers = pd.concat([*shown, splits(self, results, errors)], ignore_index=True)
         return numbers.astype({"seed": "Int64", "runs": "Int64"})
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         parts = numbers[numbers["canvas"].notna() & numbers["seed"].isna()]
         summary, sentences = Summary(numbers[numbers["mean"].notna()]), numbers[numbers["id"].notna()]
-        clouds = [_panel(self, summary, place, sentences) for place in summary.values("place")]
-        return [*clouds, _parts_panel(self, summary.values("place"), parts)]
+        places = summary.values("place")
+        clouds = (functools.partial(_clouds, self, summary, place, sentences) for place in places)
+        return [*clouds, functools.partial(_parts, self, places, parts)]
 
 
 # --- The numbers.
@@ -142,13 +142,9 @@ def length_errors(results: Results, cells: Sequence[Cell]) -> dict[Cell, pd.Seri
     """
     errors = {}
     for methods in by_run(cells).values():
-        oracle = methods["oracle"]
-        true = _lengths(results, oracle)
+        true = _lengths(results, methods["oracle"])
         for cell in methods.values():
-            lengths = _lengths(results, cell)
-            place, of_oracle = (results.place(one, TRANSLATIONS) for one in (cell, oracle))
-            require_sentences(place, lengths.index, of_oracle, true.index)
-            errors[cell] = (lengths - true).abs()
+            errors[cell] = (_lengths(results, cell) - true).abs()
     return errors
 
 
@@ -243,35 +239,35 @@ def _rows(report: Report, parts: pd.DataFrame) -> Iterator[TableRow]:
             formats.number(row.sentences, 0 if row.runs == 1 else 1),
             formats.NONE if math.isnan(row.lead) else formats.interval(row.lead, row.lead_low, row.lead_high, decimals),
             formats.interval(row.adds, row.adds_low, row.adds_high, decimals),
-            formats.percent(row.share, math.nan),
+            formats.percent(row.share),
         )
         yield TableRow.of(texts, shaded=row.canvas == "all")
 
 
-def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[Note]:
+def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[str]:
     """Whose numbers these are, how to read them, the paper's claim, and the canvases of all methods."""
     parts = numbers[numbers["canvas"].notna()]
     yield notes.setting(report)
     counts = sorted(set(parts.loc[parts["seed"].isna(), "runs"]))
     runs = " or ".join(map(str, counts)) + (" run" if counts == [1] else " runs")
-    yield Note(
+    yield (
         f"Means over {runs} (training seeds) [95 % percentile bootstrap over sentences]. "
         "Adds: the sum over these sentences, divided by the number of all. Share: n/a unless the interval of the lead "
         "over all lies above 0."
     )
     yield from notes.few_sentences(parts.loc[parts["canvas"] == "all", "sentences"])
     if CONTROL in set(parts["method"]):
-        yield Note(f"{report.method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one.")
-    yield Note(
+        yield f"{report.method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one."
+    yield (
         "If EV did not profit from the reference's length, it would also lead where its canvas is not nearer to it "
         "(equally far, or farther). A run counts where the 95 % interval of that lead leaves 0 out."
     )
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
-        yield Note(f"Not nearer than {report.method(str(baseline)).short}'s: {_counted(report, of_baseline)}.")
+        yield f"Not nearer than {report.method(str(baseline)).short}'s: {_counted(report, of_baseline)}."
     for metric in (MAE, MATCHED, FULL):
         label = f"Mean {metric.label.lower()} in slots" if metric is MAE else metric.label
-        yield Note(f"{label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}.")
+        yield f"{label}: {_listed(report, numbers[numbers['metric'] == metric.name], metric)}."
 
 
 def _counted(report: Report, runs: pd.DataFrame) -> str:
@@ -286,31 +282,25 @@ def _listed(report: Report, means: pd.DataFrame, metric: Metric) -> str:
     """``En→Zh Ratio 1.76, EV 0.53; …``, shares in per cent."""
     places = []
     for place, rows in means.groupby(["direction", "testset"], sort=False):
-        texts = (
-            formats.number(value, 2) if metric is MAE else formats.percent(value, math.nan) for value in rows["mean"]
-        )
+        texts = (formats.number(value, 2) if metric is MAE else formats.percent(value) for value in rows["mean"])
         named = (f"{report.method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
         places.append(f"{report.place(*place)} {', '.join(named)}")
     return "; ".join(places)
 
 
-def _panel(report: Report, summary: Summary, place: tuple[str, str], sentences: pd.DataFrame) -> Panel:
+def _clouds(report: Report, summary: Summary, place: tuple[str, str], sentences: pd.DataFrame, axes: Axes) -> None:
     """One direction, with the mean length errors in the legend below it."""
     here = sentences[(sentences[["direction", "testset"]] == list(place)).all(axis=1)]
-
-    def panel(axes: Axes) -> None:
-        for name in RISING:
-            _cloud(axes, here[here["method"] == name], name)
-        for name in RISING:
-            at = {"place": place, "method": name}
-            _mean(report, axes, summary.row(MAE, at), summary.row(report.metric, at))
-        axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
-        axes.set_title(report.place(*place))
-        axes.set_xlabel("length error (slots)")
-        axes.set_ylabel(report.metric.label)
-        _legend_below(axes)
-
-    return panel
+    for name in RISING:
+        _cloud(axes, here[here["method"] == name], name)
+    for name in RISING:
+        at = {"place": place, "method": name}
+        _mean(report, axes, summary.row(MAE, at), summary.row(report.metric, at))
+    axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
+    axes.set_title(report.place(*place))
+    axes.set_xlabel("length error (slots)")
+    axes.set_ylabel(report.metric.label)
+    _legend_below(axes)
 
 
 def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
@@ -333,34 +323,30 @@ def _mean(report: Report, axes: Axes, error: Any, score: Any) -> None:
     )  # fmt: skip
 
 
-def _parts_panel(report: Report, places: Sequence[tuple[str, str]], parts: pd.DataFrame) -> Panel:
+def _parts(report: Report, places: Sequence[tuple[str, str]], parts: pd.DataFrame, axes: Axes) -> None:
     """What sentences add to the lead over the fair baseline, where it was run, by whose canvas is nearer."""
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index(["direction", "testset", "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
     names = {"nearer": "EV", "equal": "neither", "farther": report.method(baseline).short}  # the answers to the title
-
-    def panel(axes: Axes) -> None:
-        for number, canvas in enumerate(CANVASES):
-            for name, marker, shift in looks:
-                keys = [(*place, name, canvas) for place in places]
-                at = [place for place, key in enumerate(keys) if key in rows.index]
-                adds = rows.reindex([keys[place] for place in at])
-                middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
-                axes.errorbar(
-                    np.array(at) + 0.28 * (number - 1) + shift, middle,
-                    yerr=[(middle - low).tolist(), (high - middle).tolist()], linestyle="none", marker=marker,
-                    markersize=5, color=SERIES_COLOURS[number], label=names[canvas] if name == "ev" else None,
-                )  # fmt: skip
-        axes.axhline(0, color=INK, linewidth=0.6)
-        axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
-        axes.set_xlim(-0.6, len(places) - 0.4)
-        axes.set_xlabel(f"crosses: {report.method(CONTROL).short}" * (CONTROL in set(parts["method"])))
-        axes.set_ylabel(f"part of EV's lead over\n{report.method(baseline).short} ({report.metric.label})")
-        axes.set_title("Ours: nearer to the reference's length")
-        _legend_below(axes)
-
-    return panel
+    for number, canvas in enumerate(CANVASES):
+        for name, marker, shift in looks:
+            keys = [(*place, name, canvas) for place in places]
+            at = [place for place, key in enumerate(keys) if key in rows.index]
+            adds = rows.reindex([keys[place] for place in at])
+            middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
+            axes.errorbar(
+                np.array(at) + 0.28 * (number - 1) + shift, middle,
+                yerr=[(middle - low).tolist(), (high - middle).tolist()], linestyle="none", marker=marker,
+                markersize=5, color=SERIES_COLOURS[number], label=names[canvas] if name == "ev" else None,
+            )  # fmt: skip
+    axes.axhline(0, color=INK, linewidth=0.6)
+    axes.set_xticks(range(len(places)), [report.place(*place) for place in places])
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.set_xlabel(f"crosses: {report.method(CONTROL).short}" * (CONTROL in set(parts["method"])))
+    axes.set_ylabel(f"part of EV's lead over\n{report.method(baseline).short} ({report.metric.label})")
+    axes.set_title("Ours: nearer to the reference's length")
+    _legend_below(axes)
 
 
 def _legend_below(axes: Axes) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,7 +13,6 @@ from entropy_valley import files
 from entropy_valley.config import matrix
 from entropy_valley.config.params import shifted
 from entropy_valley.config.paths import adapter_folder
-from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
@@ -27,7 +24,7 @@ from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
 
@@ -100,7 +97,7 @@ class DreamInstruct(TableReport):
         scores. Of the references (backbone ""): the same without scores.
         Raises :class:`InputError` for a missing file or one that does not fit.
         """
-        losses = {name: _training(results, Path(path)) for name, path in self.trained(results.root).items()}
+        losses = {name: _training(results, path) for name, path in self.trained(results.root).items()}
         outputs = {
             cell: read_outputs(
                 results.testset_path(cell), results.translations(cell), results.place(cell, TRANSLATIONS)
@@ -144,23 +141,23 @@ class DreamInstruct(TableReport):
         score = f"{values[self.metric.name]:.{self.metric.decimals}f}"
         return (f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score)
 
-    def _notes(self, reference: Mapping[str, float], numbers: pd.DataFrame) -> tuple[Note, ...]:
+    def _notes(self, reference: Mapping[str, float], numbers: pd.DataFrame) -> tuple[str, ...]:
         """The setting, and how to read the columns."""
         cell = self.cells[0]
         place, sentences = self.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
         all_trained = self.trained("").keys() == self.variants.keys()
         return (
-            Note(
+            (
                 f"{place}, {sentences}; reveal order {self.order(cell.order)}, T = {cell.steps}; "
                 f"training seed {cell.seed}."
             ),
             *_loss_notes(numbers),
-            Note(
+            (
                 "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
                 f"the references have {reference['mean_characters']:.2f}."
             ),
             notes.ORACLE,
-            *([] if all_trained else [Note(f"{formats.NONE}: no losses here: not trained, or a given adapter.")]),
+            *([] if all_trained else [f"{formats.NONE}: no losses here: not trained, or a given adapter."]),
         )
 
 
@@ -185,46 +182,16 @@ def uniform_cross_entropy(vocabulary: int) -> float:
     return math.log(vocabulary)
 
 
-def read_losses(path: Path, columns: Sequence[str]) -> dict[str, list[float]]:
-    """The ``step`` and the other columns of a ``losses.csv``.
-
-    Raises :class:`InputError` for a missing file or column, no steps, or a value that is not a finite number.
-    """
-    names = ("step", *columns)
-    table = csv.DictReader(files.read_lines(path))
-    rows, absent = list(table), [name for name in names if name not in (table.fieldnames or ())]
-    if absent or not rows:
-        raise InputError(path, f"no {', '.join(absent) or 'steps'}", "Train the adapter again.")
-    return {name: [_number(f"{path}:{line}", name, row[name]) for line, row in enumerate(rows, 2)] for name in names}
-
-
-def _number(place: str, name: str, text: str | None) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(place, f"{name} is {text!r}, not a finite number", "Train the adapter again.")
-    return value
-
-
-def _training(results: Results, adapter: Path) -> dict[str, float]:
+def _training(results: Results, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
-    vocabulary = _vocabulary(results.file(f"{adapter}/{FACTS}"))
-    losses = read_losses(Path(results.file(f"{adapter}/{adapters.LOSSES}")), LOSSES)
+    vocabulary = files.read_json(results.file(f"{adapter}/{FACTS}"))["vocabulary"]
+    losses = results.csv(f"{adapter}/{adapters.LOSSES}", float_precision="round_trip")
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     for name in LOSSES:
-        summary = summarise_losses(losses["step"], losses[name])
+        summary = summarise_losses(losses["step"].tolist(), losses[name].tolist())
         numbers |= {f"{name}_{key}": value for key, value in summary.items()}
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
-
-
-def _vocabulary(card: str) -> int:
-    size = files.read_json(card).get("vocabulary")
-    if not isinstance(size, int) or size < 2:
-        raise InputError(card, f"vocabulary is {size!r}, not a number of tokens", "Train the adapter again.")
-    return size
 
 
 def describe(texts: Sequence[str]) -> dict[str, float]:
@@ -260,7 +227,7 @@ def _losses(training: Mapping[str, float]) -> tuple[str, str, str, str]:
     )
 
 
-def _loss_notes(numbers: pd.DataFrame) -> list[Note]:
+def _loss_notes(numbers: pd.DataFrame) -> Sequence[str]:
     """What the cross-entropy is, where anything was trained."""
     sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
     uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)
@@ -269,4 +236,4 @@ def _loss_notes(numbers: pd.DataFrame) -> list[Note]:
         f"{WORSE}: worse than a uniform guess. Last {LAST} steps: mean ± sample standard deviation.",
         "The CSV has the weighted training loss, too; there a uniform guess does not lose log|V|.",
     )
-    return list(map(Note, texts)) if uniform else []
+    return texts if uniform else ()

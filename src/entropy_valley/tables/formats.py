@@ -141,8 +141,8 @@ def number(value: float, decimals: int) -> str:
     return NOT_AVAILABLE if math.isnan(value) else minus(f"{value:z.{decimals}f}")
 
 
-def percent(mean: float, std: float) -> str:
-    """A share with its deviation: ``64.9 ± 7.4%``, or ``64.9%`` for a single run."""
+def percent(mean: float, std: float = math.nan) -> str:
+    """A share with its deviation: ``64.9 ± 7.4%``; or ``64.9%`` for a single run, and for what has none."""
     if math.isnan(mean):
         return NOT_AVAILABLE
     return minus(f"{100 * mean:z.1f}%" if math.isnan(std) else f"{100 * mean:z.1f} ± {100 * std:.1f}%")

@@ -6,6 +6,7 @@ Each direction is a place on the horizontal axis; in C the choice of the length 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.config.matrix import Cell, autoregressive_cells
-from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SPAN, SIZE = 0.8, 4.5  # of the unit between two places, the part that the points of one fill; points of a marker
 PLACE = ("backbone", "direction", "testset")
 SPANS = ("length_span", "source_guided_span")
+LOOKS = {name: (style.METHOD_COLOURS[name], style.METHOD_MARKERS[name]) for name in RISING}
 GUIDED, CONTROL = ("SIG orders", style.SERIES_COLOURS[1], "^"), ("other orders", style.SERIES_COLOURS[2], "X")
 
 
@@ -89,18 +90,13 @@ class Hero(FigureReport):
             panels["C"] = _lengths_and_orders(self, results, self.sweep)
         return pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
-    def means(self, results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
-        """Means over runs in the main metric."""
-        summary = summarise(results, cells, self.metrics)
-        return summary[summary["metric"] == self.metric.name]
-
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         parts = dict(iter(numbers.groupby("panel")))
-        panels = [length_panel(self, parts["A"])]
+        panels = [functools.partial(_draw_lengths, self, parts["A"])]
         if "B" in parts:
-            panels.append(reference_panel(self, parts["B"]))
+            panels.append(functools.partial(_draw_references, self, parts["B"]))
         if self.sweep:
-            panels.append(order_panel(self, self.sweep, parts["C"]))
+            panels.append(functools.partial(_draw_orders, self, self.sweep, parts["C"]))
         return panels
 
 
@@ -119,46 +115,41 @@ def _lengths_and_orders(report: Hero, results: Results, sweep: Orders) -> pd.Dat
     return pd.concat([frame.reindex(columns=of_run.columns) for frame in (means, span, of_run)], ignore_index=True)
 
 
-def length_panel(report: Hero, rows: pd.DataFrame) -> Panel:
+def _draw_lengths(report: Hero, rows: pd.DataFrame, axes: Axes) -> None:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
     summary = Summary(rows)
-    series = [_method(report, summary, name) for name in RISING]
-
-    def panel(axes: Axes) -> None:
-        _points(axes, series)
-        for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
-            _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
-            closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
-            _above(axes, position, (ratio, ev, oracle), closed)
-        axes.set_ylabel(report.metric.label)
-        _frame(axes, _names(report, summary))
-
-    return panel
+    series = _lengths(report, summary)
+    _points(axes, series)
+    for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
+        _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
+        closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
+        _above(axes, position, (ratio, ev, oracle), closed)
+    axes.set_ylabel(report.metric.label)
+    _frame(axes, [report.place(*place) for place in summary.values("place")])
 
 
-def reference_panel(report: Hero, rows: pd.DataFrame) -> Panel:
+def _draw_references(report: Hero, rows: pd.DataFrame, axes: Axes) -> None:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
     beam = rows["steps"] == 0
     summary, beams = Summary(rows[~beam]), Summary(rows[beam])
-    ratio, ev, oracle = (_method(report, summary, name) for name in RISING)
-    ratio, oracle = (one._replace(colour=style.faint(one.colour)) for one in (ratio, oracle))
-    others = (_backbone(report, summary, beams, name) for name in beams.values("backbone"))
-    series = [ratio, ev, oracle, *others]
+    places, looks = summary.values("place"), zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True)
+    ratio, ev, oracle = _lengths(report, summary)
+    series = [ratio._replace(colour=style.faint(ratio.colour)), ev, oracle._replace(colour=style.faint(oracle.colour))]
+    for backbone, look in zip(beams.values("backbone"), itertools.cycle(looks), strict=False):
+        at = {"backbone": backbone, "method": beams.methods[0]}
+        of_places = [beams.row(report.metric, {**at, "place": place}) for place in places]
+        series.append(Series(report.backbone(backbone), *look, of_places))
+    _points(axes, series)
+    for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
+        _, ev, _, *others = rows
+        for other in others:
+            _band(axes, position, ev.mean, other.mean, "EV − AR")
+        leads = [formats.signed(ev.mean - other.mean, report.metric.decimals) for other in others]
+        _above(axes, position, rows, "\n".join(leads))
+    _frame(axes, [report.place(*place) for place in places])
 
-    def panel(axes: Axes) -> None:
-        _points(axes, series)
-        for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
-            _, ev, _, *others = rows
-            for other in others:
-                _band(axes, position, ev.mean, other.mean, "EV − AR")
-            leads = [formats.signed(ev.mean - other.mean, report.metric.decimals) for other in others]
-            _above(axes, position, rows, "\n".join(leads))
-        _frame(axes, _names(report, summary))
 
-    return panel
-
-
-def order_panel(report: Hero, sweep: Orders, rows: pd.DataFrame) -> Panel:
+def _draw_orders(report: Hero, sweep: Orders, rows: pd.DataFrame, axes: Axes) -> None:
     """Panel C: the scores of the three lengths under the main order, in the mean over runs and in the study's run; and
     in that run those of the orders under Oracle's length."""
     of_run = rows["seed"].notna()
@@ -167,7 +158,7 @@ def order_panel(report: Hero, sweep: Orders, rows: pd.DataFrame) -> Panel:
     for several in [True] * (not of_run.all()) + [False]:
         here = list(rows[of_run != several].itertuples())
         by_length = {row.method: row for row in here if row.order == sweep.main and row.method in RISING}
-        lengths = [Series("", *_look(name), [by_length[name]]) for name in RISING]
+        lengths = [Series("", *LOOKS[name], [by_length[name]]) for name in RISING]
         named = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
         places[named] = (lengths, list(by_length.values()), _value(here, "length_span"))
     orders = [row for row in here if row.method == FIXED and row.order != sweep.main]
@@ -175,17 +166,13 @@ def order_panel(report: Hero, sweep: Orders, rows: pd.DataFrame) -> Panel:
     guided = [row for row in orders if sweep.is_guided(row.order)]
     others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
     places[f"Order\n{seed}"] = (others, guided, _value(here, "source_guided_span"))
-
-    def panel(axes: Axes) -> None:
-        for position, (series, _, _) in enumerate(places.values()):
-            _points(axes, series, position)
-        for position, (series, spanned, span) in enumerate(places.values()):
-            means = [row.mean for row in spanned]
-            _band(axes, position, min(means), max(means), "span")
-            _above(axes, position, [one.rows[0] for one in series], formats.number(span, report.metric.decimals))
-        _frame(axes, list(places))
-
-    return panel
+    for position, (series, _, _) in enumerate(places.values()):
+        _points(axes, series, position)
+    for position, (series, spanned, span) in enumerate(places.values()):
+        means = [row.mean for row in spanned]
+        _band(axes, position, min(means), max(means), "span")
+        _above(axes, position, [one.rows[0] for one in series], formats.number(span, report.metric.decimals))
+    _frame(axes, list(places))
 
 
 def _value(rows: Sequence[Any], span: str) -> float:
@@ -193,27 +180,11 @@ def _value(rows: Sequence[Any], span: str) -> float:
     return value
 
 
-def _names(report: Hero, summary: Summary) -> list[str]:
-    return [report.place(*place) for place in summary.values("place")]
-
-
-def _look(name: str) -> tuple[str, str]:
-    return style.METHOD_COLOURS[name], style.METHOD_MARKERS[name]
-
-
-def _method(report: Hero, summary: Summary, name: str) -> Series:
+def _lengths(report: Hero, summary: Summary) -> list[Series]:
+    """Ratio, EV and Oracle in each place."""
     places = summary.values("place")
-    rows = [summary.row(report.metric, {"place": place, "method": name}) for place in places]
-    return Series(report.method(name).short, *_look(name), rows)
-
-
-def _backbone(report: Hero, summary: Summary, beams: Summary, backbone: str) -> Series:
-    """An autoregressive system on the places of the others."""
-    index, name = beams.values("backbone").index(backbone), beams.methods[0]
-    at = {"backbone": backbone, "method": name}
-    rows = [beams.row(report.metric, {**at, "place": place}) for place in summary.values("place")]
-    colour, marker = (those[index % len(those)] for those in (style.BACKBONE_COLOURS, style.BACKBONE_MARKERS))
-    return Series(report.backbone(backbone), colour, marker, rows)
+    rows = {name: [summary.row(report.metric, {"place": at, "method": name}) for at in places] for name in RISING}
+    return [Series(report.method(name).short, *LOOKS[name], rows[name]) for name in RISING]
 
 
 def _points(axes: Axes, series: Sequence[Series], first: int = 0) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 from entropy_valley.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
 # --- What annotators say of two systems: a table, and a table of details.
 
-
-SIMULATED = Note("The annotators are simulated, by rules: these numbers say nothing of people's judgements.")
-MAJORITY = Note(
+Values = Mapping[str, float]  # statistics by their names
+SIMULATED = "The annotators are simulated, by rules: these numbers say nothing of people's judgements."
+PREFERRED = "Preference: sentences on which the first system, the second one, or neither is preferred."
+MAJORITY = (
     "Preference of all: what more than half of the annotators of a sentence chose; without such a majority, as in a "
     "three-way split, it is a tie."
 )
-TESTS = Note(
+TESTS = (
     "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
     "majorities without ties. *, **, ***: p below 0.05, 0.01, 0.001, not corrected for the number of tests. N needed: "
     "sentences for 80 % power at 5 %, were the observed difference the true one."
 )
-AGREEMENT = Note(
+AGREEMENT = (
     "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "
     "of the four scores. Krippendorff's α: ordinal of scores, nominal of preferences. ρ is Spearman's; of both: of "
     "adequacy and of fluency."
@@ -129,11 +130,11 @@ class OfRatings(Report):
         """The sentences of a pack."""
         return sum(self.people.sentences.model_dump().values())
 
-    def sentences(self, results: Results) -> Note:
+    def sentences(self, results: Results) -> str:
         """Those of a pack, which are some of a test set's."""
-        return Note(f"N = {self.packed} sentences.")
+        return f"N = {self.packed} sentences."
 
-    def rated(self, values: Mapping[Any, dict[str, float]]) -> list[Note]:
+    def rated(self, values: Mapping[Any, Values]) -> list[str]:
         """How many sentences each annotator rated, where not all; and whether they are people."""
         notes = [SIMULATED] if self.people.simulated else []
         annotators, sentences = self.people.annotators, self.packed
@@ -142,7 +143,7 @@ class OfRatings(Report):
             if set(counts.values()) != {sentences}:
                 listed = ", ".join(f"{name} {count}" for name, count in counts.items())
                 place = formats.direction(direction)
-                notes.append(Note(f"Partial: of the {sentences} sentences of {place} were rated by {listed}."))
+                notes.append(f"Partial: of the {sentences} sentences of {place} were rated by {listed}.")
         return notes
 
 
@@ -174,9 +175,6 @@ class HumanEval(OfRatings, TableReport):
         return Table(columns, [TableSection(groups)], (PREFERRED, MAJORITY, *self.rated(values)))
 
 
-PREFERRED = Note("Preference: sentences on which the first system, the second one, or neither is preferred.")
-
-
 class HumanEvalDetails(OfRatings, TableReport):
     """Each annotator, all together, their agreement, and the metric beside them."""
 
@@ -188,82 +186,65 @@ class HumanEvalDetails(OfRatings, TableReport):
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         values = _by_place(numbers)
         columns = (Column("", align="l"), *map(Column, self.people.annotators), Column("All"))
-        sections = [TableSection(self._panel(values, name), self._heading(name)) for name in self.directions]
+        sections = [
+            TableSection(list(self._rows(values, name)), f"{formats.direction(name)}, {' − '.join(self.systems(name))}")
+            for name in self.directions
+        ]
         return Table(columns, sections, (PREFERRED, MAJORITY, TESTS, AGREEMENT, *self.rated(values)))
 
-    def _heading(self, direction: str) -> str:
-        return f"{formats.direction(direction)}, {' − '.join(self.systems(direction))}"
+    def _rows(self, values: Mapping[Any, Values], direction: str) -> Iterator[Group]:
+        """The rows of a direction: what each annotator and all have, then what only all together have."""
+        people, every = [values.get((direction, name)) for name in self.people.annotators], values[direction, POOLED]
+        number, label = formats.number, self.metric.label
 
-    def _panel(self, values: Mapping[Any, dict[str, float]], direction: str) -> list[Group]:
-        """The rows of a direction."""
-        people = [values.get((direction, name)) for name in self.people.annotators]
-        everyone = values[direction, POOLED]
+        def of_each(label: str, text: Callable[[Values], str]) -> Group:
+            return Group.of(label, [text(one) if one else formats.NONE for one in (*people, every)])
 
-        def row(label: str, text: Callable[[Mapping[str, float]], str]) -> Group:
-            return Group.of(label, [text(one) if one else formats.NONE for one in (*people, everyone)])
+        def of_all(label: str, text: str) -> Group:
+            return Group.of(label, [*[formats.NONE] * len(people), text])
 
-        rows = []
         for scale in SCALES:
-            rows.append(row(f"Δ {scale.capitalize()}", functools.partial(_difference, scale=scale)))
-            rows.append(row("   Wilcoxon's p", functools.partial(_wilcoxon, scale=scale)))
-        rows.append(row("Preference", _preferences))
-        alone = len(people) * [formats.NONE]
-        rows += [Group.of(label, [*alone, text]) for label, text in self._of_all(everyone)]
+            yield of_each(f"Δ {scale.capitalize()}", functools.partial(_difference, scale=scale))
+            yield of_each("   Wilcoxon's p", functools.partial(_wilcoxon, scale=scale))
+        yield of_each("Preference", _preferences)
+        for scale in SCALES:
+            interval = formats.interval(every[scale], every[f"{scale}_low"], every[f"{scale}_high"], 2)
+            yield of_all(f"Δ {scale.capitalize()}, 95 % CI", interval)
+        yield of_all("Sign test of majorities, p", formats.stars(every["sign_p"]))
+        for scale in SCALES:
+            needed = every[f"{scale}_needed"]
+            yield of_all(f"N needed, {scale}", "∞" if math.isinf(needed) else number(needed, 0))
+        yield of_all("Fleiss' κ of preferences", number(every["kappa"], 3))
+        yield of_all("Kendall's W", f"{number(every['w_low'], 2)} to {number(every['w_high'], 2)}")
+        for name in (*SCALES, "preference"):
+            yield of_all(f"Krippendorff's α, {name}", number(every[f"{name}_alpha"], 3))
+        for scale in SCALES:
+            rho, p = every[f"{scale}_rho"], every[f"{scale}_rho_p"]
+            text = f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
+            yield of_all(f"ρ of Δ{label} and Δ{scale}", formats.NOT_AVAILABLE if math.isnan(rho) else text)
         first, second = self.systems(direction)
         buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
         for bucket in BUCKETS:
-            correlation = _correlation(values[direction, bucket])
-            rows.append(Group.of(f"ρ of both, {buckets[bucket]}", [*alone, correlation]))
-        return rows
-
-    def _of_all(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
-        """The lines that only all annotators together have."""
-        number, label = formats.number, self.metric.label
-        return [
-            *((f"Δ {scale.capitalize()}, 95 % CI", _interval(values, scale)) for scale in SCALES),
-            ("Sign test of majorities, p", formats.stars(values["sign_p"])),
-            *((f"N needed, {scale}", _count(values[f"{scale}_needed"])) for scale in SCALES),
-            ("Fleiss' κ of preferences", number(values["kappa"], 3)),
-            ("Kendall's W", f"{number(values['w_low'], 2)} to {number(values['w_high'], 2)}"),
-            *((f"Krippendorff's α, {name}", number(values[f"{name}_alpha"], 3)) for name in (*SCALES, "preference")),
-            *((f"ρ of Δ{label} and Δ{scale}", _rho(values, scale)) for scale in SCALES),
-        ]
+            rhos = (formats.signed(values[direction, bucket][f"{scale}_rho"], 2) for scale in SCALES)
+            yield of_all(f"ρ of both, {buckets[bucket]}", " / ".join(rhos))
 
 
-def _by_place(numbers: pd.DataFrame) -> dict[Any, dict[str, float]]:
+def _by_place(numbers: pd.DataFrame) -> Mapping[Any, Values]:
     """The statistics by direction and annotator, and by direction and bucket."""
     of = numbers["bucket"].where(numbers["bucket"] != "", numbers["annotator"])
     return by_key(numbers.assign(of=of), "direction", "of", name="statistic")
 
 
-def _difference(values: Mapping[str, float], scale: str) -> str:
+def _difference(values: Values, scale: str) -> str:
     return formats.signed(values[scale], 2)
 
 
-def _interval(values: Mapping[str, float], scale: str) -> str:
-    return formats.interval(values[scale], values[f"{scale}_low"], values[f"{scale}_high"], 2)
-
-
-def _wilcoxon(values: Mapping[str, float], scale: str) -> str:
+def _wilcoxon(values: Values, scale: str) -> str:
     return formats.stars(values[f"{scale}_p"])
 
 
-def _preferences(values: Mapping[str, float]) -> str:
+def _preferences(values: Values) -> str:
     return " / ".join(f"{values[name]:.0f}" for name in PREFERENCES)
-
-
-def _count(value: float) -> str:
-    return "∞" if math.isinf(value) else formats.number(value, 0)
-
-
-def _rho(values: Mapping[str, float], scale: str) -> str:
-    rho, p = values[f"{scale}_rho"], values[f"{scale}_rho_p"]
-    return formats.NOT_AVAILABLE if math.isnan(rho) else f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
-
-
-def _correlation(values: Mapping[str, float]) -> str:
-    """Adequacy and fluency of a bucket."""
-    return " / ".join(formats.signed(values[f"{scale}_rho"], 2) for scale in SCALES)
 
 
 # --- What annotators say of two systems, as a figure.
@@ -285,50 +266,42 @@ class HumanEvalFigure(OfRatings, FigureReport):
         columns = ["direction", "annotator", "id", "bucket", "difference"]
         return pd.concat(read, ignore_index=True)[[*columns, "first_adequacy", "second_adequacy", "adequacy"]]
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         drawn = []
         for name in self.directions:
             rows = numbers[numbers["direction"] == name]
-            drawn += [self._boxes(name, rows), self._scatter(name, rows)]
+            drawn += [functools.partial(one, name, rows) for one in (self._boxes, self._scatter)]
         return drawn
 
-    def _boxes(self, direction: str, rows: pd.DataFrame) -> Panel:
+    def _boxes(self, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
         colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(self.pair(direction))]
+        names = [name for name in self.people.annotators if name in set(rows["annotator"])]
+        systems = zip(("first", "second"), self.systems(direction), colours, strict=True)
+        for number, (system, label, colour) in enumerate(systems):
+            given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
+            places = np.arange(len(names)) + (number - 0.5) * 0.36
+            boxes = axes.boxplot(
+                given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
+                medianprops={"color": INK}, flierprops={"markersize": 2},
+                meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
+            )  # fmt: skip
+            for box in boxes["boxes"]:
+                box.set_facecolor(colour)
+            axes.plot([], [], color=colour, linewidth=6, label=label)
+        axes.set_xticks(np.arange(len(names)), names)
+        axes.set_yticks(range(1, 6))
+        axes.set_ylabel("adequacy")
+        axes.set_title(formats.direction(direction) + (" (simulated)" if self.people.simulated else ""))
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
 
-        def panel(axes: Axes) -> None:
-            names = [name for name in self.people.annotators if name in set(rows["annotator"])]
-            systems = zip(("first", "second"), self.systems(direction), colours, strict=True)
-            for number, (system, label, colour) in enumerate(systems):
-                given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in names]
-                places = np.arange(len(names)) + (number - 0.5) * 0.36
-                boxes = axes.boxplot(
-                    given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
-                    medianprops={"color": INK}, flierprops={"markersize": 2},
-                    meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
-                )  # fmt: skip
-                for box in boxes["boxes"]:
-                    box.set_facecolor(colour)
-                axes.plot([], [], color=colour, linewidth=6, label=label)
-            axes.set_xticks(np.arange(len(names)), names)
-            axes.set_yticks(range(1, 6))
-            axes.set_ylabel("adequacy")
-            axes.set_title(formats.direction(direction) + (" (simulated)" if self.people.simulated else ""))
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
-
-        return panel
-
-    def _scatter(self, direction: str, rows: pd.DataFrame) -> Panel:
+    def _scatter(self, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
         means = rows.groupby("id")[["adequacy", "difference"]].mean()
         correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
-
-        def panel(axes: Axes) -> None:
-            axes.axhline(0, color=INK, linewidth=0.6)
-            axes.axvline(0, color=INK, linewidth=0.6)
-            axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
-            axes.set_xlabel(f"Δ {self.metric.label} ({' − '.join(self.systems(direction))})")
-            axes.set_ylabel("mean Δ adequacy")
-            rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
-            of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
-            axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")
-
-        return panel
+        axes.axhline(0, color=INK, linewidth=0.6)
+        axes.axvline(0, color=INK, linewidth=0.6)
+        axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
+        axes.set_xlabel(f"Δ {self.metric.label} ({' − '.join(self.systems(direction))})")
+        axes.set_ylabel("mean Δ adequacy")
+        rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
+        of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
+        axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")

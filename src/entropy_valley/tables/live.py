@@ -147,7 +147,7 @@ def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str,
         differs = all(ev["length"] != canvases[name][row["id"]]["length"] for name in RATIOS)
         return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs)
 
-    return sorted(results.testset(shown[0], "id", "source", "target"), key=rank)
+    return sorted(results.testset(shown[0], "source", "target"), key=rank)
 
 
 def _method(results: Results, cell: Cell) -> dict[str, Any]:

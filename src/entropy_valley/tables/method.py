@@ -19,7 +19,6 @@ from entropy_valley.lengths.base import candidate_length
 from entropy_valley.tables import style
 from entropy_valley.tables.base import FigureReport
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.style import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,11 +71,9 @@ class MethodFigure(FigureReport):
     def panel_height(self, numbers: pd.DataFrame) -> float:
         return LINE * (len(numbers) + ROWS)
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
-        return [lambda axes: self._draw(axes, numbers, self.panel_height(numbers))]
-
-    def _draw(self, axes: Axes, candidates: pd.DataFrame, height: float) -> None:
+    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
         """Everything, in inches from the lower left corner."""
+        candidates, height = numbers, self.panel_height(numbers)
         axes.set_xlim(0, style.COLUMN)
         axes.set_ylim(0, height)
         axes.axis("off")

@@ -15,7 +15,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, ancestry, entries, header_path, system_of
+from entropy_valley.results import TRANSLATIONS, ancestry, entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.scoring.sets import Outputs, read_outputs
 from entropy_valley.tables.reader import Results
@@ -73,10 +73,8 @@ def _pair(results: Results, folder: Path, cells: Sequence[Cell]) -> str:
 
 def _scores(results: Results, cell: Cell, outputs: Outputs) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
     """The scores of a system and of each of its sentences."""
-    rows = results.segments(cell)
-    if [row["id"] for row in rows] != outputs.ids:
-        raise InputError(results.place(cell, SCORES), "not the sentences of its test set", REMEDY)
-    return results.scores(cell), rows
+    rows = {row["id"]: row for row in results.segments(cell)}
+    return results.scores(cell), [rows[name] for name in outputs.ids]
 
 
 def _metric(folder: Path, direction: str, metric: Metric, scores: Mapping[str, tuple[Any, Sequence[Any]]]) -> bool:

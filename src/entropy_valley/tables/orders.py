@@ -14,23 +14,20 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
 from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES
-from entropy_valley.stats.closure import per_sentence, require_sentences
+from entropy_valley.stats.closure import per_sentence
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
 TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
-DELTA = Note(
-    "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
-)
+DELTA = "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
 Numbers = Mapping[str, float]
 Systems = Mapping[tuple[str, str], Cell]  # of a run, by method and order
 
@@ -167,12 +164,12 @@ class Orders(OfStudy, TableReport):
                 lead = formats.signed(numbers[f"{name}_ratio"], decimals)
                 yield _group(f"{self.method(name).short} − {self.method('ratio').short}", (lead, formats.NONE, times))
 
-    def _notes(self, main: str) -> Iterator[Note]:
-        yield Note("Schedules: the canvas has the reference's length, and as many slots are revealed at each step.")
+    def _notes(self, main: str) -> Iterator[str]:
+        yield "Schedules: the canvas has the reference's length, and as many slots are revealed at each step."
         yield DELTA
         if any(map(self.is_guided, self.orders)):
-            yield Note(f"Span: over the schedules by the source (those with SIG), and below with {main}.")
-        yield Note(
+            yield f"Span: over the schedules by the source (those with SIG), and below with {main}."
+        yield (
             "Calls and slots: forward passes per sentence, as the paper counts them, and the canvas slots in these; a "
             "step that looks at the SIG is two. Passes: those really needed."
         )
@@ -248,19 +245,21 @@ class Categories(Orders):
 
     def _sentences(self, results: Results, other: Cell, main: Cell) -> pd.DataFrame:
         """``other``, ``main``, ``concentration`` and ``categories`` of each sentence, by its id."""
-        testset = results.testset(main, "id", "source", "target")
+        testset = results.testset(main, "source", "target")
         sigs = {row["id"]: row["concentration"] for row in results.diagnostics(main, "sig")}
+        ids = results.require_sentences(main, diagnostics_file(results.root, main), sigs)
         columns = {
-            "other": (results.place(other, SCORES), results.sentences(other, self.metric)),
-            "main": (results.place(main, SCORES), results.sentences(main, self.metric)),
-            "concentration": (diagnostics_file(results.root, main), pd.Series(sigs, dtype=float)),
+            "other": results.sentences(other, self.metric),
+            "main": results.sentences(main, self.metric),
+            "concentration": pd.Series(sigs, dtype=float),
+            "categories": pd.Series(
+                {
+                    row["id"]: categories_of((row["source"], row["target"]), main.direction, self.challenge)
+                    for row in testset
+                }
+            ),
         }
-        ids = [row["id"] for row in testset]
-        for path, values in columns.values():
-            require_sentences(path, values.index, results.testset_path(main), ids)
-        frame = pd.DataFrame({name: values.loc[ids] for name, (_, values) in columns.items()})
-        pairs = ((row["source"], row["target"]) for row in testset)
-        return frame.assign(categories=[categories_of(pair, main.direction, self.challenge) for pair in pairs])
+        return pd.DataFrame(columns).loc[list(ids)]
 
     def _compared(self, frame: pd.DataFrame) -> dict[str, float]:
         if frame.empty:
@@ -287,8 +286,8 @@ class Categories(Orders):
         )
         few = notes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"])
         canvas = "The canvas has the reference's length. A sentence may be in several categories of its source."
-        concentration = Note(CONCENTRATIONS[self.experiment.sig_concentration.measure])
-        return Table(columns, sections, (Note(canvas), DELTA, *few, concentration, *correlations))
+        concentration = CONCENTRATIONS[self.experiment.sig_concentration.measure]
+        return Table(columns, sections, (canvas, DELTA, *few, concentration, *correlations))
 
     def _category(self, name: str, values: Numbers) -> Group:
         texts = [f"{values['sentences']:.0f}", *[formats.NONE] * 4]
@@ -296,7 +295,7 @@ class Categories(Orders):
             scores = [formats.number(values[order], self.metric.decimals) for order in ("other", "main")]
             p = formats.p_value(values["p_two_sided"], self.statistics.resamples)
             texts[1:] = [*scores, formats.lead(values, self.metric), p]
-        return Group(name.capitalize(), [TableRow([TableCell(text, bold=name == OVERALL) for text in texts])])
+        return Group.of(name.capitalize(), (TableCell(text, bold=name == OVERALL) for text in texts))
 
 
 def _spearman(frame: pd.DataFrame) -> dict[str, float]:
@@ -309,8 +308,8 @@ def _spearman(frame: pd.DataFrame) -> dict[str, float]:
     return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
-def _correlation(difference: str, heading: str, numbers: Numbers) -> Note:
+def _correlation(difference: str, heading: str, numbers: Numbers) -> str:
     values = formats.signed(numbers["spearman_rho"], 4)
     if values != formats.NOT_AVAILABLE:
         values += f", two-sided p = {formats.small_p(numbers['spearman_p'])}, N = {numbers['sentences']:.0f}"
-    return Note(f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading}).")
+    return f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {values} ({heading})."

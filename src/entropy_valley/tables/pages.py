@@ -13,9 +13,7 @@ from entropy_valley.config.methods import declares
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import require_sentences
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
 from entropy_valley.tables.reader import Results, set_files, testset_file
@@ -68,10 +66,10 @@ def write(experiment: Experiment, place: PagePlace, out: str, declared: Iterable
 def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
     """Write the page of a test set's sentences, with the outputs of some cells."""
     experiment, (source, target) = results.experiment, shown[0].direction.split("-")
-    rows = results.testset(shown[0], "id", "source", "target")
+    rows = results.testset(shown[0], "source", "target")
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     find = extractors(source)
-    outputs = [_outputs(results, cell, metrics, [row["id"] for row in rows]) for cell in shown]
+    outputs = [_outputs(results, cell, metrics) for cell in shown]
     data = {
         "languages": [source, target],
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
@@ -102,12 +100,10 @@ def _categories(text: str, language: str) -> list[int]:
     return [CATEGORIES.index(name) for name in categories(text, language)] if language in LANGUAGES else []
 
 
-def _outputs(results: Results, cell: Cell, metrics: Sequence[Metric], ids: Sequence[str]) -> dict[str, list[Any]]:
+def _outputs(results: Results, cell: Cell, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
     """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
     outputs = {row["id"]: row for row in results.translations(cell)}
     scores = {row["id"]: row for row in results.segments(cell)}
-    for file, rows in ((TRANSLATIONS, outputs), (SCORES, scores)):
-        require_sentences(results.place(cell, file), rows, results.testset_path(cell), ids)
     canvases = {} if cell.autoregressive else {row["id"]: row for row in results.canvases(cell, "candidates", "scores")}
     texts = {}
     for name, row in outputs.items():

@@ -20,7 +20,7 @@ from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
 from entropy_valley.tables.pivot import At, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -61,9 +61,9 @@ class Significance(TableReport):
             "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
         }
 
-        def cells(at: At, of_row: pd.DataFrame) -> Iterator[TableCell]:
+        def cells(at: At, of_row: pd.DataFrame) -> Iterator[str]:
             (test,) = of_row.itertuples()
-            return (TableCell(text(test)) for text in texts.values())
+            return (text(test) for text in texts.values())
 
         columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, texts))
         sections = pivot(tests, (("backbone",), "run", ("comparison",)), cells, lambda key, at: TableCell(at[key]))
@@ -89,26 +89,26 @@ def holds(tests: pd.DataFrame) -> pd.Series:
     return (tests["ci_low"] > 0) & bootstrap & (tests["wilcoxon_p"] < LEVEL)
 
 
-def _notes(report: Significance) -> tuple[Note, ...]:
+def _notes(report: Significance) -> tuple[str, ...]:
     """What is in the columns."""
     how = report.statistics
     return (
-        Note(f"{report.metric.label} of each sentence, in each run (training seed) by itself."),
-        Note(
+        f"{report.metric.label} of each sentence, in each run (training seed) by itself.",
+        (
             f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: "
             "twice the smaller share of resamples on either side of 0. Those of the paper's table are one-sided, as "
             "p_one_sided in the CSV."
         ),
-        Note(f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation."),
-        Note("No p is corrected for the number of tests, here as in the paper."),
+        f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation.",
+        "No p is corrected for the number of tests, here as in the paper.",
     )
 
 
-def _held(report: Significance, tests: pd.DataFrame) -> list[Note]:
+def _held(report: Significance, tests: pd.DataFrame) -> list[str]:
     """In how many runs each comparison holds, in all and for each backbone."""
     resamples = report.statistics.resamples
     few = f" ({resamples:,} resamples are too few for that)" if 2 / resamples > LEVEL else ""
-    lines = [Note(f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:")]
+    lines = [f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:"]
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
         parts = [
@@ -116,7 +116,7 @@ def _held(report: Significance, tests: pd.DataFrame) -> list[Note]:
             for backbone, of_one in rows.groupby("backbone", sort=False)
         ]
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-        lines.append(Note(f"{formats.difference(str(first), str(second))}: {_counted(rows)}{several}."))
+        lines.append(f"{formats.difference(str(first), str(second))}: {_counted(rows)}{several}.")
     return lines
 
 
@@ -127,14 +127,12 @@ def _counted(tests: pd.DataFrame) -> str:
 # --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
 
 READING = (
-    Note(
-        "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have."
-    ),
+    "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have.",
     notes.ORACLE,
-    Note("Bold: the best system of a direction that sees no reference."),
-    Note("Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences."),
-    Note("A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary."),
-    Note("The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences."),
+    "Bold: the best system of a direction that sees no reference.",
+    "Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences.",
+    "A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary.",
+    "The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences.",
 )
 KEY = (*SETTING, "method", "against", "metric", "seed")
 P_VALUES = ("p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed")
@@ -202,12 +200,12 @@ class ArReference(TableReport):
         for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
             groups = []
             for system in systems:
-                cells = [TableCell(self._size(backbone)), TableCell(self._setting(backbone))]
+                cells: list[str | TableCell] = [self._size(backbone), self._setting(backbone)]
                 for row, of_best in zip(rows[system], highest, strict=True):
                     text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
                     cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
                 name = system[1]
-                groups.append(Group(self.method(name).label, [TableRow(cells, shaded=name == "ev")]))
+                groups.append(Group.of(self.method(name).label, cells, shaded=name == "ev"))
             kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
             yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import itertools
 import math
 import re
@@ -24,7 +23,7 @@ from entropy_valley.stats.paper_numbers import Published, deviation, means
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.base import Report
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 
 PAPERS_METRIC = "COMET-22"
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
@@ -69,10 +68,10 @@ class PaperComparisonTable(Report):
         experiment, seeds = self.experiment, self.experiment.matrix
         names, steps = experiment.paper_comparison.names, experiment.tables.steps
         setting = (names, self.metric.name, steps, seeds.seeds_of.get(experiment.tables.backbone, seeds.seeds))
-        frames = {}
-        for name in self.compared:
-            text = "\n".join(files.read_lines(results.at("tables", f"{name}.csv")))
-            frames[name] = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+        frames = {
+            name: results.csv(f"{results.root}/tables/{name}.csv", dtype=str, keep_default_na=False)
+            for name in self.compared
+        }
         return {name: TableRows(frames.get(name), *setting) for name in FUNCTIONS}
 
     def numbers(self, results: Results) -> pd.DataFrame:
@@ -101,7 +100,7 @@ class PaperComparisonTable(Report):
         for name, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
             sections.append(TableSection(list(_groups(of_place)), f"{_place(name)} ({name})"))
         label = self.metric.label
-        ours = Note(f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place.")
+        ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place."
         notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), VERDICTS, ABSENT)
         return Table(COLUMNS, sections, (VALUES if self.of_values else SIGNS, *notes))
 
@@ -339,29 +338,29 @@ COLUMNS = (
     Column("Difference", align="r"),
     Column("Verdict", align="l"),
 )
-SIGNS = Note(
+SIGNS = (
     "Other models, data or metrics than the paper's: sizes cannot be compared. Only claims, the signs of leads and the "
     "orders of systems are, and what was not run is in the CSV file alone."
 )
-VALUES = Note(
+VALUES = (
     f"equal: as far as the paper prints it. within, outside: at most, or more than, {DEVIATIONS} sample standard "
     "deviations over runs, the larger of the paper's and ours. differs: neither has one. holds, fails: of a bound. "
     "same setting, other setting: a number of the config, no result."
 )
-VERDICTS = Note(
+VERDICTS = (
     "same, other: the sign, or the order of systems from the largest value down. k of n pairs: that many pairs of "
     "systems which differ in the paper are in its order here. k of n places: in that many a claim is as in the paper."
 )
-ABSENT = Note("not run: this config did not ask for it. not compared: not had here, for the reason that is given.")
+ABSENT = "not run: this config did not ask for it. not compared: not had here, for the reason that is given."
 
 
-def _summary(numbers: pd.DataFrame) -> Iterator[Note]:
+def _summary(numbers: pd.DataFrame) -> Iterator[str]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Leads", "order": "Orders"}
     for kind, rows in numbers[numbers["kind"] != "claim"].groupby("kind", sort=False):
         ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
         verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
-        yield Note(f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.")
+        yield f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}."
 
 
 PLACES = {  # of the paper's text, by its labels; tables and figures have the titles of ours
@@ -408,7 +407,7 @@ def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Gr
     for row in rows:
         cells = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         label = f"{_place(row['label'])}: " * placed + _described(row)
-        yield Group(label, [TableRow([*cells, TableCell(row["verdict"], bold=_differs(row))])])
+        yield Group.of(label, (*cells, TableCell(row["verdict"], bold=_differs(row))))
 
 
 NAMED = {  # what the paper's numbers are of, where no other table prints it
@@ -456,26 +455,26 @@ def _one_system(name: str) -> str:
     return f"{named}, T = {steps}" if steps else named
 
 
-def _texts(row: dict[str, Any]) -> list[TableCell]:
+def _texts(row: dict[str, Any]) -> list[str]:
     """The cells of an order of systems, or of a claim."""
     texts = [row["text"], row["ours_text"] if _is_compared(row) else ""]
     if row["kind"] == "order":
         parts = (re.split(" ([>=]) ", text) for text in texts)
         texts = [" ".join(part if part in (">", "=") else _system(part) for part in of_text) for of_text in parts]
-    return [*(TableCell(text or formats.NONE) for text in texts), TableCell("")]
+    return [*(text or formats.NONE for text in texts), ""]
 
 
-def _number(row: dict[str, Any]) -> list[TableCell]:
+def _number(row: dict[str, Any]) -> list[str]:
     number = Published(*(row[key] for key in ("label", "backbone", "direction", "setting", "system", "metric", "text")))
     paper = formats.minus(number.text)
     if not pd.isna(row["paper_std"]):
         paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:.{number.decimals}f}{number.unit}"
     if pd.isna(row["ours"]):
-        return [TableCell(paper), TableCell(row["why"] or formats.NONE), TableCell(formats.NONE)]
+        return [paper, row["why"] or formats.NONE, formats.NONE]
     bound = number.relation in ("<", "≤")
     difference = formats.NONE if bound or row["kind"] == "sign" else _printed(number, row["difference"], "+")
     ours = _printed(number, row["ours"], "+" if number.signed else "", row["ours_std"])
-    return [TableCell(paper), TableCell(ours), TableCell(difference)]
+    return [paper, ours, difference]
 
 
 def _printed(number: Published, value: float, sign: str, std: float = float("nan")) -> str:

@@ -21,7 +21,7 @@ from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
 
 At = dict[str, Any]  # where a row is: its keys with their values
 
@@ -60,7 +60,7 @@ def by_key(tidy: pd.DataFrame, *keys: str, name: str = "metric") -> dict[tuple[A
 def pivot(
     frame: pd.DataFrame,
     keys: tuple[Sequence[str], str, Sequence[str]],
-    texts: Callable[[At, pd.DataFrame], Iterable[TableCell]],
+    texts: Callable[[At, pd.DataFrame], Iterable[str | TableCell]],
     label: Callable[[str, At], TableCell],
     shaded: Callable[[At], bool] = lambda at: False,
 ) -> list[TableSection]:
@@ -79,7 +79,7 @@ def pivot(
             for at, part in parts(of_group, by_row, group):
                 shared = [key for key in by_row[:-1] if above.get(key) == at[key]]
                 heads = [TableCell("") if key in shared else label(key, at) for key in by_row]
-                rows.append(TableRow((*heads, *texts(at, part)), shaded(at)))
+                rows.append(TableRow.of((*heads, *texts(at, part)), shaded(at)))
                 above = at
             groups.append(Group(label(by_group, group).text, rows))
         sections.append(TableSection(groups, ", ".join(label(key, section).text for key in by_section)))
@@ -163,10 +163,6 @@ def best(metric: Metric) -> Callable[..., float]:
     return max if metric.higher_is_better else min
 
 
-def _texts(entries: Sequence[Entry], at: At, part: pd.DataFrame) -> Iterator[TableCell]:
-    return (entry.cell(at) for entry in entries)
-
-
 class Regular(TableReport):
     """A table whose rows and columns are places of a summary: it says which, and what stands in each column."""
 
@@ -183,14 +179,25 @@ class Regular(TableReport):
 
     def entries(self, summary: Summary) -> list[Entry]:
         """The columns behind those of the keys; unless said otherwise, scores and gap closures in each metric."""
-        return [entry for metric in self.shown_metrics for entry in self.scored_entries(summary, metric)]
+        entries = []
+        for metric in self.shown_metrics:
+            scores = Entry(Column(summary.mean_title, metric.label), functools.partial(summary.score, metric))
+            entries += [scores, *self.closures(summary, metric, metric.label)]
+        return entries
 
-    def scored_entries(self, summary: Summary, metric: Metric) -> Iterator[Entry]:
-        """A metric's means, and the gap closures over each baseline."""
-        yield Entry(Column(summary.mean_title, metric.label), functools.partial(summary.score, metric))
+    def scores(
+        self, summary: Summary, metric: Metric, names: Iterable[str], over: str = "", align: str = "c", shaded: str = ""
+    ) -> Iterator[Entry]:
+        """A column for the means of each of some methods."""
+        for name in names:
+            score = functools.partial(summary.score, metric, method=name, shaded=name == shaded)
+            yield Entry(Column(self.method(name).short, over, align), score)
+
+    def closures(self, summary: Summary, metric: Metric, over: str = "", **at: Any) -> Iterator[Entry]:
+        """A column for the gap closures over each baseline; ``at`` as of :meth:`Summary.closure`."""
         for name in summary.baselines:
-            closure = functools.partial(summary.closure, metric, baseline=name)
-            yield Entry(Column(closure_title(name), metric.label), closure)
+            closure = functools.partial(summary.closure, metric, baseline=name, **at)
+            yield Entry(Column(closure_title(name), over), closure)
 
     def label(self, key: str, at: At) -> TableCell:
         """What a row, a group or a section says of one of its keys."""
@@ -208,7 +215,7 @@ class Regular(TableReport):
                 return TableCell(metric.label)
         return TableCell(str(at[key]))
 
-    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         """Whose numbers these are, and how to read them."""
         return (notes.setting(self), *notes.reading(self, results, numbers))
 
@@ -218,6 +225,8 @@ class Regular(TableReport):
         if "metric" in by_section:
             frame = frame[frame["metric"].isin([metric.name for metric in self.shown_metrics])]
         columns = (*(self.titles[key] for key in (by_group, *by_row)), *(entry.column for entry in entries))
-        texts = functools.partial(_texts, entries)
-        sections = pivot(frame, self.keys, texts, self.label, lambda at: at.get("method") == "ev")
+        sections = pivot(
+            frame, self.keys, lambda at, _: [entry.cell(at) for entry in entries], self.label,
+            shaded=lambda at: at.get("method") == "ev",
+        )  # fmt: skip
         return Table(columns, sections, self.notes(results, numbers, summary))

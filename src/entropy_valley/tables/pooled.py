@@ -15,13 +15,13 @@ import pandas as pd
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method
 from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, sample_std
-from entropy_valley.stats.comparisons import by_run, mean_scores
+from entropy_valley.stats.comparisons import by_run
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableSection
 
 PLACE = ["direction", "testset"]
 RUN = [*PLACE, "backbone", "seed"]
@@ -42,7 +42,7 @@ def _share(row: Mapping[str, float], prefix: str) -> str:
     if pd.isna(row[prefix]):
         return formats.NOT_AVAILABLE
     low, high, std = (row[f"{prefix}_{name}"] for name in ("low", "high", "std"))
-    text = formats.percent(row[prefix], math.nan)
+    text = formats.percent(row[prefix])
     if not (pd.isna(low) or low == high):
         text += f" [{', '.join(formats.number(100 * limit, 1) for limit in (low, high))}]"
         text += "" if pd.isna(std) else f" ± {100 * std:.1f}"
@@ -119,7 +119,7 @@ class Pooled(OfStudy, TableReport):
         best of those of ``best_of``."""
         frames = {}
         for run, methods in by_run(cells, RUN).items():
-            scores = {name: mean_scores(results, [methods[name]], self.metric, methods["oracle"]) for name in methods}
+            scores = {name: results.sentences(methods[name], self.metric) for name in methods}
             frames[run] = pd.DataFrame(scores)[self.methods]
         whole = pd.concat(frames, names=[*RUN, "id"])
         return whole.assign(**{HINDSIGHT: whole[self.best_of].max(axis=1)}) if self.best_of else whole
@@ -144,7 +144,7 @@ class Pooled(OfStudy, TableReport):
         if name == "leads":
             return formats.NONE if row["method"] == self.against else f"{row['leads']:.0f} of {row['runs']:.0f}"
         if name in ("above", "below"):
-            return formats.NONE if row["method"] == "oracle" else formats.percent(row[name], math.nan)
+            return formats.NONE if row["method"] == "oracle" else formats.percent(row[name])
         return formats.NONE if pd.isna(row[name]) else formats.number(row[name], 2)
 
     def label(self, method: str) -> str:
@@ -166,7 +166,7 @@ class Pooled(OfStudy, TableReport):
             sections.append(TableSection(groups, f"{name}, {runs} runs"))
         head = (Column("Length method", align="l"), *(column for column, _ in columns))
         lines = [*READING, *[LEADS] * any(name == "leads" for _, name in columns)]
-        return Table(head, sections, list(map(Note, lines)))
+        return Table(head, sections, lines)
 
 
 def _over_places(of_runs: pd.DataFrame) -> pd.DataFrame:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -204,6 +204,10 @@ class Results:
         """The value of a JSON file, by the parts of its path below the folder of results."""
         return files.read_json(self.at(*parts))
 
+    def csv(self, path: str, **options: Any) -> pd.DataFrame:
+        """The rows of a CSV file; ``options`` are those of pandas."""
+        return pd.read_csv(io.StringIO("\n".join(files.read_lines(self.file(path)))), **options)
+
     def once(self, key: Hashable, read: Callable[[], T]) -> T:
         """What ``read`` returns, read at the first call with this key."""
         if key not in self._read:
@@ -221,11 +225,13 @@ class Results:
 
     def translations(self, cell: Cell, *keys: str) -> Sequence[Mapping[str, Any]]:
         """Its translations: a row for each sentence, with ``hypothesis`` and these keys, as ``length``, the canvas'."""
-        return self._having(cell, ("hypothesis", *keys), rows(self.of_set(cell, TRANSLATIONS), cell))
+        translated = self._having(cell, ("hypothesis", *keys), rows(self.of_set(cell, TRANSLATIONS), cell))
+        self.require_sentences(cell, self.place(cell, TRANSLATIONS), (row["id"] for row in translated))
+        return translated
 
     def canvases(self, cell: Cell, *keys: str) -> Sequence[Mapping[str, Any]]:
         """The canvas of each sentence: its ``id``, and at least these keys."""
-        translated = self._having(cell, ("canvas",), rows(self.of_set(cell, TRANSLATIONS), cell))
+        translated = self.translations(cell, "canvas")
         return self._having(cell, keys, [{"id": row["id"], **row["canvas"]} for row in translated])
 
     def decoding(self, cell: Cell) -> dict[str, Any]:
@@ -234,7 +240,9 @@ class Results:
 
     def segments(self, cell: Cell) -> Sequence[Mapping[str, Any]]:
         """The scores of each sentence."""
-        return rows(self.of_set(cell, SCORES), cell)
+        scored = rows(self.of_set(cell, SCORES), cell)
+        self.require_sentences(cell, self.place(cell, SCORES), (row["id"] for row in scored))
+        return scored
 
     def scores(self, cell: Cell) -> dict[str, Any]:
         """Its system scores, and the ``signatures`` of the metrics."""
@@ -246,15 +254,29 @@ class Results:
         return {one.name: self._finite(scores.get(one.name), one.name, cell, SCORES_HEADER) for one in metrics}
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
-        """Its sentence scores, float, indexed by sentence id in the file's order; an id given twice is an error."""
+        """Its sentence scores, float, by sentence id; those of all cells of a test set have the same ids, in one order.
+        An id given twice is an error."""
         return self.once((cell, metric.name), lambda: self._sentences(cell, metric.name))
 
     def _sentences(self, cell: Cell, metric: str) -> pd.Series:
-        scored = self.segments(cell)
+        scored = rows(self.of_set(cell, SCORES), cell)
         values = {row["id"]: self._finite(row.get(metric), metric, cell, SCORES, row["id"]) for row in scored}
         if len(values) < len(scored):
             raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
-        return pd.Series(values, dtype=float, name=metric)
+        ids = self.require_sentences(cell, self.place(cell, SCORES), values)
+        return pd.Series({name: values[name] for name in ids}, dtype=float, name=metric)
+
+    def require_sentences(self, cell: Cell, place: object, ids: Iterable[str]) -> Sequence[str]:
+        """The sentences of its test set, as the first file that was read of them lists them.
+
+        Raises :class:`InputError`, which names ``place``, unless these ``ids`` are the same, in any order.
+        """
+        listed = tuple(ids)
+        first, known = self.once(("sentences", cell.direction, cell.testset), lambda: (place, listed))
+        if different := {*listed} ^ {*known}:
+            problem = f"not the sentences of {first}: {len(different)} ids are in one only, such as {min(different)!r}"
+            raise InputError(place, problem, REMEDY)
+        return known
 
     def _finite(self, value: Any, metric: str, cell: Cell, name: str, sentence: str = "") -> float:
         """A score of a file of a set; InputError for one that is not a finite number."""
@@ -278,7 +300,9 @@ class Results:
 
     def testset(self, cell: Cell, *keys: str) -> list[dict[str, Any]]:
         """The sentences of its test set, each with these keys."""
-        return files.read_jsonl(self.testset_path(cell), keys)
+        sentences = files.read_jsonl(self.testset_path(cell), ("id", *keys))
+        self.require_sentences(cell, self.testset_path(cell), (row["id"] for row in sentences))
+        return sentences
 
     def testset_path(self, cell: Cell) -> str:
         """The path of the sentences of its test set."""
@@ -286,8 +310,10 @@ class Results:
 
     def tokens(self, cell: Cell) -> list[dict[str, Any]]:
         """The tokens of source and reference of each sentence."""
-        keys = ("id", "source_tokens", "target_tokens")
-        return files.read_jsonl(self.file(tokens_file(self.root, cell)), keys)
+        path = self.file(tokens_file(self.root, cell))
+        counts = files.read_jsonl(path, ("id", "source_tokens", "target_tokens"))
+        self.require_sentences(cell, path, (row["id"] for row in counts))
+        return counts
 
     def overlap(self, cell: Cell) -> dict[str, Any]:
         """How many sentences of its test set occur in training, and what is odd in either."""
@@ -385,27 +411,20 @@ SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
 SHORT = 12  # hex digits of a digest in print
 
 
-@dataclass(frozen=True)
-class Fact:
-    """One line about a table's making: for these ``directions`` and ``backbones`` (none: all of them)."""
-
-    subject: str
-    signature: str
-    directions: tuple[str, ...] = ()
-    backbones: tuple[str, ...] = ()
-
-
-def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> tuple[Fact, ...]:
-    """Signatures of a table's metrics and decoder; its data and backbones, whose logits are shifted; its adapters.
+def signatures(
+    results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]
+) -> tuple[list[tuple[str, dict[Cell, str]]], dict[str, str]]:
+    """Signatures of a table's metrics and decoder, cell by cell; and in one line each, its data and backbones, whose
+    logits are shifted, and its adapters.
 
     ``metrics`` are those of the table; their signatures are in headers of scores, the rest in those of translations.
     Raises :class:`InputError`, naming two cells, where cells differ that must not.
     """
-    facts = []
+    of_cells = []
     for metric in metrics:
         values = _signed(results, cells, metric.name, SCORES)
         _check(f"the signature of {metric.label}", values, RUNS if metric.by_direction else ())
-        facts += _facts(metric.label, values)
+        of_cells.append((metric.label, values))
     made = {key: _signed(results, cells, key) for key in SCOPES}
     for key, scope in SCOPES.items():
         _check(f"signature.{key}", made[key], scope)
@@ -415,9 +434,9 @@ def signatures(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric
     logits = {cell.backbone: "shifted" if value == SHIFTED else "unshifted" for cell, value in made["shifted"].items()}
     backbones = {name: _of_runs(seeds) for name, seeds in _by_seed(made["backbone_digest"]).items()}
     named = {"data": data, "backbones": backbones, "logits": logits}
-    described = (Fact(subject, "|".join(map(":".join, values.items()))) for subject, values in named.items())
-    trained = Fact("adapters", f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}")
-    return (*facts, *_facts("decoder", made["decoder"]), *described, trained)
+    lines = {subject: "|".join(map(":".join, values.items())) for subject, values in named.items()}
+    lines["adapters"] = f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}"
+    return [*of_cells, ("decoder", made["decoder"])], lines
 
 
 def checkpoints(results: Results, cells: Sequence[Cell]) -> dict[str, dict[int, str]]:
@@ -473,15 +492,3 @@ def _check_runs(adapters: Mapping[Cell, str], backbones: Mapping[Cell, str]) -> 
         seeds = of_seeds[cell.backbone]
         if len(set(seeds.values())) not in (1, len(seeds)) and digest != next(iter(seeds.values())):
             raise InputError(cell.name, f"starts from checkpoint {digest}, and only some other runs do so", UNLIKE)
-
-
-def _facts(subject: str, values: Mapping[Cell, str]) -> list[Fact]:
-    """One fact per distinct value, with the directions that have it; and its backbones, where a direction has two."""
-    of_directions: dict[str, dict[str, dict[str, None]]] = {}
-    for cell, value in values.items():
-        of_directions.setdefault(cell.direction, {}).setdefault(value, {})[cell.backbone] = None
-    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for direction, shared in of_directions.items():
-        for value, names in shared.items():
-            where.setdefault((value, tuple(names) if len(shared) > 1 else ()), []).append(direction)
-    return [Fact(subject, value, tuple(directions), names) for (value, names), directions in where.items()]

@@ -22,12 +22,12 @@ from entropy_valley.stats.closure import SETTING, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.formats import RISING, closure_title, ordered
+from entropy_valley.tables.formats import RISING, ordered
 from entropy_valley.tables.formats import direction as direction_label
 from entropy_valley.tables.paired_tests import ZEROS
 from entropy_valley.tables.pivot import At, Entry, Regular, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Note, Table, TableCell
+from entropy_valley.tables.render import Column, Table, TableCell
 from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, ON_WHITE, SERIES_COLOURS, Panel
 from entropy_valley.tables.systems import Systems
 
@@ -86,20 +86,16 @@ class CrossBackbone(AllBackbones, Regular):
 
     def entries(self, summary: Summary) -> list[Entry]:
         (metric,) = self.shown_metrics
-        entries = []
-        for name in METHODS:
-            if name in summary.methods:
-                score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
-                entries.append(Entry(Column(self.method(name).short), score))
+        names = [name for name in METHODS if name in summary.methods]
 
         def lead(at: At) -> TableCell:
             return TableCell(formats.signed(summary.row(metric, at, method="ev").delta_ratio, metric.decimals))
 
-        entries.append(Entry(Column("EV − Ratio"), lead))
-        for name in summary.baselines:
-            closure = functools.partial(summary.closure, metric, method="ev", baseline=name, shaded=True)
-            entries.append(Entry(Column(closure_title(name)), closure))
-        return entries
+        return [
+            *self.scores(summary, metric, names, shaded="ev"),
+            Entry(Column("EV − Ratio"), lead),
+            *self.closures(summary, metric, method="ev", shaded=True),
+        ]
 
 
 class CrossBackboneBleu(CrossBackbone):
@@ -126,26 +122,22 @@ class CrossBackboneFigure(AllBackbones, FigureReport):
     def numbers(self, results: Results) -> pd.DataFrame:
         return super().numbers(results).query("method == 'ev'")
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
         rows = placed(numbers)
         backbones, series = (list(dict.fromkeys(rows[key])) for key in ("backbone", "place"))
         width = SPAN / len(series)
-
-        def panel(axes: Axes) -> None:
-            for index, place in enumerate(series):
-                offset = (index - (len(series) - 1) / 2) * width
-                here = rows[[one == place for one in rows["place"]]]
-                bars = {backbones.index(row.backbone) + offset: row for row in here.itertuples()}
-                colour = SERIES_COLOURS[index % len(SERIES_COLOURS)]
-                _bars(axes, dict(sorted(bars.items())), 0.92 * width, colour, self.place(*place))
-            axes.margins(y=0.1)
-            axes.axhline(0, color=INK, linewidth=0.7)
-            axes.set_xticks(range(len(backbones)), list(map(self.backbone, backbones)))
-            axes.set_xlim(-0.5, len(backbones) - 0.5)  # also of a backbone without a bar
-            axes.set_ylabel(f"{self.metric.label} gap closed by EV (%)")
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
-
-        return [panel]
+        for index, place in enumerate(series):
+            offset = (index - (len(series) - 1) / 2) * width
+            here = rows[[one == place for one in rows["place"]]]
+            bars = {backbones.index(row.backbone) + offset: row for row in here.itertuples()}
+            colour = SERIES_COLOURS[index % len(SERIES_COLOURS)]
+            _bars(axes, dict(sorted(bars.items())), 0.92 * width, colour, self.place(*place))
+        axes.margins(y=0.1)
+        axes.axhline(0, color=INK, linewidth=0.7)
+        axes.set_xticks(range(len(backbones)), list(map(self.backbone, backbones)))
+        axes.set_xlim(-0.5, len(backbones) - 0.5)  # also of a backbone without a bar
+        axes.set_ylabel(f"{self.metric.label} gap closed by EV (%)")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(series), handlelength=1)
 
 
 def _bars(axes: Axes, bars: Mapping[float, Any], width: float, colour: str, label: str) -> None:
@@ -164,7 +156,7 @@ def _bars(axes: Axes, bars: Mapping[float, Any], width: float, colour: str, labe
 
 # --- A matrix of several reveal orders or step budgets: each length method under each of them.
 
-WITHIN = Note("Gap closure and bold compare the methods of one reveal order and one T.")
+WITHIN = "Gap closure and bold compare the methods of one reveal order and one T."
 
 
 class MatrixTable(Main):
@@ -183,20 +175,20 @@ class MatrixTable(Main):
         several = len(self.experiment.matrix.orders) > 1 or len(self.experiment.matrix.steps) > 1
         return matrix.cells(self.experiment) if several else []
 
-    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         backbones, orders = map(self.backbone, summary.values("backbone")), map(self.order, summary.values("order"))
         setting = f"Backbones: {', '.join(backbones)}. Reveal orders: {'; '.join(orders)}. "
         setting += f"T = {', '.join(map(str, summary.values('steps')))}."
-        return (Note(setting), WITHIN, *notes.reading(self, results, numbers))
+        return (setting, WITHIN, *notes.reading(self, results, numbers))
 
 
 # --- A study of step budgets: Oracle, EV and Ratio at each T, and how much of the gap EV closes there.
 
 COMPARED = ("oracle", "ev", "ratio")
 BUDGETS = (
-    Note("Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std."),
-    Note("Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it."),
-    Note("L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are."),
+    "Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std.",
+    "Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it.",
+    "L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are.",
 )
 
 
@@ -245,18 +237,17 @@ class Budgets(OfBudgets, Regular):
         def within(at: At) -> TableCell:
             return TableCell(f"{100 * summary.row(metric, at, method='ev').within_steps:.1f}%")
 
-        entries = []
-        for name in COMPARED:
-            score = functools.partial(summary.score, metric, method=name, shaded=name == "ev")
-            entries.append(Entry(Column(self.method(name).short, align="r"), score))
-        columns = {"Gap closure": closure, "L ≤ T": within}
-        return [*entries, *(Entry(Column(title, align="r"), cell) for title, cell in columns.items())]
+        return [
+            *self.scores(summary, metric, COMPARED, align="r", shaded="ev"),
+            Entry(Column("Gap closure", align="r"), closure),
+            Entry(Column("L ≤ T", align="r"), within),
+        ]
 
-    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         cell = self.cells[0]
         whose = f"{self.backbone(cell.backbone)}, reveal order {self.order(cell.order)}"
         setting = f"{self.metric.label} at each step budget T; {whose}."
-        return (Note(setting), *notes.spread(numbers), *BUDGETS, *notes.doubtful_gaps(self, results, ["ratio"]))
+        return (setting, *notes.spread(numbers), *BUDGETS, *notes.doubtful_gaps(self, results, ["ratio"]))
 
 
 class BudgetsFigure(OfBudgets, FigureReport):
@@ -264,35 +255,32 @@ class BudgetsFigure(OfBudgets, FigureReport):
 
     width, height = 2.1, 2.2
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         summary = self.summary(numbers)
-        return [_budgets(self, summary, place, not number) for number, place in enumerate(summary.values("place"))]
+        places = enumerate(summary.values("place"))
+        return [functools.partial(_budgets, self, summary, place, not number) for number, place in places]
 
 
-def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], first: bool) -> Panel:
+def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], first: bool, axes: Axes) -> None:
     budgets, metric = summary.values("steps"), report.metric
-
-    def panel(axes: Axes) -> None:
-        for name in RISING:
-            rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
-            axes.errorbar(
-                budgets, [row.mean for row in rows],
-                yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
-                color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=report.method(name).short,
-            )  # fmt: skip
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
-        axes.minorticks_off()
-        axes.set_xlabel("denoising steps T")
-        axes.set_title(report.place(*place))
-        if first:
-            axes.set_ylabel(metric.label)
-            axes.legend(  # below the panel: within it, it would lie over a line
-                loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
-                columnspacing=1,
-            )  # fmt: skip
-
-    return panel
+    for name in RISING:
+        rows = [summary.row(metric, {"place": place, "steps": steps, "method": name}) for steps in budgets]
+        axes.errorbar(
+            budgets, [row.mean for row in rows],
+            yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
+            color=METHOD_COLOURS[name], marker=METHOD_MARKERS[name], markersize=4, label=report.method(name).short,
+        )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(budgets, list(map(str, budgets)), fontsize=7)
+    axes.minorticks_off()
+    axes.set_xlabel("denoising steps T")
+    axes.set_title(report.place(*place))
+    if first:
+        axes.set_ylabel(metric.label)
+        axes.legend(  # below the panel: within it, it would lie over a line
+            loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
+            columnspacing=1,
+        )  # fmt: skip
 
 
 # --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
@@ -347,21 +335,21 @@ class Readings(OfStudy, Regular):
 
         def changed(at: At) -> TableCell:
             share = summary.row(metric, at, method=against).changed
-            return TableCell(formats.NONE if pd.isna(share) else formats.percent(share, float("nan")))
+            return TableCell(formats.NONE if pd.isna(share) else formats.percent(share))
 
-        entries = []
-        for shown, name in [*((metric, name) for name in summary.methods), *((other, against) for other in others)]:
-            score = functools.partial(summary.score, shown, method=name)
-            entries.append(Entry(Column(self.method(name).short, shown.label), score))
-        for name in summary.baselines:
-            closure = functools.partial(summary.closure, metric, method=against, baseline=name)
-            entries.append(Entry(Column(closure_title(name)), closure))
-        return [*entries, Entry(Column("Changed", align="r"), changed)]
+        entries = [*self.scores(summary, metric, summary.methods, metric.label)]
+        for other in others:
+            entries += self.scores(summary, other, [against], other.label)
+        return [
+            *entries,
+            *self.closures(summary, metric, method=against),
+            Entry(Column("Changed", align="r"), changed),
+        ]
 
     def summary(self, numbers: pd.DataFrame) -> Summary:
         return not_ranked(numbers)
 
-    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         against, cell = self.method(self.study.against).short, self.cells[0]
         lines = (
             f"Reveal order {self.order(cell.order)}, T = {cell.steps}. Closures and changes: of {against}.",
@@ -369,7 +357,7 @@ class Readings(OfStudy, Regular):
             "backbone, mean over runs.",
             *(systems.note(self, name) for name, _ in zip(systems.CLOSURES, summary.baselines, strict=False)),
         )
-        return (*map(Note, lines), *notes.spread(numbers), *notes.doubtful_gaps(self, results))
+        return (*lines, *notes.spread(numbers), *notes.doubtful_gaps(self, results))
 
 
 # --- A study's systems beside what the paper prints for LLaDA-8B-Base: the check of a reproduction.
@@ -378,9 +366,9 @@ PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcrip
 PRINTED = ["paper_mean", "paper_std", "paper_gap_closure_mean", "paper_gap_closure_std"]
 TITLES = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
 REPRODUCTION = (
-    Note("Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number."),
-    Note("Difference: here minus the paper's mean."),
-    Note(
+    "Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number.",
+    "Difference: here minus the paper's mean.",
+    (
         "Slots: mean over sentences of the canvas, the EOS slot included. The paper's is of Fixed ratio in another run "
         "(its slots over its calls): it says whether the paper's Ratio has that slot."
     ),
@@ -450,7 +438,7 @@ class Reproduction(OfStudy, Regular):
             entries += [Entry(Column(title, metric.label), cells[title]) for title in TITLES]
         return entries
 
-    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[Note]:
+    def notes(self, results: Results, numbers: pd.DataFrame, summary: Summary) -> Sequence[str]:
         return (notes.setting(self), *REPRODUCTION, *notes.reading(self, results, numbers))
 
 
@@ -502,23 +490,20 @@ class Transfer(Systems):
         methods, metric = ordered(runs["method"]), self.metric
         deployable = [name for name in methods if name not in self.informed]
 
-        def cells(at: At, of_run: pd.DataFrame) -> list[TableCell]:
+        def cells(at: At, of_run: pd.DataFrame) -> list[str | TableCell]:
             """Scores by method, the best that could be deployed bold; and the lead over Fixed Ratio with its tests."""
             rows = of_run.set_index("method").to_dict("index")
             best = max(rows[name][systems.MAIN] for name in deployable)
             scores = {name: rows[name][systems.MAIN] for name in methods}
             test = rows["ratio"]
-            texts = (
-                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals),
-                formats.p_value(test["p_two_sided"], self.statistics.resamples),
-                formats.small_p(test["wilcoxon_p"]),
-            )
             return [
                 *(
                     TableCell(formats.number(score, metric.decimals), bold=name in deployable and score == best)
                     for name, score in scores.items()
                 ),
-                *map(TableCell, texts),
+                formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals),
+                formats.p_value(test["p_two_sided"], self.statistics.resamples),
+                formats.small_p(test["wilcoxon_p"]),
             ]
 
         columns = (
@@ -534,7 +519,7 @@ class Transfer(Systems):
             f"{ZEROS[self.statistics.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures.",
         )
         sections = pivot(runs, (("backbone", "direction"), "testset", ("pool", "seed")), cells, self.label)
-        return Table(columns, sections, (*map(Note, how), *notes.doubtful_gaps(self, results, ["ratio"])))
+        return Table(columns, sections, (*how, *notes.doubtful_gaps(self, results, ["ratio"])))
 
     def label(self, key: str, at: At) -> TableCell:
         texts = {

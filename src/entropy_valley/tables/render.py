@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import jinja2
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from entropy_valley import files
 from entropy_valley.texts import guarded, shown
@@ -51,9 +50,9 @@ class TableRow:
     shaded: bool = False
 
     @classmethod
-    def of(cls, texts: Iterable[str], shaded: bool = False) -> Self:
-        """A row of plain texts."""
-        return cls([TableCell(text) for text in texts], shaded)
+    def of(cls, cells: Iterable[str | TableCell], shaded: bool = False) -> Self:
+        """A row of cells; a text is a plain one."""
+        return cls([TableCell(cell) if isinstance(cell, str) else cell for cell in cells], shaded)
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,9 @@ class Group:
     rows: Sequence[TableRow]
 
     @classmethod
-    def of(cls, label: str, texts: Iterable[str], shaded: bool = False) -> Self:
-        """A row of plain texts by itself."""
-        return cls(label, [TableRow.of(texts, shaded)])
+    def of(cls, label: str, cells: Iterable[str | TableCell], shaded: bool = False) -> Self:
+        """A row by itself."""
+        return cls(label, [TableRow.of(cells, shaded)])
 
 
 @dataclass(frozen=True)
@@ -78,20 +77,14 @@ class TableSection:
 
 
 @dataclass(frozen=True)
-class Note:
-    """A line of the footnote; ``signature`` is set in typewriter type behind the text."""
-
-    text: str
-    signature: str = ""
-
-
-@dataclass(frozen=True)
 class Table:
-    """Columns (the first holds the groups' labels), sections and footnote."""
+    """Columns (the first holds the groups' labels), sections, and a footnote: lines of text, then signatures, each in
+    typewriter type behind its name."""
 
     columns: Sequence[Column]
     sections: Sequence[TableSection]
-    notes: Sequence[Note] = ()
+    notes: Sequence[str] = ()
+    signatures: Sequence[tuple[str, str]] = ()
 
 
 def write_csv(path: Path, tidy: pd.DataFrame) -> None:
@@ -116,7 +109,7 @@ def to_markdown(table: Table) -> str:
     titles = [_markdown(": ".join(filter(None, (column.over, column.title)))) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     rows = [row for section in table.sections for row in _markdown_section(section, len(table.columns))]
-    notes = [_paragraph(note.text) + (f" {_code(note.signature)}" if note.signature else "") for note in table.notes]
+    notes = [*map(_paragraph, table.notes), *(f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures)]
     return "\n".join([_markdown_row(titles), _markdown_row(rules), *rows]) + "\n\n" + "\n\n".join(notes) + "\n"
 
 
@@ -259,88 +252,6 @@ LONG_TABLE = 45  # rows: a table with more goes over several pages
 LINE, PAGE = 455, 683  # points of an A4 page's text
 SMALL = 0.75  # of \footnotesize: the table is turned where it would be smaller
 
-# A turned table stands at a right angle on a page of its own, a long one takes as many pages as it needs.
-LATEX_TEMPLATE = r"""
-<% if label and not long %>
-\begin{table*}[<< "p" if turned else "t" >>]
-<% endif %>
-<% if turned and long %>
-\begin{landscape}
-<% elif turned %>
-\noindent\adjustbox{angle=90,max width=\linewidth,center}{\begin{minipage}{.85\textheight}
-<% endif %>
-\begingroup\centering\footnotesize\setlength{\tabcolsep}{3pt}\setlength{\tymin}{6em}
-<% if long %>
-\setlength{\LTcapwidth}{\linewidth}
-\begin{longtable}{<< types >>}
-<% if label %>
-\caption{<< caption | tex >>}\label{<< label >>} \\
-<% endif %>
-\toprule
-<< header >> \\
-\endfirsthead
-\toprule
-<< header >> \\
-\midrule
-\endhead
-\bottomrule
-\endfoot
-<% else %>
-\begin{adjustbox}{max width=\linewidth,max totalheight=<< ".7\\textwidth" if turned else ".8\\textheight" >>}
-\begin{<< kind >>}<< "{\\linewidth}" if kind == "tabulary" else "" >>{<< types >>}
-\toprule
-<< header >> \\
-<% endif %>
-<% for section in table.sections %>
-\midrule
-<% if section.heading %>
-\rowcolor[RGB]{240,238,245}
-\multicolumn{<< table.columns | length >>}{l}{\textit{<< section.heading | tex >>}} \\<< "*" if long else "" >>
-<% endif %>
-<% for group in section.groups %>
-<% if not loop.first and section.groups | map(attribute="rows") | map("length") | max > 1 %>
-\midrule
-<% endif %>
-<% for row in group.rows %>
-<% if row.shaded %>
-\rowcolor[RGB]{230,241,248}
-<% endif %>
-<% set name = (group.label | tex if loop.first else "") if long else (group | label(types[0]) if loop.last else "") %>
-<% set together = "*" if long and loop.length < 10 and not loop.last else "" %>
-<< name >> & << row.cells | map("cell") | join(" & ") >> \\<< together >>
-<% endfor %>
-<% endfor %>
-<% endfor %>
-<% if long %>
-\end{longtable}
-<% else %>
-\bottomrule
-\end{<< kind >>}
-\end{adjustbox}
-\par\nopagebreak\smallskip
-<% endif %>
-\parbox{\linewidth}{\scriptsize\raggedright
-<% for note in table.notes if not note.signature %>
-<< note.text | tex >>
-<% endfor %>
-}\par\endgroup
-<% for note in table.notes if note.signature %>
-% << note.text | shown >> << note.signature | shown >>
-<% endfor %>
-<% if label and not long %>
-\caption{<< caption | tex >>}
-\label{<< label >>}
-<% endif %>
-<% if turned and long %>
-\end{landscape}
-<% elif turned %>
-\end{minipage}}
-<% endif %>
-<% if label and not long %>
-\end{table*}
-<% endif %>
-"""
-
 
 def to_latex(table: Table, caption: str = "", label: str = "") -> str:
     """The table as booktabs, bare to ``\\input`` into a ``table*``; with ``label``, in one of its own.
@@ -359,7 +270,7 @@ def to_latex(table: Table, caption: str = "", label: str = "") -> str:
         column.align if width <= LONG else TEXT if long else column.align.upper()
         for column, width in zip(table.columns, widths, strict=True)
     )
-    text = _TEMPLATE.render(
+    text = _LATEX.get_template("table.tex").render(
         table=table,
         long=long,
         turned=_turned(table, widths, len(rows), long),
@@ -458,10 +369,10 @@ def _latex_cell(cell: TableCell) -> str:
     return (r"\cellcolor[RGB]{230,241,248}" if cell.shaded else "") + r"\newline ".join(lines)
 
 
-_JINJA = jinja2.Environment(
-    block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
+_LATEX = Environment(
+    loader=TEMPLATES.loader, block_start_string="<%", block_end_string="%>", variable_start_string="<<",
+    variable_end_string=">>",
     comment_start_string="<#", comment_end_string="#>", trim_blocks=True, lstrip_blocks=True, autoescape=False,
-    undefined=jinja2.StrictUndefined,
+    undefined=StrictUndefined,
 )  # fmt: skip
-_JINJA.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "shown": shown}
-_TEMPLATE = _JINJA.from_string(LATEX_TEMPLATE)
+_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "shown": shown}

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,14 +16,14 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.closure import RUN, summarise
+from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.comparisons import against_mean, by_run
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
 from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
 
@@ -34,6 +34,7 @@ ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
 PLACE = ("direction", "testset")
 Numbers = Mapping[str, float]
+Measured = tuple[tuple[str, str], int | None, object, Mapping[str, Any]]  # place, seed, item, numbers
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
 
 
@@ -64,7 +65,57 @@ class Checks(OfStudy, WithGrids, TableReport):
         yield from self.of_methods(METHOD)
 
     def numbers(self, results: Results) -> pd.DataFrame:
-        return measure(self, results)
+        """Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
+
+        Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a
+        nominal ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a
+        method; mean, std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
+        """
+        checks = {"sweep": self._sweep, "chosen": self._chosen, "score": self._scores, "test": self._tests}
+        rows = [
+            (*place, seed, check, str(item), *number)
+            for check, measured in checks.items()
+            for place, seed, item, values in measured(results)
+            for number in values.items()
+        ]
+        return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
+
+    @property
+    def ev(self) -> list[Cell]:
+        """Its cells of EV."""
+        return [cell for cell in self.cells if cell.method == METHOD]
+
+    def _sweep(self, results: Results) -> Iterator[Measured]:
+        points = over_runs(curves(results, self.ev))
+        for place, line in points[points["axis"] == "ratios"].groupby(list(PLACE), sort=False):
+            line = line.sort_values("at")
+            named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
+            for item, point in named.items():
+                values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
+                yield place, None, item, values
+
+    def _chosen(self, results: Results) -> Iterator[Measured]:
+        for place in dict.fromkeys((cell.direction, cell.testset) for cell in self.ev):
+            grid = sorted(self.grids[place[0]])
+            cells = [cell for cell in self.ev if (cell.direction, cell.testset) == place]
+            counts = [nominal_ratios(results, cell, grid) for cell in cells]
+            for number, ratio in enumerate(grid, 1):
+                count = sum(run[ratio] for run in counts) / len(counts)
+                share = sum(run[ratio] / run.total() for run in counts) / len(counts)
+                yield place, None, number, {"ratio": ratio, "count": count, "share": share}
+
+    def _scores(self, results: Results) -> Iterator[Measured]:
+        cells = [cell for cell in self.cells if cell.method in (METHOD, *ALTERNATIVES)]
+        for row in summarise(results, cells, [self.metric]).itertuples(index=False):
+            yield (row.direction, row.testset), None, row.method, {"mean": row.mean, "std": row.std, "runs": row.runs}
+
+    def _tests(self, results: Results) -> Iterator[Measured]:
+        for key, cells in by_run(self.cells, (*PLACE, "seed")).items():
+            for name, methods in groups(list(cells)).items():
+                others = [cells[method] for method in methods]
+                test = against_mean(results, cells[METHOD], others, self.metric, self.statistics)
+                values = asdict(test) | {"bootstrap_seed": self.statistics.seed, "systems": len(others)}
+                yield key[:2], key[2], name, values
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         """A column for each direction; a check that was not run has no rows."""
@@ -119,30 +170,12 @@ class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
         points = over_runs(curves(results, self.cells))
         return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         lines = numbers.groupby(["direction", "testset"], sort=False)
-        return [_panel(self, line, not number) for number, (_, line) in enumerate(lines)]
+        return [functools.partial(_sweep_panel, self, line, not number) for number, (_, line) in enumerate(lines)]
 
 
 # --- The numbers.
-
-
-def measure(report: Checks, results: Results) -> pd.DataFrame:
-    """Every number. Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
-
-    Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
-    ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
-    std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
-    """
-    ev = [cell for cell in report.cells if cell.method == METHOD]
-    measured = (
-        _sweep(results, ev),
-        _chosen(report, results, ev),
-        _summarised(report, results),
-        _tests(report, results),
-    )
-    rows = [row for rows in measured for row in rows]
-    return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
 
 
 def groups(methods: Sequence[str]) -> dict[str, list[str]]:
@@ -154,32 +187,6 @@ def groups(methods: Sequence[str]) -> dict[str, list[str]]:
             named.setdefault(match[1] if match else name, []).append(name)
     order = ("ev_reassigned", "ev_reassigned_deciles", *ALTERNATIVES)
     return {name: named[name] for name in order if name in named}
-
-
-def _tidy(
-    place: Sequence[object], check: str, item: object, numbers: Mapping[str, object], seed: object = None
-) -> list[tuple[object, ...]]:
-    return [(*place, seed, check, str(item), metric, value) for metric, value in numbers.items()]
-
-
-def _sweep(results: Results, ev: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
-    points = over_runs(curves(results, ev))
-    for place, line in points[points["axis"] == "ratios"].groupby(list(PLACE), sort=False):
-        line = line.sort_values("at")
-        named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
-        for item, point in named.items():
-            numbers = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
-            yield from _tidy(place, "sweep", item, numbers)
-
-
-def _chosen(report: Checks, results: Results, ev: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
-    for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
-        grid = sorted(report.grids[place[0]])
-        counts = [nominal_ratios(results, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
-        for number, ratio in enumerate(grid, 1):
-            count = sum(run[ratio] for run in counts) / len(counts)
-            share = sum(run[ratio] / run.total() for run in counts) / len(counts)
-            yield from _tidy(place, "chosen", number, {"ratio": ratio, "count": count, "share": share})
 
 
 def nominal_ratios(results: Results, cell: Cell, grid: Sequence[float]) -> Counter[float]:
@@ -201,28 +208,10 @@ def nominal_ratios(results: Results, cell: Cell, grid: Sequence[float]) -> Count
     return counts
 
 
-def _summarised(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
-    cells = [cell for cell in report.cells if cell.method in (METHOD, *ALTERNATIVES)]
-    summary = summarise(results, cells, [report.metric])
-    for row in summary.itertuples(index=False):
-        place, numbers = (row.direction, row.testset), {"mean": row.mean, "std": row.std, "runs": row.runs}
-        yield from _tidy(place, "score", row.method, numbers)
-
-
-def _tests(report: Checks, results: Results) -> Iterator[tuple[object, ...]]:
-    for key, cells in by_run(report.cells).items():
-        run = dict(zip(RUN, key, strict=True))
-        for name, methods in groups(list(cells)).items():
-            others = [cells[method] for method in methods]
-            test = against_mean(results, cells[METHOD], others, report.metric, report.statistics)
-            numbers = asdict(test) | {"bootstrap_seed": report.statistics.seed, "systems": len(others)}
-            yield from _tidy((run["direction"], run["testset"]), "test", name, numbers, run["seed"])
-
-
 # --- The layout.
 
 
-def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
+def _notes(report: Checks, tests: pd.DataFrame) -> tuple[str, ...]:
     """The setting, and how to read each check."""
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
     permutations = " or ".join(f"{count:.0f}" for count in counts)
@@ -232,37 +221,33 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[Note, ...]:
     )
     return (
         notes.setting(report),
-        Note(
+        (
             "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
             "the sweep and where it is lowest."
         ),
-        Note(
+        (
             "Ratios that EV takes: the ratio, then the share of sentences (their number, mean over runs). Of ratios "
             "with the same canvas, the smallest counts."
         ),
-        *([Note(reassigned)] if len(counts) else []),
-        Note("Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run."),
+        *([reassigned] if len(counts) else []),
+        "Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run.",
     )
 
 
-def _panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool) -> Panel:
+def _sweep_panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool, axes: Axes) -> None:
     direction, testset = line["direction"].iloc[0], line["testset"].iloc[0]
-
-    def panel(axes: Axes) -> None:
-        label = report.backbone(line["backbone"].iloc[0])
-        draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
-        ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
-        axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
-        _draw_grid(axes, report.grids[direction])
-        _lowest(axes, line.loc[line["mean"].idxmin()])
-        axes.set_title(report.place(direction, testset))
-        axes.set_xlabel("ratio r of the canvas")
-        axes.margins(y=0.25)
-        if first:
-            axes.set_ylabel("mean all-mask entropy (nats)")
-            legend_above(axes)
-
-    return panel
+    label = report.backbone(line["backbone"].iloc[0])
+    draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
+    ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
+    axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+    _draw_grid(axes, report.grids[direction])
+    _lowest(axes, line.loc[line["mean"].idxmin()])
+    axes.set_title(report.place(direction, testset))
+    axes.set_xlabel("ratio r of the canvas")
+    axes.margins(y=0.25)
+    if first:
+        axes.set_ylabel("mean all-mask entropy (nats)")
+        legend_above(axes)
 
 
 def _draw_grid(axes: Axes, ratios: list[float]) -> None:

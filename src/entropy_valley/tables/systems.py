@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
 from entropy_valley.texts import counted
 
@@ -47,128 +47,229 @@ BEST = "closure_best"  # over the best of the run's fixed ratios
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 
 
-def study(report: Systems, results: Results) -> pd.DataFrame:
-    """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
+class Systems(OfStudy, TableReport):
+    """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
+    the study asks for. Bold are the best scores, and the lowest MAE, of the systems that could be deployed."""
 
-    Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by
-    their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
-    sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls over Fixed Ratio's;
-    CLOSURES, and where a column has it BEST, over the best of the ratios that ``fixed`` names; those of TESTED for
-    the system ``against`` (method, order, T) minus the system, sentence by sentence in the main metric; and where a
-    column has it, ``tokens`` of all passes per sentence,
-    ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
-    what :func:`difference` and :func:`closure_limits` say of a run, or of the mean of runs, and
-    ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
-    What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
-    """
-    systems = Partners(report.cells)
-    rows = [
-        _row(report, results, systems, cell) | _intervals(report, results, systems, [cell]) for cell in report.cells
-    ]
-    runs = pd.DataFrame(rows)
-    groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
-    numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
-    statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
-    of_systems: dict[Any, list[Cell]] = {}
-    for cell in report.cells:
-        of_systems.setdefault(attrgetter(*PLACE, *SYSTEM)(cell), []).append(cell)
-    intervals = pd.DataFrame([_intervals(report, results, systems, cells) for cells in of_systems.values()])
-    for frame in statistics.values():
-        frame[[*TESTED[1:], *intervals]] = math.nan  # limits and p-values are of single runs
-        frame["runs"] = groups.size()
-    statistics["mean"][[*intervals]] = intervals.to_numpy()
-    named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
-    whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
-    place = places(any(cell.pool for cell in report.cells))
-    return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
+    caption = (
+        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
+        "over each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run."
+    )
+    texts = tells_pools = True
+    recorded = ("columns", "against", "fixed")
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns that the study asks for."""
+        return self.study.columns
 
-def places(pools: bool) -> list[str]:
-    """The columns that say where systems are compared; one less where no run has a pool."""
-    return [name for name in PLACE if pools or name != "pool"]
+    @property
+    def against(self) -> tuple[str, str, int]:
+        """The system whose lead over the others is tested: its method, order and T."""
+        return self.study.against, self.experiment.tables.order, self.experiment.tables.steps
 
+    @functools.cached_property
+    def fixed(self) -> list[str]:
+        """The fixed ratios without a slot for the EOS."""
+        methods = dict.fromkeys(cell.method for cell in self.cells)
+        return [name for name in methods if is_ratio_without_slot(self.experiment, name)]
 
-def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
-    """The metrics by their columns."""
-    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
+    @functools.cached_property
+    def shown_metrics(self) -> list[Metric]:
+        metrics = metrics_by_column(self.metrics)
+        names = dict.fromkeys(metrics[name].name for name in (MAIN, "bleu", *self.columns) if name in metrics)
+        return self.named_metrics(*names)
 
+    @property
+    def timed(self) -> bool:
+        """Whether a column has measured seconds."""
+        return bool(TIMED.keys() & set(self.columns))
 
-def _row(report: Systems, results: Results, systems: Partners, cell: Cell) -> dict[str, Any]:
-    metrics, tokens = report.metrics, TOKENS in report.columns
-    cost = per_sentence(results, cell, ["run_tokens"] if tokens else [])
-    measured = results.latency(cell) if report.timed else {}
-    return {
-        **{key: getattr(cell, key) for key in (*RUN, *SYSTEM)},
-        **dict(zip(metrics_by_column(metrics), results.system_scores(cell, metrics).values(), strict=True)),
-        "mae": cost["length_mae"],
-        **{name: cost[name] for name in COUNTED},
-        "untouched": cost["within_steps"],
-        "sentences": cost["sentences"],
-        **({TOKENS: cost["run_tokens"]} if tokens else {}),
-        **{name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items() if measured},
-        **({CHANGED: _changed(report, results, systems, cell)} if CHANGED in report.columns else {}),
-        **_gaps(report, results, systems, cell),
-        **_test(report, results, systems, cell),
-    }
+    def inputs(self) -> list[str]:
+        timed = [cell.latency(self.experiment.results) for cell in self.cells] if self.timed else []
+        return [*super().inputs(), *timed]
 
+    def problems(self) -> Iterator[str]:
+        """A method that deals another's canvases has nothing to time by itself."""
+        timed = {cell.method for cell in self.cells} if self.timed else set()
+        for name in reassigned_methods(self.experiment):
+            if name in timed:
+                yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
 
-def _changed(report: Systems, results: Results, systems: Partners, cell: Cell) -> float:
-    """The share of texts that are not those of the first backbone in the same system and run; NaN where there is none,
-    and for that backbone itself."""
-    others = systems.of([cell], backbone=report.cells[0].backbone)
-    if others in ([], [cell]):
-        return math.nan
-    own, texts = ({row["id"]: row["hypothesis"] for row in results.translations(one)} for one in (cell, *others))
-    return sum(text != texts.get(name) for name, text in own.items()) / len(own)
+    # The numbers.
 
+    def numbers(self, results: Results) -> pd.DataFrame:
+        """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-def _gaps(report: Systems, results: Results, systems: Partners, cell: Cell) -> dict[str, float]:
-    """Closure and cost, by Ratio and Oracle under the system's own order and T, or else under the main table's."""
+        Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others
+        by their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and
+        ``passes`` per sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls
+        over Fixed Ratio's; CLOSURES, and where a column has it BEST, over the best of the ratios that ``fixed`` names;
+        those of TESTED for the system ``against`` (method, order, T) minus the system, sentence by sentence in the main
+        metric; and where a column has it, ``tokens`` of all passes per sentence,
+        ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
+        what :func:`difference` and :func:`closure_limits` say of a run, or of the mean of runs, and
+        ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
+        What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
+        """
+        runs = pd.DataFrame([self._run(results, cell) | self._intervals(results, [cell]) for cell in self.cells])
+        groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
+        numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
+        statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
+        of_systems: dict[Any, list[Cell]] = {}
+        for cell in self.cells:
+            of_systems.setdefault(attrgetter(*PLACE, *SYSTEM)(cell), []).append(cell)
+        intervals = pd.DataFrame([self._intervals(results, cells) for cells in of_systems.values()])
+        for frame in statistics.values():
+            frame[[*TESTED[1:], *intervals]] = math.nan  # limits and p-values are of single runs
+            frame["runs"] = groups.size()
+        statistics["mean"][[*intervals]] = intervals.to_numpy()
+        named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
+        whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
+        pools = any(cell.pool for cell in self.cells)
+        place = [name for name in PLACE if pools or name != "pool"]
+        return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
 
-    def score(one: Cell) -> float:
-        return results.system_scores(one, [report.metric])[report.metric.name]
+    @functools.cached_property
+    def partners(self) -> Partners:
+        """Its cells, found by what they differ in from others."""
+        return Partners(self.cells)
 
-    columns = [*CLOSURES, *[BEST] * (BEST in report.columns)]
-    values = dict.fromkeys((*columns, "cost"), math.nan)
-    for order, steps in (report.against[1:], (cell.order, cell.steps)):  # its own setting comes last, and wins
-        oracle, *fixed = (systems.of([cell], method=name, order=order, steps=steps) for name in ("oracle", *BASELINES))
-        others = [one for name in report.fixed for one in systems.of([cell], method=name, order=order, steps=steps)]
-        best_ratio = [max(others, key=score)] if others else []
-        for column, rival in zip(columns, (*fixed, best_ratio), strict=False):
-            if oracle and rival:
-                doubtful = is_doubtful(results, oracle[0], rival[0], report.metric)
-                scores = ([score(one)] for one in (cell, *rival, *oracle))
-                values[column] = math.nan if doubtful else gap_closures(*scores)[0]
-                if column == CLOSURES[0]:
-                    calls, of_rival = (per_sentence(results, one)["calls"] for one in (cell, *rival))
-                    values["cost"] = calls / of_rival
-    return values
+    def others(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
+        """The partners of cells; none where there are none, or they are these cells themselves."""
+        partners = self.partners.of(cells, **other)
+        return [] if partners == cells else partners
 
+    def _run(self, results: Results, cell: Cell) -> dict[str, Any]:
+        """The numbers of a system in one run."""
+        cost = per_sentence(results, cell, ["run_tokens"] if TOKENS in self.columns else [])
+        scores = results.system_scores(cell, self.metrics)
+        row = {key: getattr(cell, key) for key in (*RUN, *SYSTEM)}
+        row |= {column: scores[metric.name] for column, metric in metrics_by_column(self.metrics).items()}
+        row |= {"mae": cost["length_mae"], **{name: cost[name] for name in COUNTED}}
+        row |= {"untouched": cost["within_steps"], "sentences": cost["sentences"]}
+        if TOKENS in self.columns:
+            row[TOKENS] = cost["run_tokens"]
+        if self.timed:
+            measured = results.latency(cell)
+            row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+        if CHANGED in self.columns:
+            row[CHANGED] = self._changed(results, cell)
+        return row | self._gaps(results, cell) | self._test(results, cell)
 
-def _test(report: Systems, results: Results, systems: Partners, cell: Cell) -> dict[str, float]:
-    """The system ``against`` minus this one, in its run; NaN for that system itself."""
-    first = systems.of([cell], **dict(zip(SYSTEM, report.against, strict=True)))
-    if first in ([], [cell]):
-        return dict.fromkeys(TESTED, math.nan)
-    test = asdict(against_mean(results, first[0], [cell], report.metric, report.statistics))
-    return {name: test["delta" if name == "lead" else name] for name in TESTED}
+    def _changed(self, results: Results, cell: Cell) -> float:
+        """The share of texts that are not those of the first backbone in the same system and run; NaN where there is
+        none, and for that backbone itself."""
+        others = self.others([cell], backbone=self.cells[0].backbone)
+        if not others:
+            return math.nan
+        own, texts = ({row["id"]: row["hypothesis"] for row in results.translations(one)} for one in (cell, *others))
+        return sum(text != texts[name] for name, text in own.items()) / len(own)
 
+    def _gaps(self, results: Results, cell: Cell) -> dict[str, float]:
+        """Closure and cost, by Ratio and Oracle under the system's own order and T, or else under the main table's."""
 
-def _intervals(report: Systems, results: Results, systems: Partners, cells: Sequence[Cell]) -> dict[str, float]:
-    """What the study asks for of a run of a system, or of the mean of its runs."""
-    values: dict[str, float] = {}
-    if DIFFERENCE in report.columns:
-        others = systems.of(cells, backbone=report.cells[0].backbone)
-        others = [] if others == cells else others
-        values |= difference(results, cells, others, report.metric, report.statistics)
-    if LIMITS in report.columns:  # under its own order and T, or else under the main table's
-        _, order, steps = report.against
-        settings: Sequence[dict[str, Any]] = ({}, {"order": order, "steps": steps})
-        pairs = ([systems.of(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
-        rivals = next((pair for pair in pairs if all(pair)), [])
-        rivals = [] if cells in rivals else rivals
-        values |= closure_limits(results, [cells, *rivals], report.metric, report.statistics)
-    return values
+        def score(one: Cell) -> float:
+            return results.system_scores(one, [self.metric])[self.metric.name]
+
+        columns = [*CLOSURES, *[BEST] * (BEST in self.columns)]
+        values = dict.fromkeys((*columns, "cost"), math.nan)
+        for order, steps in (self.against[1:], (cell.order, cell.steps)):  # its own setting comes last, and wins
+            rivals = {
+                name: self.partners.of([cell], method=name, order=order, steps=steps)
+                for name in ("oracle", *BASELINES, *self.fixed)
+            }
+            ratios = [one for name in self.fixed for one in rivals[name]]
+            best_ratio = [max(ratios, key=score)] if ratios else []
+            for column, rival in zip(columns, (*(rivals[name] for name in BASELINES), best_ratio), strict=False):
+                if (oracle := rivals["oracle"]) and rival:
+                    doubtful = is_doubtful(results, oracle[0], rival[0], self.metric)
+                    scores = ([score(one)] for one in (cell, *rival, *oracle))
+                    values[column] = math.nan if doubtful else gap_closures(*scores)[0]
+                    if column == CLOSURES[0]:
+                        calls, of_rival = (per_sentence(results, one)["calls"] for one in (cell, *rival))
+                        values["cost"] = calls / of_rival
+        return values
+
+    def _test(self, results: Results, cell: Cell) -> dict[str, float]:
+        """The system ``against`` minus this one, in its run; NaN for that system itself."""
+        first = self.others([cell], **dict(zip(SYSTEM, self.against, strict=True)))
+        if not first:
+            return dict.fromkeys(TESTED, math.nan)
+        test = asdict(against_mean(results, first[0], [cell], self.metric, self.statistics))
+        return {name: test["delta" if name == "lead" else name] for name in TESTED}
+
+    def _intervals(self, results: Results, cells: Sequence[Cell]) -> dict[str, float]:
+        """What the study asks for of a run of a system, or of the mean of its runs."""
+        values: dict[str, float] = {}
+        if DIFFERENCE in self.columns:
+            others = self.others(cells, backbone=self.cells[0].backbone)
+            values |= difference(results, cells, others, self.metric, self.statistics)
+        if LIMITS in self.columns:  # under its own order and T, or else under the main table's
+            _, order, steps = self.against
+            settings: Sequence[dict[str, Any]] = ({}, {"order": order, "steps": steps})
+            pairs = ([self.partners.of(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
+            rivals = next((pair for pair in pairs if all(pair)), [])
+            rivals = [] if cells in rivals else rivals
+            values |= closure_limits(results, [cells, *rivals], self.metric, self.statistics)
+        return values
+
+    # The layout.
+
+    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
+        metrics = {
+            name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+            for name, metric in metrics_by_column(self.metrics).items()
+        }
+        columns = {name: (COLUMNS | metrics)[name] for name in self.columns}
+        sections = []
+        for _, of_place in numbers.groupby([name for name in PLACE if name in numbers], sort=False):
+            rows = [SystemRow.of(self, of_system) for _, of_system in of_place.groupby(list(SYSTEM), sort=False)]
+            groups = [self._group(row, rows, columns) for row in rows]
+            sections.append(TableSection(groups, self._heading(rows[0])))
+        rival = self.method(self.against[0]).short
+        titles = (Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values())
+        timing = notes.timing([results.latency(cell) for cell in self.cells]) if self.timed else ()
+        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
+        head = (Column("System", align="l"), *titles)
+        return Table(head, sections, (*self._notes(), *notes.doubtful_gaps(self, results, shares), *timing))
+
+    def _group(self, system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, StudyColumn]) -> Group:
+        """A row, with the best of the rivals that could be deployed bold in each metric."""
+        ranked = {**metrics_by_column(self.metrics), "mae": MAE}
+        deployable = [rival for rival in rivals if rival.key["method"] not in self.informed]
+        cells = []
+        for name, column in columns.items():
+            values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
+            is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
+            text = system.number(name, column.text) if isinstance(column.text, int) else column.text(system)
+            cells.append(TableCell(text, is_best))
+        return Group.of(self._label(system.key), cells, shaded=system.is_tested)
+
+    def _label(self, key: Mapping[str, Any]) -> str:
+        """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
+        _, order, steps = self.against
+        parts = [self.method_in(key["method"], key["direction"])]
+        if "order" not in self.columns and key["order"] not in (order, key["method"]):
+            parts.append(self.order(key["order"]))
+        if "steps" not in self.columns and key["steps"] != steps:
+            parts.append(f"T = {key['steps']}")
+        return ", ".join(parts)
+
+    def _heading(self, first: SystemRow) -> str:
+        """Where the systems of a section are compared."""
+        key, pool = first.key, first.key.get("pool")
+        trained = [f"pool of {pool} training pairs"] if pool else []
+        place = self.place(key["direction"], key["testset"])
+        return ", ".join([self.backbone(key["backbone"]), place, *trained, f"N = {first.mean['sentences']:.0f}"])
+
+    def _notes(self) -> Iterator[str]:
+        _, order, steps = self.against
+        seeds = len({cell.seed for cell in self.cells})
+        first = f"Reveal order {self.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
+        spread = " (mean ± sample standard deviation)" if seeds > 1 else ""
+        yield f"{first}{spread}. Bold: the best that sees no reference."
+        yield from filter(None, (note(self, name) for name in self.columns if name in COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -180,6 +281,12 @@ class SystemRow:
     mean: Mapping[str, Any]
     std: Mapping[str, Any]
     runs: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, report: Systems, numbers: pd.DataFrame) -> Self:
+        """The row of a system, of its part of the numbers."""
+        mean, std, runs = (numbers[numbers["statistic"] == name].to_dict("records") for name in ("mean", "std", "run"))
+        return cls(report, mean[0], mean[0], std[0], runs)
 
     @property
     def is_tested(self) -> bool:
@@ -214,7 +321,7 @@ class SystemRow:
     def closure_interval(self) -> str:
         if pd.isna(self.mean["closure_low"]):
             return formats.NONE
-        return f"[{', '.join(formats.percent(self.mean[name], math.nan) for name in ('closure_low', 'closure_high'))}]"
+        return f"[{', '.join(formats.percent(self.mean[name]) for name in ('closure_low', 'closure_high'))}]"
 
     def cost(self) -> str:
         text = self.number("cost", 2)
@@ -328,18 +435,9 @@ COLUMNS = {
 """What a study may ask for beside metrics. ``{against}`` is the system whose lead is tested."""
 
 
-def note(report: OfStudy, column: str) -> str:
-    """How a column is read."""
-    return COLUMNS[column].note.replace("{metric}", report.metric.label)
-
-
-def columns_of(report: Systems) -> dict[str, StudyColumn]:
-    """The columns that a study asks for."""
-    metrics = {
-        name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
-        for name, metric in metrics_by_column(report.metrics).items()
-    }
-    return {name: (COLUMNS | metrics)[name] for name in report.columns}
+def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
+    """The metrics by their columns."""
+    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
 
 
 def column_names(experiment: Experiment) -> list[str]:
@@ -347,126 +445,9 @@ def column_names(experiment: Experiment) -> list[str]:
     return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
-def systems(report: Systems, frame: pd.DataFrame) -> list[SystemRow]:
-    """The rows of the table, in the order of the cells."""
-    rows, keys = [], [*places("pool" in frame), *SYSTEM]
-    for key, group in frame.groupby(keys, sort=False):
-        parts = {name: part.to_dict("records") for name, part in group.groupby("statistic")}
-        named = {"pool": "", **dict(zip(keys, key, strict=True))}
-        rows.append(SystemRow(report, named, parts["mean"][0], parts["std"][0], parts["run"]))
-    return rows
-
-
-class Systems(OfStudy, TableReport):
-    """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
-    the study asks for. Bold are the best scores, and the lowest MAE, of the systems that could be deployed."""
-
-    caption = (
-        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
-        "over each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run."
-    )
-    texts = tells_pools = True
-    recorded = ("columns", "against", "fixed")
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns that the study asks for."""
-        return self.study.columns
-
-    @property
-    def against(self) -> tuple[str, str, int]:
-        """The system whose lead over the others is tested: its method, order and T."""
-        return self.study.against, self.experiment.tables.order, self.experiment.tables.steps
-
-    @functools.cached_property
-    def fixed(self) -> list[str]:
-        """The fixed ratios without a slot for the EOS."""
-        methods = dict.fromkeys(cell.method for cell in self.cells)
-        return [name for name in methods if is_ratio_without_slot(self.experiment, name)]
-
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        metrics = metrics_by_column(self.metrics)
-        names = dict.fromkeys(metrics[name].name for name in (MAIN, "bleu", *self.columns) if name in metrics)
-        return self.named_metrics(*names)
-
-    @property
-    def timed(self) -> bool:
-        """Whether a column has measured seconds."""
-        return bool(TIMED.keys() & set(self.columns))
-
-    def inputs(self) -> list[str]:
-        timed = [cell.latency(self.experiment.results) for cell in self.cells] if self.timed else []
-        return [*super().inputs(), *timed]
-
-    def problems(self) -> Iterator[str]:
-        """A method that deals another's canvases has nothing to time by itself."""
-        timed = {cell.method for cell in self.cells} if self.timed else set()
-        for name in reassigned_methods(self.experiment):
-            if name in timed:
-                yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        return study(self, results)
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        columns = columns_of(self)
-        places_rows: dict[tuple[Any, ...], list[SystemRow]] = {}
-        for system in systems(self, numbers):
-            places_rows.setdefault(tuple(system.key[name] for name in PLACE), []).append(system)
-        sections = [
-            TableSection([_group(system, rows, columns) for system in rows], _heading(self, place, rows))
-            for place, rows in places_rows.items()
-        ]
-        rival = self.method(self.against[0]).short
-        titles = (Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values())
-        timing = notes.timing([results.latency(cell) for cell in self.cells]) if self.timed else ()
-        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
-        head = (Column("System", align="l"), *titles)
-        return Table(head, sections, (*_notes(self), *notes.doubtful_gaps(self, results, shares), *timing))
-
-
-def _group(system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, StudyColumn]) -> Group:
-    """A row, with the best of the rivals that could be deployed bold in each metric."""
-    ranked = {**metrics_by_column(system.report.metrics), "mae": MAE}
-    deployable = [rival for rival in rivals if rival.key["method"] not in system.report.informed]
-    cells = []
-    for name, column in columns.items():
-        values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
-        is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
-        text = system.number(name, column.text) if isinstance(column.text, int) else column.text(system)
-        cells.append(TableCell(text, is_best))
-    return Group(_label(system), [TableRow(cells, shaded=system.is_tested)])
-
-
-def _label(system: SystemRow) -> str:
-    """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
-    report, key = system.report, system.key
-    label = report.method_in(key["method"], key["direction"])
-    _, order, steps = report.against
-    others = []
-    if "order" not in report.columns and key["order"] not in (order, key["method"]):
-        others.append(report.order(key["order"]))
-    if "steps" not in report.columns and key["steps"] != steps:
-        others.append(f"T = {key['steps']}")
-    return ", ".join([label, *others])
-
-
-def _heading(report: Systems, place: Sequence[str], rows: Sequence[SystemRow]) -> str:
-    backbone, direction, testset, pool = place
-    sentences, trained = f"N = {rows[0].mean['sentences']:.0f}", [f"pool of {pool} training pairs"] if pool else []
-    return ", ".join([report.backbone(backbone), report.place(direction, testset), *trained, sentences])
-
-
-def _notes(report: Systems) -> list[Note]:
-    _, order, steps = report.against
-    seeds = len({cell.seed for cell in report.cells})
-    first = f"Reveal order {report.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
-    lines = [
-        f"{first}{' (mean ± sample standard deviation)' if seeds > 1 else ''}. Bold: the best that sees no reference.",
-        *filter(None, (note(report, name) for name in report.columns if name in COLUMNS)),
-    ]
-    return [Note(line) for line in lines]
+def note(report: OfStudy, column: str) -> str:
+    """How a column is read."""
+    return COLUMNS[column].note.replace("{metric}", report.metric.label)
 
 
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
@@ -506,34 +487,30 @@ class SystemsFigure(OfStudy, FigureReport):
     def numbers(self, results: Results) -> pd.DataFrame:
         return with_costs(super().numbers(results), results, self.cells)
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         height = self.panel_height(numbers)
         places = numbers.groupby(NAME_PLACE, sort=False)
-        return [_panel(self, self.place(*key[1:]), rows, height) for key, rows in places]
+        return [functools.partial(_points, self, self.place(*key[1:]), rows, height) for key, rows in places]
 
     def panel_height(self, numbers: pd.DataFrame) -> float:
         """So that all labels of a panel fit beside it."""
         return max(self.height, FRAME + LINE * (numbers.groupby(NAME_PLACE).size().max() + 1))
 
 
-def _panel(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float) -> Panel:
+def _points(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     looks = _looks(ordered(rows["method"]))
     points = [Point(_name(report, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
-
-    def panel(axes: Axes) -> None:
-        for point in points:
-            _draw(axes, point)
-        _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
-        axes.margins(y=0.08)
-        axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
-        _add_names(axes, points, LINE / (height - FRAME))
-        axes.set_xlabel("passes per sentence")
-        axes.set_ylabel(report.metric.label)
-        axes.set_title(title)
-
-    return panel
+    for point in points:
+        _draw(axes, point)
+    _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
+    axes.margins(y=0.08)
+    axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
+    _add_names(axes, points, LINE / (height - FRAME))
+    axes.set_xlabel("passes per sentence")
+    axes.set_ylabel(report.metric.label)
+    axes.set_title(title)
 
 
 def _looks(methods: Sequence[str]) -> dict[str, tuple[str, str]]:

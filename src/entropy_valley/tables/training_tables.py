@@ -22,7 +22,7 @@ from entropy_valley.tables import formats
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Note, Table, TableRow, TableSection
+from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
 from entropy_valley.training.settings import Lora, Loss, Training
 
 # --- What the adapters were trained with, and by which prompts.
@@ -85,10 +85,10 @@ PAPER = {  # the rows of its table that are no numbers, and those whose unit is 
     "selection": "final checkpoint",
 }
 HYPERPARAMS = (
-    Note("From the files beside the adapters; several values are in the order of the runs. –: no such setting."),
-    Note("Paper: its table of hyperparameters, of the LLaDA and the LLaMA-3 runs."),
+    "From the files beside the adapters; several values are in the order of the runs. –: no such setting.",
+    "Paper: its table of hyperparameters, of the LLaDA and the LLaMA-3 runs.",
 )
-PROMPTS = (Note(r"{src}: the source; \n: a line break. The translation begins where the prompt ends."),)
+PROMPTS = (r"{src}: the source; \n: a line break. The translation begins where the prompt ends.",)
 
 
 class OfRuns(TableReport):
@@ -228,7 +228,7 @@ COUNTED = (
 RATIO = "|y|/|x| in tokens of the training pairs: median (mean)"
 SPREAD = f"|y|/|x|: percentiles {', '.join(map(str, PERCENTILES))}"
 CENTRE, RANGE = ("median", "mean"), [f"p{percent}" for percent in PERCENTILES]
-ORDER = Note(
+ORDER = (
     "A dropped pair counts once: for the language that is first in the alphabet; blank before too short before too "
     "long."
 )
@@ -293,7 +293,19 @@ class CorpusTable(TableReport):
             TableSection(ratios, RATIO),
             TableSection(spread, SPREAD),
         )
-        return Table(columns, sections, list(self._notes(results, values)))
+        corpora = {name: self.corpus(results, name) for name in self.directions}
+        filters = (item for corpus in corpora.values() for item in corpus["filters"].items())
+        limits = ", ".join(dict.fromkeys(text for item in filters for text in _limits(*item)))
+        digests = [
+            (
+                f"Digest of the training pairs of {formats.direction(name)}, N = {_count(values[name, '']['train'])}:",
+                corpus["digest"]["train"],
+            )
+            for name, corpus in corpora.items()
+        ]
+        return Table(
+            columns, sections, [f"Length filters, both ends included: {limits}."] * bool(limits) + [ORDER], digests
+        )
 
     def _ratios(self, values: Values, metrics: Sequence[str], text: str) -> list[Group]:
         """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
@@ -306,17 +318,6 @@ class CorpusTable(TableReport):
 
         backbones = dict.fromkeys(name for one in self.directions for name in tokenizers(self.experiment, one))
         return [Group.of(self.backbone(name), row(name)) for name in backbones]
-
-    def _notes(self, results: Results, values: Values) -> Iterator[Note]:
-        corpora = {name: self.corpus(results, name) for name in self.directions}
-        filters = (item for corpus in corpora.values() for item in corpus["filters"].items())
-        if limits := dict.fromkeys(text for item in filters for text in _limits(*item)):
-            yield Note(f"Length filters, both ends included: {', '.join(limits)}.")
-        yield ORDER
-        for name, corpus in corpora.items():
-            drawn = _count(values[name, ""]["train"])
-            text = f"Digest of the training pairs of {formats.direction(name)}, N = {drawn}:"
-            yield Note(text, corpus["digest"]["train"])
 
 
 def _reasons(results: Results, direction: str) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -48,31 +48,28 @@ class EntropyValleyFigure(FigureReport):
         points = over_runs(curves(results, self.cells))
         return points[points["axis"] != "ratios"]
 
-    def panels(self, numbers: pd.DataFrame) -> list[Panel]:
+    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
         places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
-        return [self._panel(self.place(*place), lines, not at) for at, (place, lines) in enumerate(places)]
+        return [functools.partial(self._lines, place, lines, not at) for at, (place, lines) in enumerate(places)]
 
-    def _panel(self, title: str, shown: pd.DataFrame, first: bool) -> Panel:
+    def _lines(self, place: tuple[str, str], shown: pd.DataFrame, first: bool, axes: Axes) -> None:
         """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
         all."""
 
         from matplotlib import ticker
 
-        def panel(axes: Axes) -> None:
-            axes.axvline(0, color=GRID, linewidth=1.5)
-            for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-                again, style = divmod(number, len(BACKBONE_COLOURS))
-                label = self.backbone(str(backbone))
-                draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
-            axes.set_title(title)
-            axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
-            axes.margins(y=0.1)
-            if first:
-                axes.set_ylabel("mean all-mask entropy (nats)")
-                axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
-                legend_above(axes)
-
-        return panel
+        axes.axvline(0, color=GRID, linewidth=1.5)
+        for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+            again, style = divmod(number, len(BACKBONE_COLOURS))
+            label = self.backbone(str(backbone))
+            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
+        axes.set_title(self.place(*place))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        axes.margins(y=0.1)
+        if first:
+            axes.set_ylabel("mean all-mask entropy (nats)")
+            axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
+            legend_above(axes)
 
 
 # --- The numbers.
