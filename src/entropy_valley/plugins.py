@@ -31,6 +31,10 @@ GUIDE = "docs/extending.md shows what the class needs."
 def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
     """What ``name`` says: one of ``ours``, or what a user's module has. Raises InputError where there is neither, and
     for a module that has been edited since."""
+    if not isinstance(name, str):  # as an object or a class of the user's own
+        own = name if isinstance(name, type) else type(name)
+        remedy = f'Give "{own.__module__}:{own.__qualname__}", and its settings apart.'
+        raise InputError(kind, f"{errors.brief(name, 60)} is not a name", remedy)
     name, _, code = name.partition("@")
     if ":" in name:
         plugin = _imported(kind, name)

@@ -169,7 +169,7 @@ NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", r"^[a-z]{2}
 PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
 PATTERNS = {  # what a value must be, for errors
-    NAME: "in lower case, without spaces, like en-zh or my_ratios",
+    NAME: "of letters in lower case, digits, _ . and -, like en-zh or my_ratios",
     LANGUAGE: "a code of two letters in lower case, like en",
     DIRECTION: "two codes of two letters in lower case, like en-zh",
     PLUGIN: "one of ours, or module:name",

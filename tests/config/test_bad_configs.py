@@ -95,7 +95,10 @@ FORM = [  # keys and values
     (another(method="ev", same_ratios_as="evv"), "length_methods.mine.same_ratios_as = 'evv': names no method that "),
     ({"device": "cdua"}, "device = 'cdua': must be 'cpu' or 'cuda'"),
     ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]: repeats 1; name each once"),
-    ({"matrix": {"seeds_of": {"LLaDA": [1]}}}, "matrix.seeds_of.LLaDA = [1]: its name must be in lower case"),
+    (
+        {"matrix": {"seeds_of": {"my/llada": [1]}}},
+        "matrix.seeds_of.my/llada = [1]: its name must be of letters in lower case, digits, _ . and -, like en-zh",
+    ),
     ({"training": "short"}, "training = 'short': must be a block of keys"),
     ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a valid number"),
     ({"corpus": {"filters": {"en": {"words": [True, 9]}}}}, "words.0 = True: must be a valid integer"),

@@ -96,6 +96,13 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     ]:
         with pytest.raises(InputError, match=f"method: {problem}"):
             dataclasses.replace(translator, method=method)
+    for given in (type("Outward", (), {}), type("Outward", (), {})()):
+        with pytest.raises(InputError, match=r'reveal order: .* is not a name\. Give "test_translator:Outward", and'):
+            dataclasses.replace(translator, order=given).translate(["green"])
+    with pytest.raises(InputError, match=r"prompt: '{src}' is a text\. .*replace\(translator\.prompt, template="):
+        dataclasses.replace(translator, prompt="{src}")
+    with pytest.raises(InputError, match=r"needs the reference .* Give translate\(…, lengths=…\) those of the ref"):
+        dataclasses.replace(translator, method=make_method("oracle", {}))
     assert "method=EntropyValley(" in repr(translator) and "Linear" not in repr(translator)
     assert "<" not in repr(translator)  # as of objects whose class has no repr
 

@@ -39,11 +39,13 @@ def chosen(length_method):
 @pytest.mark.parametrize(
     ("propose", "choose", "problem"),
     [
-        ("None", "Choice(3)", "mine.py, Mine.propose: sentence None: TypeError: 'NoneType' object is not iterable"),
-        ("[9, 2.5]", "Choice(3)", "Mine.propose: sentence None: TypeError: 'float' object cannot be interpreted"),
+        ("None", "Choice(3)", "mine.py, Mine.propose: sentence None: returns None. Return a list of whole numbers"),
+        ("[9, 2.5]", "Choice(3)", "Mine.propose: sentence None: proposes 2.5 slots. Give whole numbers."),
         ("[0]", "Choice(3)", "Mine.propose: sentence None: proposes 0 slots. Give 1 or more."),
         ("[3]", "4", "Mine.choose: sentence None: returns 4, which is not a Choice. Return `Choice.lowest(scores)`"),
         ("[3]", "Choice(0)", "Mine.choose: sentence None: chooses 0 slots. Choose 1 or more."),
+        ("[3]", "Choice(4.0)", "Mine.choose: sentence None: chooses 4.0 slots. Give whole numbers."),
+        ("[3]", "Choice(3, {3.0: 0.5})", "Mine.choose: sentence None: scores 3.0 slots. Give whole numbers."),
         ("[3]", "Choice(3, {3: -np.inf})", "Mine.choose: sentence None: scores 3 slots as -inf. Leave such lengths"),
     ],
 )

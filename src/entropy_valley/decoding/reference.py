@@ -55,7 +55,7 @@ def denoise(
     rank: Rank | None = None,
     sourceless: Sequence[int] = (),
 ) -> Iterator[list[int]]:
-    """The same step by step: the canvas as each step leaves it, but for steps that reveal nothing."""
+    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any."""
     rank, tokens, step = rank or med, [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:

@@ -7,6 +7,7 @@ the end of the page calls it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -193,7 +194,7 @@ class Fitted(LengthMethod):
 
     def _unmeasured(self, part: str) -> InputError:
         problem = f"uses {part} of the statistics of training pairs, which were not measured"
-        return InputError(f"length method {type(self).__name__}", problem, "Make it with `statistics`.")
+        return InputError(f"length method {type(self).__name__}", problem, "Let Translator.fitted make it.")
 
 
 # --- How a method is made by its name, how it is called, and the canvas row that is made of its answer.
@@ -238,7 +239,7 @@ def choosing(
     with plugins.calling(method, "choose", about):
         choice = method.choose(sentence, probes)
         if isinstance(choice, Choice):
-            choice = _in_numbers(choice)
+            choice = _in_numbers(choice, functools.partial(_whole, method, "choose", about))
     if not isinstance(choice, Choice):
         remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
         raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
@@ -262,7 +263,11 @@ def probing(
     about = f"sentence {name!r}"
     while True:
         with plugins.calling(method, "propose", about):
-            lengths = sorted({*map(operator.index, method.propose(sentence, probes))} - probes.keys())
+            proposed = method.propose(sentence, probes)
+            if not isinstance(proposed, Iterable):
+                remedy = "Return a list of whole numbers, empty when nothing more is to be probed."
+                raise plugins.refused(method, "propose", about, f"returns {brief(proposed)}", remedy)
+            lengths = sorted({_whole(method, "propose", about, "proposes", one) for one in proposed} - probes.keys())
         if not lengths:
             return
         if lengths[0] < 1:
@@ -271,14 +276,22 @@ def probing(
         probes |= zip(lengths, readings, strict=True)
 
 
-def _in_numbers(choice: Choice) -> Choice:
+def _whole(method: LengthMethod, name: str, about: str, does: str, length: Any) -> int:
+    """A length as an integer; raises InputError where it is none, such as 5.0."""
+    try:
+        return operator.index(length)
+    except TypeError:
+        raise plugins.refused(method, name, about, f"{does} {brief(length)} slots", "Give whole numbers.") from None
+
+
+def _in_numbers(choice: Choice, whole: Callable[[str, Any], int]) -> Choice:
     """The same in numbers of Python: a user's own method may choose by those of numpy or torch."""
     scores = {
-        operator.index(length): score if isinstance(score, int | float) else float(score)
+        whole("scores", length): score if isinstance(score, int | float) else float(score)
         for length, score in choice.scores.items()
     }
-    contenders = [*map(operator.index, choice.contenders)]
-    return Choice(operator.index(choice.length), scores, contenders, bool(choice.rescoring))
+    contenders = [whole("chooses", length) for length in choice.contenders]
+    return Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
 
 
 def declared(method: LengthMethod | type, name: str) -> Any:

@@ -132,7 +132,11 @@ class Translator:
             raise InputError("method", f"{brief(self.method, 60)} has no {' and no '.join(missing)}", GUIDE)
         if declared(self.method, "sees_reference"):
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
-            raise InputError("length method", problem, "Give another one.")
+            remedy = "Give translate(…, lengths=…) those of the references, len(translator.prompt.tokens(y)) + 1."
+            raise InputError("length method", problem, remedy)
+        if isinstance(self.prompt, str):
+            remedy = "Give dataclasses.replace(translator.prompt, template=…)."
+            raise InputError("prompt", f"{brief(self.prompt, 60)!r} is a text", remedy)
 
     @classmethod
     def load(
@@ -378,7 +382,7 @@ class Translator:
         if not declared(self.method, "uses_length_head"):
             return [None] * len(inputs.prompts)
         if self.length_head is None:
-            raise InputError("length method", "needs a length head", "Give the translator one.")
+            raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
         from entropy_valley.lengths.length_head import predictions
 
         engine, fitting = self._engine, [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
@@ -393,7 +397,8 @@ def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] |
     more than these."""
     if not isinstance(method, str):
         if ratios is not None:
-            raise InputError("ratios", "the length method has its own", "Leave them out.")
+            remedy = "Leave them out, or load with EV, and then give the method to dataclasses.replace."
+            raise InputError("ratios", "the length method has its own", remedy)
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if declared(kind, "uses_statistics"):
