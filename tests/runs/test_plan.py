@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from pathlib import Path
 from statistics import fmean
@@ -319,6 +320,15 @@ def test_without_gpus_a_run_reports_durations():
     line = run_report.write(before, 0)
     assert line == f"time: planned {plan.duration(before.expected(job))}, used 6 s, reserved –, waited –"
     assert "| 6 s | – | – |" in Path("results/demo/run.md").read_text()
+
+
+def test_jobs_whose_results_were_only_touched_are_not_of_a_run():
+    before, job = Plan(demo().experiment), next(job for job in demo().all if job.rule == "train")
+    log = Path(f"results/demo/logs/{job.name}.log")
+    files.write_text(log, "")
+    os.utime(log, (1, 1))
+    benchmark(job.name, 5.6)
+    assert not run_report.write(before, 2)
 
 
 @pytest.mark.parametrize(
