@@ -17,7 +17,7 @@ from entropy_valley.checking import checks
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.results import Record, record_path
-from entropy_valley.runs import plan, run_report
+from entropy_valley.runs import cause_of, plan, run_report
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.jobs import finished
 from entropy_valley.runs.plan import CHECKED, FINISHED, Plan
@@ -442,3 +442,11 @@ def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
         for folder, path in (("benchmarks", job.benchmark), ("logs", job.log)):
             told = f"results/{folder}/{job.name}"
             assert not path or path in (f"{told}.tsv", f"{told}.log")
+
+
+def test_the_cause_of_a_process_that_was_killed_is_its_signal():
+    """As torchrun reports it: a line of its frame is no cause."""
+    frame, cause = "=" * 54, "  traceback : Signal 9 (SIGKILL) received by PID 3745"
+    lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
+    files.write_text("train.log", "\n".join(lines))
+    assert cause_of(Path("train.log")) == cause.strip()
