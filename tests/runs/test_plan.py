@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +17,7 @@ from entropy_valley.checking import checks
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.results import Record, record_path
-from entropy_valley.runs import plan, run_report
+from entropy_valley.runs import cause_of, plan, run_report
 from entropy_valley.runs.audit import DONE, Audit
 from entropy_valley.runs.jobs import finished
 from entropy_valley.runs.plan import CHECKED, FINISHED, Plan
@@ -321,6 +322,15 @@ def test_without_gpus_a_run_reports_durations():
     assert "| 6 s | – | – |" in Path("results/demo/run.md").read_text()
 
 
+def test_jobs_whose_results_were_only_touched_are_not_of_a_run():
+    before, job = Plan(demo().experiment), next(job for job in demo().all if job.rule == "train")
+    log = Path(f"results/demo/logs/{job.name}.log")
+    files.write_text(log, "")
+    os.utime(log, (1, 1))
+    benchmark(job.name, 5.6)
+    assert not run_report.write(before, 2)
+
+
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "–"), (0.0016, "< 0.1"), (0.1, "0.1"), (1.26, "1.3"), (1234, "1,234")]
 )
@@ -432,3 +442,11 @@ def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
         for folder, path in (("benchmarks", job.benchmark), ("logs", job.log)):
             told = f"results/{folder}/{job.name}"
             assert not path or path in (f"{told}.tsv", f"{told}.log")
+
+
+def test_the_cause_of_a_process_that_was_killed_is_its_signal():
+    """As torchrun reports it: a line of its frame is no cause."""
+    frame, cause = "=" * 54, "  traceback : Signal 9 (SIGKILL) received by PID 3745"
+    lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
+    files.write_text("train.log", "\n".join(lines))
+    assert cause_of(Path("train.log")) == cause.strip()

@@ -18,7 +18,7 @@ def name_of(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def cause_of(log: Path) -> str:
-    """Why a job failed, by its log: the first error there, else the last line of a traceback; "" where it has none."""
+    """Why a job failed, by its log: the first error there, else the last words of a traceback; "" where it has none."""
     if not log.is_file():
         return ""
     with log.open("rb") as file:
@@ -27,4 +27,5 @@ def cause_of(log: Path) -> str:
     if errors := [line for line in lines if line.startswith(ERROR)]:
         return errors[0].strip()
     traceback = any(line.startswith("Traceback ") for line in lines)
-    return next((line.strip() for line in reversed(lines) if line.strip()), "") if traceback else ""
+    with_words = (line.strip() for line in reversed(lines) if any(map(str.isalnum, line)))  # not a frame
+    return next(with_words, "") if traceback else ""

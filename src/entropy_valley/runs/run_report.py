@@ -38,11 +38,12 @@ def write(plan: Plan, since: float) -> str:
     done = {
         job: seconds
         for job, seconds in finished(plan.experiment).items()
-        if _benchmark(root, job).stat().st_mtime >= since
+        # `snakemake --touch` makes benchmarks newer, but no log.
+        if all(path.stat().st_mtime >= since for path in (_benchmark(root, job), _log(root, job)) if path.is_file())
     }
     if not done:
         return ""
-    numbers = {job: _number(root / "logs" / f"{job.name}.log") for job in done}
+    numbers = {job: _number(_log(root, job)) for job in done}
     allocations = _allocations(filter(None, numbers.values()))
     together: dict[str, list[Job]] = {}  # jobs by the rules that share an allocation
     for job, number in numbers.items():
@@ -97,6 +98,10 @@ def _page(line: str, rows: Mapping[str, Sequence[float]], amount: Callable[[floa
 
 def _benchmark(root: Path, job: Job) -> Path:
     return root / "benchmarks" / f"{job.name}.tsv"
+
+
+def _log(root: Path, job: Job) -> Path:
+    return root / "logs" / f"{job.name}.log"
 
 
 def _number(log: Path) -> str:
