@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import sys
+from multiprocessing import forkserver
 from pathlib import Path
+from unittest import mock
 
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
@@ -26,12 +29,21 @@ FORKED.set_forkserver_preload(
         "entropy_valley.tables.pages",
         "entropy_valley.runs.jobs",
         "entropy_valley.runs.run_report",
+        "forked_start",
     ]
 )
 
 
+@functools.cache
+def _start_server() -> None:
+    """Start the process that others are forked from, which finds modules of tests, too."""
+    with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
+        forkserver.ensure_running()
+
+
 def run(folder: Path, arguments: list[str], variables: dict[str, str]) -> tuple[int, str]:
     """Exit status and all that Snakemake prints, in ``folder`` with these environment variables."""
+    _start_server()
     output = folder / "output.txt"
     process = FORKED.Process(target=_snakemake, args=(folder, arguments, variables, output))
     process.start()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import io
 import itertools
 import re
 import sys
@@ -112,13 +113,20 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
+@functools.lru_cache(maxsize=32)
+def _parsed(path: str | Path, text: str) -> Any:
+    """What the text of a file says. A start of the workflow reads each file four times, and parsing takes longest."""
+    file = io.StringIO(text)
+    file.name = path  # for the places of errors
+    _require_shallow(file)
+    file.seek(0)
+    return yaml.load(file, _Loader)
+
+
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
     try:
-        with open(path, encoding="utf-8") as file:
-            _require_shallow(file)
-            file.seek(0)
-            content = yaml.load(file, _Loader)
+        content = copy.deepcopy(_parsed(path, Path(path).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InputError(path, "file not found", f"Check the path. {LAST}") from None
     except IsADirectoryError:
