@@ -107,7 +107,7 @@ def _without_running_code(folder: Path) -> Iterator[None]:
 
     def member(kind: Any, name: str) -> Any:
         """A member of an enum: before 3.11.4, Python pickles it as an attribute of its class."""
-        if kind is not ZeroStageEnum:
+        if kind is not ZeroStageEnum or name not in [*ZeroStageEnum.__members__]:
             raise pickle.UnpicklingError(f"{name} of {kind}")
         return ZeroStageEnum[name]
 
