@@ -22,11 +22,28 @@ def paper(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory):
-    """A small matrix with every job done, for dry runs only."""
-    workspace = Workspace(tmp_path_factory.mktemp("finished"), "config.yaml", "config/demo.yaml", MIXED)
-    workspace.finish()
-    return workspace
+def once(tmp_path_factory, worker_id):
+    """Let one worker make a workspace for all."""
+    base = tmp_path_factory.getbasetemp()
+    base = base if worker_id == "master" else base.parent
+
+    def made(name, make, *configs, **how):
+        workspace, shared = Workspace(tmp_path_factory.mktemp(name), *configs, **how), base / f"shared-{name}"
+        with FileLock(f"{shared}.lock"):
+            if not shared.exists():
+                make(workspace)
+                workspace.folder.rename(shared)
+        workspace.folder = shared
+        return workspace
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def finished(once, tmp_path_factory):
+    """A small matrix with every job done, for dry runs only; a worker's own copy, as Snakemake locks its folder."""
+    workspace = once("finished", Workspace.finish, "config.yaml", "config/demo.yaml", MIXED)
+    return workspace.copied(tmp_path_factory.mktemp("copy") / "finished")
 
 
 @pytest.fixture(scope="session")
@@ -48,17 +65,10 @@ def cluster():
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory, worker_id):
-    """The smallest demo up to its adapter, made by one worker for all."""
-    workspace = Workspace(tmp_path_factory.mktemp("trained"), "config/demo.yaml", "config/smallest.yaml", real=True)
-    base = tmp_path_factory.getbasetemp()
-    shared = (base if worker_id == "master" else base.parent) / "shared"
-    with FileLock(f"{shared}.lock"):
-        if not shared.exists():
-            workspace.run("--cores", "2", Retraining.target)
-            workspace.folder.rename(shared)
-    workspace.folder = shared
-    return workspace
+def trained(once):
+    """The smallest demo up to its adapter, only to be copied."""
+    configs = ("config/demo.yaml", "config/smallest.yaml")
+    return once("trained", lambda workspace: workspace.run("--cores", "2", Retraining.target), *configs, real=True)
 
 
 @pytest.fixture
