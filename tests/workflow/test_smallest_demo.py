@@ -29,8 +29,7 @@ from entropy_valley.verification import again
 pytestmark = pytest.mark.slow
 
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
-# Without other backbones, which have no rules of their own: nightly has them. With a few sentences more: of up to 13,
-# SciPy's Wilcoxon test goes through all signs one by one.
+# Without other backbones, which have no rules of their own: nightly has them. With a few sentences more.
 DEMO = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}, "corpus": {"test_limit": 16}}
 RUN_NAME = "en-zh.llada-tiny.seed1"
 SET = "en-zh/llada-tiny/seed1/matrix"
