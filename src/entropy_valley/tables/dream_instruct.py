@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from entropy_valley import files
@@ -184,14 +185,19 @@ def uniform_cross_entropy(vocabulary: int) -> float:
 
 def _training(results: Results, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
-    vocabulary = files.read_json(results.file(f"{adapter}/{FACTS}"))["vocabulary"]
-    losses = results.csv(f"{adapter}/{adapters.LOSSES}", float_precision="round_trip")
-    uniform = uniform_cross_entropy(vocabulary)
-    numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
-    for name in LOSSES:
-        summary = summarise_losses(losses["step"].tolist(), losses[name].tolist())
-        numbers |= {f"{name}_{key}": value for key, value in summary.items()}
-    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
+    facts, curves = results.file(f"{adapter}/{FACTS}"), results.file(f"{adapter}/{adapters.LOSSES}")
+    with files.readable(facts, "description of a training", "Train the adapter again."):
+        vocabulary = files.read_json(facts)["vocabulary"]
+        numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
+    with files.readable(curves, "table of losses", "Train the adapter again."):
+        losses = results.csv(curves, float_precision="round_trip")
+        for name in LOSSES:
+            curve = losses[name].to_numpy(float)
+            if not np.isfinite(curve).all():
+                raise ValueError(f"{name} is not a finite number at each step")
+            summary = summarise_losses(losses["step"].tolist(), curve.tolist())
+            numbers |= {f"{name}_{key}": value for key, value in summary.items()}
+    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / numbers["uniform_cross_entropy"]}
 
 
 def describe(texts: Sequence[str]) -> dict[str, float]:
