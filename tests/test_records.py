@@ -10,7 +10,7 @@ import pytest
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.results import code_digest, made, record_of, record_path
+from entropy_valley.results import code_digest, made, record_of, record_path, systems
 
 SPEC = {"method": {"ratios": [0.7, 0.8]}, "revision": 4}
 
@@ -125,6 +125,19 @@ def test_an_edited_record_is_named(canvas, old, new):
     place.write_text(place.read_text().replace(old, new))
     with pytest.raises(InputError, match=r"canvas\.made\.json: was edited: its digest is [0-9a-f]{12}, .* was written"):
         record_of(canvas)
+
+
+@pytest.mark.parametrize("edited", ["", "edited", '{"testset": "wm'])
+def test_rows_that_were_edited_or_cut_are_not_read(tmp_path, edited):
+    """So that a job computes nothing from them."""
+    path = tmp_path / "translations.jsonl"
+    row = {"testset": "wmt", "method": "ev", "order": "med", "steps": 4, "id": "1", "hypothesis": "one"}
+    with made("translate", SPEC, [], [path]):
+        files.write_jsonl(path, [row])
+    assert len(systems(path)) == 1
+    path.write_text(edited or path.read_text().replace("one", "two"))
+    with pytest.raises(InputError, match=r"translations\.jsonl was edited: its digest is .* remove what was edited"):
+        systems(path)
 
 
 def test_a_record_whose_keys_are_numbers_is_as_it_was_written(tmp_path):

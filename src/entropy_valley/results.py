@@ -34,6 +34,7 @@ from entropy_valley.settings import Foreign, misfits
 TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
 DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
 REMEDY = "Remove the file and run the rule that makes it again."
+REMAKE = "`entropy-valley audit` lists what to make again; remove what was edited or copied, and run again."
 
 
 class System(NamedTuple):
@@ -84,8 +85,12 @@ def tidy(cells: Mapping[System, Iterable[Mapping[str, Any]]]) -> Iterator[dict[s
 def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
     """The rows of each cell, in the file's order and without the cell's own columns.
 
-    Raises InputError for a row without its cell or its sentence's ``id``.
+    Raises InputError for a file that is not what its record says, and for a row without its cell or its sentence's
+    ``id``.
     """
+    if record := read_record(record_path(path)):
+        for fault in _edits(path, record):
+            raise InputError(path, fault.text, REMAKE)
     cells: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
         cells.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
@@ -241,10 +246,7 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
     if not f"/{record_path(record.path)}".endswith(f"/{record_path(first).relative_to(root)}"):
         yield Fault(f"is a copy of {record.path}")
         return
-    for output, written in record.outputs.items():
-        path = first.parent / output
-        if path.is_file() and (digest := _digest(path)) != written["digest"]:
-            yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
+    yield from _edits(first, record)
     for path, digest, is_result in _inputs(record, first, root):
         if not is_result:
             if path.is_file() and _digest(path) != digest:
@@ -253,6 +255,13 @@ def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
             current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
             if current != digest:
                 yield Fault(f"{path.name} was made again after it", path)
+
+
+def _edits(first: Path, record: Record) -> Iterator[Fault]:
+    for output, written in record.outputs.items():
+        path = first.parent / output
+        if path.is_file() and (digest := _digest(path)) != written["digest"]:
+            yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
 
 
 def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
@@ -301,8 +310,7 @@ def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
             continue
         seen |= {first, path}
         for fault in faults(first, record, root):
-            remedy = "`entropy-valley audit` lists what to make again; remove what was edited or copied, and run again."
-            raise InputError(path, fault.text, remedy)
+            raise InputError(path, fault.text, REMAKE)
         if record.rule not in REPORTS:
             codes.setdefault(record.rule, Counter()).update(record.facts.get("codes", ()))
             folder = first.parent.relative_to(root)

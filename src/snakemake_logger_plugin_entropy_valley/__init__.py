@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -222,6 +223,7 @@ class RunScreen(Screen):
 
     def __init__(self, show_logs: bool) -> None:
         self._show_logs, self._stopped, self._told = show_logs, False, time.monotonic()
+        self._begun = 0.0  # by the clock of the files
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
@@ -229,6 +231,8 @@ class RunScreen(Screen):
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
+                with tempfile.TemporaryFile(dir=".") as now:
+                    self._begun = os.fstat(now.fileno()).st_mtime
                 yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
                 if any(rule.startswith("fetch_") for rule in record.stats):
                     yield from _space()
@@ -258,18 +262,19 @@ class RunScreen(Screen):
             yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
-        """A failed job, and its log; those that Ctrl-C has ended did not fail."""
+        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
         self._running.pop(record.jobid, None)
         if self._stopped:
             return
         name = self._names.setdefault(record.jobid, record.rule_name)
-        causes = filter(None, (cause_of(Path(path)) for path in record.log))
+        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
+        causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
-        yield f"{_clock()} failed: {name}; its log: {', '.join(record.log) or 'none'}"
+        yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
-        for path in record.log if self._show_logs else ():
-            yield from (f"    {line}" for line in _ending(Path(path)))
+        for log in logs if self._show_logs else ():
+            yield from (f"    {line}" for line in _ending(log))
 
     def _progress(self, done: int, total: int) -> Iterator[str]:
         if done < total and time.monotonic() - self._told < SECONDS:

@@ -450,3 +450,15 @@ def test_the_cause_of_a_process_that_was_killed_is_its_signal():
     lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
     files.write_text("train.log", "\n".join(lines))
     assert cause_of(Path("train.log")) == cause.strip()
+
+
+def test_the_cause_is_the_exception_also_after_a_long_traceback_and_before_the_words_of_slurm():
+    """Of a process that SLURM has killed there are only these."""
+    frame = '  File "/x/model.py", line 8, in forward\n    return self.forward(states)\n'
+    wrapper = "srun: error: node7: task 0: Exited with exit code 1"
+    lines = ["Traceback (most recent call last):", frame * 1000 + "RuntimeError: no luck", wrapper, ""]
+    files.write_text("train.log", "\n".join(lines))
+    assert cause_of(Path("train.log")) == "RuntimeError: no luck"
+    killed = "slurmstepd: error: Detected 1 oom_kill event in StepId=14.0. Some of the step tasks have been OOM Killed."
+    files.write_text("train.log", "\n".join(["step 1", killed, wrapper, ""]))
+    assert cause_of(Path("train.log")) == killed

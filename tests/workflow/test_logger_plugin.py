@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -170,6 +171,21 @@ def test_a_refused_submission_is_told_without_its_command():
     first, second = plugin.RunScreen(show_logs=False).lines(SimpleNamespace(**failed))
     assert first.endswith("failed: pretrain; its log: a.log")
     assert second == "    SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'."
+
+
+def test_the_log_of_an_earlier_run_does_not_explain_a_job_that_dies_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.log").write_text("error: of yesterday\n")
+    os.utime("a.log", (1, 1))
+    run = plugin.RunScreen(show_logs=True)
+    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["a.log"]}
+    list(run.lines(SimpleNamespace(event=LogEvent.RUN_INFO, stats={"train": 1})))
+    assert [line[11:] for line in run.lines(SimpleNamespace(**failed))] == ["failed: train; its log: none"]
+    last = {"exception": "WorkflowError", "getMessage": lambda: plugin.INCOMPLETE}
+    assert list(run.error(SimpleNamespace(**last))) == ["Failed: train"]
+    (tmp_path / "a.log").write_text("error: of today\n")
+    assert len(list(run.lines(SimpleNamespace(**failed)))) == 2
+    assert list(run.error(SimpleNamespace(**last))) == ["Failed: train: of today"]
 
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):

@@ -1,5 +1,6 @@
 """The jobs of a config: what is there of them, what they will take, and what a cluster grants them."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from entropy_valley.texts import shown
 JOBS = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file that a dry run writes its jobs into
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
+TRACED = re.compile(r'Traceback |  File ".+", line \d')  # of these, the end of a log may lack the first
+WRAPPERS = ("srun: error: ", "slurmstepd: error: ")  # what SLURM says of a process that has ended
 PREFIXES = {"seed": "seed", "steps": "T"}  # of wildcards, in the names of jobs
 
 
@@ -18,7 +21,8 @@ def name_of(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def cause_of(log: Path) -> str:
-    """Why a job failed, by its log: the first error there, else the last words of a traceback; "" where it has none."""
+    """Why a job failed, by its log: the first error there, else the last words of a traceback, else what SLURM says; ""
+    where it has none."""
     if not log.is_file():
         return ""
     with log.open("rb") as file:
@@ -26,6 +30,8 @@ def cause_of(log: Path) -> str:
         lines = [shown(line) for line in file.read(TAIL).decode("utf-8", "replace").splitlines()]
     if errors := [line for line in lines if line.startswith(ERROR)]:
         return errors[0].strip()
-    traceback = any(line.startswith("Traceback ") for line in lines)
-    with_words = (line.strip() for line in reversed(lines) if any(map(str.isalnum, line)))  # not a frame
-    return next(with_words, "") if traceback else ""
+    wrappers = [line for line in lines if line.startswith(WRAPPERS)]
+    if any(map(TRACED.match, lines)):
+        with_words = (line for line in reversed(lines) if any(map(str.isalnum, line)))  # not a frame
+        return next((line.strip() for line in with_words if line not in wrappers), "")
+    return wrappers[0].strip() if wrappers else ""
