@@ -102,9 +102,9 @@ class TestLists:
 
     def test_a_class_that_cannot_work_is_an_error_and_no_sentence_is_skipped(self, translator):
         mine = dataclasses.replace(translator, method=Halves())
-        with pytest.raises(InputError, match=r"test_hints\.py, Halves\.propose: sentence 8: TypeError"):
+        with pytest.raises(InputError, match=r"test_hints\.py, Halves\.propose: sentence 8: proposes 1\.0 slots"):
             mine.translate(["the cat"], skip=True, names=[8])
-        with pytest.raises(InputError, match=r"Halves\.propose: sentence 'dev\.jsonl:1': TypeError"):
+        with pytest.raises(InputError, match=r"Halves\.propose: sentence 'dev\.jsonl:1': proposes 1\.0 slots"):
             TypicalEntropy.of(mine, ["the cat"], "dev.jsonl")
 
     def test_nothing_is_made_of_nothing(self, translator):
