@@ -253,10 +253,13 @@ def study_runs(experiment: Experiment, study: Study) -> list[Run]:
         Run(direction, backbone, seed, pool)
         for backbone in (matrix.backbones if study.backbones == "all" else study.backbones or main)
         for direction in study_directions(experiment, study)
-        for given in [matrix.seeds_of.get(backbone, matrix.seeds)]
-        for seed in (given if study.seeds == "all" else study.seeds or given[:1])
+        for seed in _seeds(study, matrix.seeds_of.get(backbone, matrix.seeds))
         for pool in study.pools or [""]
     ]
+
+
+def _seeds(study: Study, given: list[int]) -> list[int]:
+    return given if study.seeds == "all" else study.seeds or given[:1]
 
 
 def evaluated_cells(experiment: Experiment, direction: str) -> list[Cell]:
