@@ -185,8 +185,7 @@ def problems(experiment: Experiment) -> list[Problem]:
             listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
         unknown = [column for column in study.columns if column not in columns]
         if unknown:
-            hint = question(unknown[0], columns)
-            known = f"{hint[:1].lower()}{hint[1:]}there are {', '.join(columns)}"
+            known = f"{question(unknown[0], columns).lower()}there are {', '.join(columns)}"
             message = f"{', '.join(unknown)}: no such column; {known}"
             listed.append((("studies", name, "columns"), message))
         elif name in experiment.tables.studies:
