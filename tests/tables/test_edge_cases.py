@@ -298,8 +298,10 @@ class TestInstruct:
             ("losses.csv", "step,loss\n1,2\n"),
             ("losses.csv", "step,loss,cross_entropy\n1,2,nan\n"),
             ("losses.csv", "step,loss,cross_entropy\n1,2,many\n"),
+            ("losses.csv", "step,loss,cross_entropy\n1,2,3\n2\n"),
             ("adapter.json", "{}"),
             ("adapter.json", '{"vocabulary": "many"}'),
+            ("adapter.json", '{"vocabulary": 1}'),
         ],
     )
     def test_a_damaged_file_of_an_adapter_without_a_record(self, run, name, text):

@@ -187,7 +187,8 @@ def _training(results: Results, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
     facts, curves = results.file(f"{adapter}/{FACTS}"), results.file(f"{adapter}/{adapters.LOSSES}")
     with files.readable(facts, "description of a training", "Train the adapter again."):
-        vocabulary = files.read_json(facts)["vocabulary"]
+        if (vocabulary := files.read_json(facts)["vocabulary"]) < 2:
+            raise ValueError(f"vocabulary is {vocabulary}")
         numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
     with files.readable(curves, "table of losses", "Train the adapter again."):
         losses = results.csv(curves, float_precision="round_trip")
