@@ -1,4 +1,4 @@
-"""Analysis of ratings: constructed ratings of known agreement and effect, and worked examples from the literature."""
+"""Statistics of ratings: constructed ratings of known agreement and effect, and worked examples from the literature."""
 
 from __future__ import annotations
 
