@@ -58,18 +58,18 @@ def test_what_is_written_is_read_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "place", "problem"),
+    ("content", "place", "problem", "remedy"),
     [
-        (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not JSON"),
-        (b'{"id": "1"}\n{"id": \n', ":2", "not JSON"),
-        (b'{"id": "1"}\n["id"]\n', ":2", "no id"),
-        (b'{"id": "1"}\n{"name": "2"}\n', ":2", "no id"),
-        (b'{"id": "1"}\n{"id": "\xff"}\n', ":2", "not UTF-8 (byte 0xff)"),
-        (b"", "", "file is empty"),
-        (None, "", "file not found"),
+        (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not JSON", "Remove blank lines"),
+        (b'{"id": "1"}\n{"id": \n', ":2", "not JSON", "Correct it, or make the file again"),
+        (b'{"id": "1"}\n["id"]\n', ":2", "no id", "Each row needs id"),
+        (b'{"id": "1"}\n{"name": "2"}\n', ":2", "no id", "Each row needs id"),
+        (b'{"id": "1"}\n{"id": "\xff"}\n', ":2", "not UTF-8 (byte 0xff)", "Convert"),
+        (b"", "", "file is empty", "Fill it"),
+        (None, "", "file not found", "Check the path"),
     ],
 )
-def test_a_bad_row_is_named_with_its_line(tmp_path, content, place, problem):
+def test_a_bad_row_is_named_with_its_line(tmp_path, content, place, problem, remedy):
     path = tmp_path / "rows.jsonl"
     if content is not None:
         path.write_bytes(content)
@@ -77,7 +77,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, content, place, problem):
         files.read_jsonl(path, ("id",))
     assert caught.value.place == f"{path}{place}"
     assert caught.value.problem.startswith(problem)
-    assert caught.value.remedy
+    assert caught.value.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

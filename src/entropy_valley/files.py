@@ -94,7 +94,8 @@ def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any
     rows = []
     for number, line in enumerate(read_lines(path), 1):
         place = f"{path}:{number}"
-        row = _json(path, line, "Each line must be one JSON object; remove blank lines.", number)
+        remedy = "Correct it, or make the file again." if line.strip() else "Remove blank lines."
+        row = _json(path, line, remedy, number)
         if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
             raise InputError(place, f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
         for key in TEXTS:

@@ -123,7 +123,9 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
         ({"method": "evv"}, "Did you mean ev?"),
         ({"prompt": None}, "adapter: no prompt is given"),
         ({"backbone": "./nowhere"}, "nowhere: no such folder. Give a folder, or OWNER/NAME"),
-        ({"backbone": "someone/model"}, "someone/model: nothing here says of which family"),
+        ({"backbone": "someone/model"}, "model: nothing here says of which family it is, and there is no such folder"),
+        ({"backbone": "models/mine", "family": "llada"}, "mine: cannot be downloaded .*, and there is no such folder"),
+        ({"adapter": "adapters/mine"}, "mine: cannot be downloaded .*, and there is no such folder here"),
         ({"backbone": "{}/dream"}, "model_type 'Dream' is that of several families.* dream, dream_instruct"),
         ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
@@ -133,7 +135,8 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
     ],
     ids=str,
 )
-def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch, arguments, message):
+def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch, reach, arguments, message):
+    reach("http://127.0.0.1:9")  # nothing answers there
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("entropy_valley.model.load.load_backbone", lambda *_, **more: pytest.fail("it was loaded"))
     for name in ("dream", "llama3"):

@@ -119,7 +119,7 @@ def _add_translate(commands: Any) -> None:
     parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
     parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
     parser.add_argument("--seed", type=_count, metavar="N", help="the training run; default: the first one")
-    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one that the config trains")
+    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one of the config")
     parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
     parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
     parser.add_argument("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
@@ -130,7 +130,7 @@ def _add_translate(commands: Any) -> None:
     parser.add_argument("--on-error", choices=("skip", "stop"), default="skip", help=problems)
     batch = f"lines at once; default: {BATCH}"
     parser.add_argument("--batch", type=_count, default=BATCH, metavar="N", help=batch)
-    parser.add_argument("--no-hints", action="store_true", help="do not compare entropies with development sentences")
+    parser.add_argument("--no-hints", action="store_true", help="do not name lines that the model may not know")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
     parser.add_argument("--threads", type=_count, default=1, metavar="N", help="of a CPU; default: 1")
     parser.set_defaults(command=_of_module("translate"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
 NO_TOKEN = -1  # an id that no token has
+NO_FOLDER = "and there is no such folder here"
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     names = [family] if family else [one.name for one in FAMILIES.values() if one.release(repository)]
     if not names:
         remedy = f"Give its family, one of {', '.join(FAMILIES)}."
-        raise InputError(repository, "nothing here says of which family it is", remedy)
+        raise InputError(repository, f"nothing here says of which family it is, {NO_FOLDER}", remedy)
     release = find_family(names[0]).release(repository)
     revision = commit or (release.revision if release else None)
     spec = {
@@ -264,7 +266,8 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
         "gated": release.gated if release else False,
     }
     folder = hub.place(repository, revision)
-    fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
+    with _maybe_a_folder(repository):
+        fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
     return folder, names[0]
 
 
@@ -286,4 +289,17 @@ def find_adapter(name: str | Path) -> Path:
     """The folder of an adapter: a folder, or ``OWNER/NAME`` or ``OWNER/NAME@COMMIT`` of the hub, downloaded once."""
     if Path(name).is_dir():
         return Path(name)
-    return kept_adapter(*hub.named(name), None, "the argument `adapter`", agreed=True)
+    repository, commit = hub.named(name)
+    with _maybe_a_folder(repository):
+        return kept_adapter(repository, commit, None, "the argument `adapter`", agreed=True)
+
+
+@contextlib.contextmanager
+def _maybe_a_folder(repository: str) -> Iterator[None]:
+    """Let an error of the hub also say that no folder has this name: one may have been meant, such as adapters/mine."""
+    try:
+        yield
+    except InputError as error:
+        if error.place != repository:
+            raise
+        raise InputError(repository, f"{error.problem}, {NO_FOLDER}", error.remedy) from None
