@@ -24,6 +24,7 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import DEMO, INSTALLED, RELEASED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
+from entropy_valley.config.schema import UserMethod
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
@@ -139,6 +140,7 @@ class Chosen:
         What is released is downloaded where the workflow has not done so.
         """
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
+        experiment = _with_own_classes(experiment, run.direction, given.length)
         _require_adapter(given)
         if configfiles := [*([DEMO] if given.tiny else []), *given.configfile]:
             make += f" --configfile {' '.join(configfiles)}"
@@ -205,6 +207,9 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     matrix = experiment.matrix
     only = matrix.directions[0] if len(matrix.directions) == 1 else None
     direction = given.released or given.tiny or given.direction or only
+    for option in ("backbone", "seed"):
+        if given.tiny and getattr(given, option):
+            raise InputError(f"--{option}", "not with --tiny, which is one model", "Leave out one of the two.")
     if direction is None:
         remedy = f"Give one of: {listed(sorted(matrix.directions))}."
         raise InputError("--direction", "not given, and the matrix has several", remedy)
@@ -272,6 +277,19 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
         elif section.repository:
             adapter = load.kept_adapter(section.repository, section.revision, section.subfolder, key, *agreed)
     return backbone, adapter
+
+
+def _with_own_classes(experiment: Experiment, direction: str, names: Sequence[str]) -> Experiment:
+    """The config with a block for each ``module:Class`` among the names of length methods: with EV's ratios, if it has
+    any, until others are given."""
+    blocks: dict[str, Any] = {}
+    for name in names:
+        if ":" in name and name not in dict(experiment.length_methods):
+            fields = getattr(find_method(name, {}), "model_fields", {})
+            ratios = method_settings(experiment, "ev", direction)["ratios"]
+            blocks[name] = UserMethod.model_construct(method=name, **({"ratios": ratios} if "ratios" in fields else {}))
+    methods = experiment.length_methods
+    return experiment.model_copy(update={"length_methods": methods.model_copy(update=blocks)}) if blocks else experiment
 
 
 def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:
