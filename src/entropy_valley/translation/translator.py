@@ -143,7 +143,7 @@ class Translator:
         cls,
         backbone: str | Path,
         adapter: str | Path | None = None,
-        method: str | LengthMethod = "ev",
+        method: str | type[LengthMethod] | LengthMethod = "ev",
         *,
         ratios: float | Sequence[float] | None = None,
         prompt: str | None = None,
@@ -155,10 +155,11 @@ class Translator:
     ) -> Self:
         """From a checkpoint and an adapter: each a folder, or ``OWNER/NAME`` of the hub, which is downloaded once.
 
-        ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name of one, with
-        its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``: whether it
-        begins with the BOS token. What is not given is that of the adapter's training, if it was trained here;
-        ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator.
+        ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name or class of
+        one, with its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``:
+        whether it begins with the BOS token. What is not given is that of the adapter's training, if it was trained
+        here; ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator, such as
+        ``order`` and ``steps``.
         :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
@@ -392,23 +393,30 @@ class Translator:
         return [predicted.get(place) for place in range(len(inputs.prompts))]
 
 
-def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] | None) -> LengthMethod:
-    """A length method by its name, with its usual settings and perhaps ratios. Raises InputError for one that needs
-    more than these."""
+def _length_method(
+    method: str | type[LengthMethod] | LengthMethod, ratios: float | Sequence[float] | None
+) -> LengthMethod:
+    """A length method by its name or class, with its usual settings and perhaps ratios. Raises InputError for one that
+    needs more than these."""
+    given, other = ratios is not None, "load with EV, and then give the method to dataclasses.replace."
+    if isinstance(method, type):
+        method = f"{method.__module__}:{method.__qualname__}"
     if not isinstance(method, str):
-        if ratios is not None:
-            remedy = "Leave them out, or load with EV, and then give the method to dataclasses.replace."
-            raise InputError("ratios", "the length method has its own", remedy)
+        if given:
+            raise InputError("ratios", "the length method has its own", f"Give its class, or {other}")
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if declared(kind, "uses_statistics"):
         remedy = f"Load it with another method, and then take .fitted({method!r}, train, dev)."
         raise InputError(place, "is fitted to training pairs", remedy)
-    if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
+    fields = getattr(kind, "model_fields", None)
+    if not given and "ratios" in (fields or {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
         remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
         raise InputError(place, problem, remedy)
-    return make_method(method, {} if ratios is None else {"ratios": ratios})
+    if given and fields is not None and "ratios" not in fields:
+        raise InputError("ratios", "the length method has none", f"Leave them out, or {other}")
+    return make_method(method, {"ratios": ratios} if given else {})
 
 
 def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None]:
