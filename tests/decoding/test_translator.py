@@ -86,6 +86,15 @@ def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada
     assert [first, *others] == texts and skipped.problem.problem.startswith("sentence 2: character 2 is U+D800")
 
 
+def test_progress_is_shown_on_request(llada, capsys):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
+    quiet = translator.translate(["", *SOURCES[:3]])
+    assert not capsys.readouterr().err
+    assert translator.translate(["", *SOURCES[:3]], progress=True) == quiet
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("translate: 100%") and " 3/3 " in last
+
+
 def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
     with pytest.raises(InputError, match=r"method: 'ratio' is the name of .* Give make_method\('ratio', {…}\)"):

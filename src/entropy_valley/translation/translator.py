@@ -28,6 +28,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
 from entropy_valley.plugins import GUIDE
+from entropy_valley.progress import progress
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
@@ -207,12 +208,14 @@ class Translator:
         *,
         lengths: Iterable[int] | None = None,
         skip: bool = False,
+        progress: bool = False,
         place: str = "sources",
         names: Sequence[object] = (),
     ) -> list[Translation]:
         """The translations of a list of sentences, in their order; all are decoded together.
 
         ``lengths``: the slots of each sentence's canvas, with that of the EOS; None: the length method chooses them.
+        ``progress``: show a bar on stderr.
 
         Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
         pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
@@ -220,7 +223,7 @@ class Translator:
         else is wrong with one sentence alone. What a class of the user's does wrong is raised all the same. Raises
         InputError for a single text too.
         """
-        return self._all(sources, self.denoising, skip, place, names, lengths)
+        return self._all(sources, self.denoising, skip, place, names, lengths, progress)
 
     @functools.cached_property
     def denoising(self) -> Denoising:
@@ -288,6 +291,7 @@ class Translator:
         place: str,
         names: Sequence[object],
         lengths: Iterable[int] | None = None,
+        shows_progress: bool = False,
     ) -> list[Translation]:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
@@ -309,7 +313,10 @@ class Translator:
         chosen = [sources[number] for number in places]
         inputs = self._inputs(place, [names[number] for number in places], chosen)
         of_these = [slots[number] for number in places]
-        translations = {places[index]: one for index, one in self._translations(inputs, of_these, denoising, skip)}
+        done: Iterable[tuple[int, Translation]] = self._translations(inputs, of_these, denoising, skip)
+        if shows_progress:
+            done = progress(done, len(places), "translate", "sentence")
+        translations = {places[index]: one for index, one in done}
         return [
             translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
         ]
