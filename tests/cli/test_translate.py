@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
@@ -158,6 +159,20 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
     assert (len(found), status) == (1, 2) and "error: stdin: sentence 2: prompt of" in said
     found, said, status = translate(f"{SOURCES[0]}\nna".encode() + b"\xefve\n", "--batch", 1)
     assert (len(found), status) == (1, 2) and "stdin:2: not UTF-8 (byte 0xef)" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("one\n".encode("utf-16"), r"^stdin: is UTF-16, not text in UTF-8\. Convert it: iconv -f UTF-16"),
+        (gzip.compress(b"one"), "^stdin: is a gzip archive"),
+        (b"one\nt\0wo\n", "^stdin:2: a NUL byte"),
+        (b"one\n\xff\xfe\n", r"^stdin:2: not UTF-8 \(byte 0xff\)"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
+    with pytest.raises(InputError, match=problem):
+        list(read_lines(io.BytesIO(content), "stdin"))
 
 
 def test_a_line_that_does_not_end_is_one_error():
