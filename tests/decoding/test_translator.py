@@ -58,6 +58,8 @@ def test_lengths_are_one_for_each_sentence(llada, lengths):
 def test_a_translation_shows_its_curve():
     translation = Translation("Hallo.", 3, {3: 0.1}, 3, {2: 0.5, 3: 0.126, 1: None})
     assert repr(translation) == "Translation('Hallo.', canvas=3, entropies={1: –, 2: 0.50, 3: 0.13})"
+    grown = dataclasses.replace(translation, length=5)
+    assert repr(grown).startswith("Translation('Hallo.', canvas=3, length=5, ")
     curve, chosen = translation.plot(Figure().subplots()).lines
     assert curve.get_xydata().tolist() == [[2, 0.5], [3, 0.126]] and chosen.get_xydata().tolist() == [[3, 0.126]]
     skipped = Translation("", problem=SentenceError("in.txt", "sentence 1: too long", "Shorten it."))

@@ -74,14 +74,16 @@ class Translation:
         return self.entropies.get(self.canvas)
 
     def __repr__(self) -> str:
-        """The text, the slots of its canvas, and the curve that :meth:`plot` draws; or why there is none."""
+        """The text, the slots of its canvas, in the end too where they changed, and the curve that :meth:`plot` draws;
+        or why there is none."""
         if self.problem:
             return f"Translation(problem={self.problem.problem!r})"
         curve = ", ".join(
             f"{slots}: {'–' if entropy is None else format(entropy, '.2f')}"
             for slots, entropy in sorted(self.entropies.items())
         )
-        return f"Translation({self.text!r}, canvas={self.canvas}, entropies={{{curve}}})"
+        changed = f"length={self.length}, " if self.text and self.length != self.canvas else ""
+        return f"Translation({self.text!r}, canvas={self.canvas}, {changed}entropies={{{curve}}})"
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw :attr:`entropies` over the slots of each canvas, the chosen one as a large dot; return the axes.
