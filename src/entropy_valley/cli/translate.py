@@ -172,7 +172,8 @@ class Chosen:
 
     def _require(self, file: Path, target: str | Path) -> Path:
         if not file.is_file():
-            raise InputError(file, "file not found", f"Make it: {self.make.format(target)}")
+            there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
+            raise InputError(file, "file not found", f"{there}Make it: {self.make.format(target)}")
         return file
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
