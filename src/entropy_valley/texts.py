@@ -43,9 +43,9 @@ def lines(path: Path, content: bytes) -> list[str]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_text(path, content, error.start) from None
+        raise not_text(path, content, error.start) from None
     if "\0" in text:
-        raise _not_text(path, content, content.index(b"\0"))
+        raise not_text(path, content, content.index(b"\0"))
     text = text.removeprefix("\ufeff")
     if text in ("", "\n"):
         raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
@@ -56,21 +56,18 @@ def lines(path: Path, content: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in body.split("\n")]
 
 
-def _not_text(path: Path, content: bytes, at: int) -> InputError:
-    """The error for a file that is not text from byte ``at`` on: what it seems to be."""
-    for begin, kind, remedy in _KINDS:
+def not_text(path: object, content: bytes, at: int, before: int = 0) -> InputError:
+    """The error for a file that is not text from byte ``at`` of ``content`` on: what it seems to be. ``before``: the
+    lines that stand before ``content``."""
+    file = shlex.quote(str(path))
+    for begin, kind, remedy in () if before else _KINDS:
         if re.match(begin, content, re.DOTALL):
-            return InputError(path, f"is {kind}, not text in UTF-8", f"{remedy.format(shlex.quote(str(path)))}.")
-    place = f"{path}:{content.count(bytes([10]), 0, at) + 1}"
+            return InputError(path, f"is {kind}, not text in UTF-8", f"{remedy.format(file)}.")
+    place = f"{path}:{before + content.count(bytes([10]), 0, at) + 1}"
     if content[at] == 0:
         return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    return not_utf8(place, content[at], f" {shlex.quote(str(path))} > FILE")
-
-
-def not_utf8(place: object, byte: int, files: str = "") -> InputError:
-    """The error for a byte that is not UTF-8; ``files`` are those of a command that converts the text."""
-    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8{files}."
-    return InputError(place, f"not UTF-8 (byte {byte:#04x})", remedy)
+    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {file} > FILE."
+    return InputError(place, f"not UTF-8 (byte {content[at]:#04x})", remedy)
 
 
 def checked_sentence(place: object, text: str) -> str:

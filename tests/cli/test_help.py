@@ -32,6 +32,7 @@ def test_help_is_plain_text(monkeypatch, capsys):
     """No Markdown, for the command and each of its commands, whose help says first what it does."""
     monkeypatch.setenv("COLUMNS", "80")
     overview = said(monkeypatch, capsys, "--help")
+    assert said(monkeypatch, capsys) == overview
     names = re.findall(r"^    ([a-z-]+)(?: |$)", overview, re.MULTILINE)
     assert {"audit", "translate", "mt-metrics-eval"} < set(names)
     for text in (overview, *(said(monkeypatch, capsys, name, "--help") for name in names)):

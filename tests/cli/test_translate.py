@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
@@ -141,11 +142,37 @@ def test_a_variant_with_a_prompt_cache_says_that_it_is_approximate(translate):
     assert approximate != exact and len(approximate) == 3
 
 
+@pytest.mark.parametrize(("ratios", "grid"), [((), GRID), ((0.8,), [0.8])])
+def test_a_class_of_the_users_own_needs_no_config(translate, tmp_path, monkeypatch, ratios, grid):
+    """Its ratios are those of EV, unless they are given."""
+    own = "from entropy_valley.lengths.ev import EntropyValley\n\nclass Mine(EntropyValley):\n    pass\n"
+    (tmp_path / "own_lengths.py").write_text(own)
+    monkeypatch.syspath_prepend(tmp_path)
+    options = ("--ratios", *ratios) if ratios else ()
+    (line,), said, status = translate(SOURCES[:1], "--length", "own_lengths:Mine", "ev", *options)
+    mine, ev = line.split("\t")
+    assert (status, mine) == (0, ev) and f'length: own_lengths:Mine {{"ratios": {grid}' in said
+
+
 def test_it_stops_at_the_first_problem_if_asked_to(translate):
     found, said, status = translate([SOURCES[0], LONG, SOURCES[1]], "--on-error", "stop")
     assert (len(found), status) == (1, 2) and "error: stdin: sentence 2: prompt of" in said
     found, said, status = translate(f"{SOURCES[0]}\nna".encode() + b"\xefve\n", "--batch", 1)
     assert (len(found), status) == (1, 2) and "stdin:2: not UTF-8 (byte 0xef)" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("one\n".encode("utf-16"), r"^stdin: is UTF-16, not text in UTF-8\. Convert it: iconv -f UTF-16"),
+        (gzip.compress(b"one"), "^stdin: is a gzip archive"),
+        (b"one\nt\0wo\n", "^stdin:2: a NUL byte"),
+        (b"one\n\xff\xfe\n", r"^stdin:2: not UTF-8 \(byte 0xff\)"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
+    with pytest.raises(InputError, match=problem):
+        list(read_lines(io.BytesIO(content), "stdin"))
 
 
 def test_a_line_that_does_not_end_is_one_error():
@@ -161,6 +188,7 @@ def test_a_line_that_does_not_end_is_one_error():
         (["--direction", "en-fr"], "--direction: the config has no 'en-fr'; did you mean "),
         (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
         (["--length", "evv"], "--length: the config has no 'evv'; did you mean ev? it has these and "),
+        (["--length", "nowhere:Mine"], "length method 'nowhere:Mine': No module named 'nowhere'. Put the module into"),
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
         (["--length", "ev_fit"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),

@@ -96,7 +96,8 @@ def test_llada_tiny_needs_no_config(elsewhere, run):
     lines, log, status = run("in.txt", "--tiny", "de-fr")
     assert (lines, status) == ([], 2) and "LLaDA-tiny has no adapter for 'de-fr'" in log
     lines, log, status = run("in.txt", "--tiny", "en-de", "--length", "ev_fit")
-    assert "results/demo/corpus/en-de/train.jsonl --configfile config/demo.yaml" in log and status == 2
+    assert "file not found. Go to the root of the repository. Make it: snakemake --cores 1 results/demo/corpus/" in log
+    assert log.endswith("/en-de/train.jsonl --configfile config/demo.yaml\n") and status == 2
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,8 @@ def test_llada_tiny_needs_no_config(elsewhere, run):
         (["in.txt", "--released", "en-zh", "--seed", 2], "no adapter of mine for en-zh, seed 2"),
         (["in.txt", "--released", "en-fr"], "--released: the config has no 'en-fr'; did you mean "),
         (["in.txt", "--tiny", "en-fr"], "direction: LLaDA-tiny has no adapter for 'en-fr'; did you mean "),
+        (["in.txt", "--tiny", "en-de", "--backbone", "llada-8b"], "--backbone: not with --tiny, which is one model"),
+        (["in.txt", "--tiny", "en-de", "--seed", 2], "--seed: not with --tiny, which is one model"),
         (["no.txt", "--released", "en-zh"], "no.txt: file not found"),
         (["in.txt", "--released", "en-zh", "--device", "cuda"], "device: cuda, but torch sees no GPU"),
     ],

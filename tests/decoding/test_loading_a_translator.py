@@ -14,6 +14,7 @@ from tiny_adapters import AUTHORS_TARGETS, peft_save
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import InputError, Translator, files, hub, make_method
+from entropy_valley.lengths.ev import EntropyValley
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.families import FAMILIES, Release
 from entropy_valley.model.load import load_backbone
@@ -106,11 +107,20 @@ def test_what_an_adapter_of_ours_says_of_its_training_is_not_asked_for(released,
     assert texts(translator) == by_hand(released, bos=True)
 
 
+def test_a_class_is_made_with_the_ratios(released, monkeypatch):
+    """As with ``**tiny(…)``; folders may be in the user's home."""
+    monkeypatch.setenv("HOME", str(released))
+    given = {"adapter": "~/adapter", "prompt": PROMPT, "ratios": RATIOS}
+    translator = Translator.load("~/llada", **given, method=EntropyValley)
+    assert translator.method == make_method("ev", {"ratios": RATIOS})
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"ratios": None}, "'ev': needs ratios: .* entropy_valley.released"),
         ({"method": make_method("ratio", {"ratios": 1.0})}, "ratios: the length method has its own"),
+        ({"method": "fixed"}, "ratios: the length method has none"),
         ({"ratios": [0.8, 0]}, "'ev': ratios.1 = 0: must be greater than 0. `entropy-valley schema`"),
         ({"ratios": [1e308]}, r"'ev': ratios.0 = 1e\+308: must be less than or equal to 100"),
         ({"steps": 0}, "steps: 0, not a number of 1 or more"),

@@ -58,6 +58,8 @@ def test_lengths_are_one_for_each_sentence(llada, lengths):
 def test_a_translation_shows_its_curve():
     translation = Translation("Hallo.", 3, {3: 0.1}, 3, {2: 0.5, 3: 0.126, 1: None})
     assert repr(translation) == "Translation('Hallo.', canvas=3, entropies={1: –, 2: 0.50, 3: 0.13})"
+    grown = dataclasses.replace(translation, length=5)
+    assert repr(grown).startswith("Translation('Hallo.', canvas=3, length=5, ")
     curve, chosen = translation.plot(Figure().subplots()).lines
     assert curve.get_xydata().tolist() == [[2, 0.5], [3, 0.126]] and chosen.get_xydata().tolist() == [[3, 0.126]]
     skipped = Translation("", problem=SentenceError("in.txt", "sentence 1: too long", "Shorten it."))
@@ -84,6 +86,15 @@ def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada
         translator.translate(broken)
     first, skipped, *others = translator.translate(broken, skip=True)
     assert [first, *others] == texts and skipped.problem.problem.startswith("sentence 2: character 2 is U+D800")
+
+
+def test_progress_is_shown_on_request(llada, capsys):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
+    quiet = translator.translate(["", *SOURCES[:3]])
+    assert not capsys.readouterr().err
+    assert translator.translate(["", *SOURCES[:3]], progress=True) == quiet
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("translate: 100%") and " 3/3 " in last
 
 
 def test_its_method_is_no_name_and_its_repr_is_a_line(llada):

@@ -70,7 +70,10 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
     spied = Spied(length_method)
     predicted = PREDICTED if length_method.uses_length_head else [None, None]
     sentences = sentences_of(ROWS, Words(), spied, predicted)
-    assert sentences == [Sentence(4, None, predicted[0]), Sentence(1, None, predicted[1])]
+    texts = [row["source"] for row in ROWS]
+    assert sentences == [
+        Sentence(size, None, known, source=text) for size, known, text in zip((4, 1), predicted, texts, strict=True)
+    ]
     rows = choose_canvases(spied, sentences, Probes(valley=4))
     assert spied.given and all(
         sentence.reference_tokens is None and {type(reading) for reading in probes.values()} <= {ProbeResult}

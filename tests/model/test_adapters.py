@@ -172,6 +172,12 @@ class TestExport:
             export(ours, tmp_path / "out", family=family.name)
         assert not (tmp_path / "out").exists()
 
+    def test_names_of_another_family(self, tiny, tmp_path):
+        """Without a model to compare them with, LLaDA's names were kept as if they were Dream's."""
+        peft_save(tiny["llada"][1], tmp_path / "theirs", target_modules=AUTHORS_TARGETS)
+        with pytest.raises(InputError, match=r"fit no linear layer: model\.transformer\.blocks\.0\.\w+ has A .* dream"):
+            export(tmp_path / "theirs", tmp_path / "out", family="dream")
+
     def test_a_family_of_the_users_own(self, both, family, tmp_path, monkeypatch):
         _, ours, _ = both
         files.write_json(ours / "adapter.json", {"family": "my_families:MINE"})

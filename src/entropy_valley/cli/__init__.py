@@ -21,7 +21,7 @@ def main() -> None:
     prepare_streams()
     with errors.in_one_line():
         try:
-            arguments = parser().parse_args()
+            arguments = parser().parse_args(sys.argv[1:] or ["--help"])
             arguments.command(arguments)
         except ModuleNotFoundError as error:
             if error.name in CORE:

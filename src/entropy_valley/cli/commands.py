@@ -121,9 +121,12 @@ def _add_translate(commands: Any) -> None:
     parser.add_argument("--seed", type=_count, metavar="N", help="the training run; default: the first one")
     parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one of the config")
     parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
-    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help="length methods; default: ev")
+    lengths = "length methods of the config, or module:Class of your own; default: ev"
+    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help=lengths)
     parser.add_argument("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
-    parser.add_argument("--order", metavar="NAME", help="reveal order; default: the one of the main tables")
+    parser.add_argument(
+        "--order", metavar="NAME", help="reveal order, also module:Class; default: the one of the main tables"
+    )
     parser.add_argument("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
     parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
     problems = "at a line that cannot be translated, such as one that is too long; default: skip it"

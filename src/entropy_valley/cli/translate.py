@@ -6,6 +6,7 @@ The command comes first, then what it loads, then how lines are read and transla
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import itertools
 import json
@@ -24,6 +25,7 @@ from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.load import DEMO, INSTALLED, RELEASED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
+from entropy_valley.config.schema import UserMethod
 from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
@@ -32,7 +34,7 @@ from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
-from entropy_valley.texts import LONGEST_SENTENCE, checked_sentence, not_utf8
+from entropy_valley.texts import LONGEST_SENTENCE, checked_sentence, not_text
 from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
@@ -139,6 +141,7 @@ class Chosen:
         What is released is downloaded where the workflow has not done so.
         """
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
+        experiment = _with_own_classes(experiment, run.direction, given.length)
         _require_adapter(given)
         if configfiles := [*([DEMO] if given.tiny else []), *given.configfile]:
             make += f" --configfile {' '.join(configfiles)}"
@@ -169,7 +172,8 @@ class Chosen:
 
     def _require(self, file: Path, target: str | Path) -> Path:
         if not file.is_file():
-            raise InputError(file, "file not found", f"Make it: {self.make.format(target)}")
+            there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
+            raise InputError(file, "file not found", f"{there}Make it: {self.make.format(target)}")
         return file
 
     def load(self, device: str, threads: int) -> dict[str, Translator]:
@@ -205,6 +209,9 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     matrix = experiment.matrix
     only = matrix.directions[0] if len(matrix.directions) == 1 else None
     direction = given.released or given.tiny or given.direction or only
+    for option in ("backbone", "seed"):
+        if given.tiny and getattr(given, option):
+            raise InputError(f"--{option}", "not with --tiny, which is one model", "Leave out one of the two.")
     if direction is None:
         remedy = f"Give one of: {listed(sorted(matrix.directions))}."
         raise InputError("--direction", "not given, and the matrix has several", remedy)
@@ -274,6 +281,19 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     return backbone, adapter
 
 
+def _with_own_classes(experiment: Experiment, direction: str, names: Sequence[str]) -> Experiment:
+    """The config with a block for each ``module:Class`` among the names of length methods: with EV's ratios, if it has
+    any, until others are given."""
+    blocks: dict[str, Any] = {}
+    for name in names:
+        if ":" in name and name not in dict(experiment.length_methods):
+            fields = getattr(find_method(name, {}), "model_fields", {})
+            ratios = method_settings(experiment, "ev", direction)["ratios"]
+            blocks[name] = UserMethod.model_construct(method=name, **({"ratios": ratios} if "ratios" in fields else {}))
+    methods = experiment.length_methods
+    return experiment.model_copy(update={"length_methods": methods.model_copy(update=blocks)}) if blocks else experiment
+
+
 def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:
     """The settings of a length method for a direction, with the ratios of the command line."""
     _require_known("--length", name, [method for method, block in experiment.length_methods if block])
@@ -310,11 +330,14 @@ def read_lines(stream: BinaryIO, place: str) -> Iterator[Line]:
         if len(line) == LONGEST_LINE:
             problem = f"a line of {LONGEST_LINE:,} bytes or more"
             raise InputError(f"{place}:{number}", problem, "Give a sentence in each line.")
+        line = line if number > 1 else line.removeprefix(codecs.BOM_UTF8)
         try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            yield number, checked_sentence(f"{place}:{number}", text)
+            text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise not_utf8(f"{place}:{number}", error.object[error.start]) from None
+            raise not_text(place, line, error.start, number - 1) from None
+        if "\0" in text:
+            raise not_text(place, line, line.index(b"\0"), number - 1)
+        yield number, checked_sentence(f"{place}:{number}", text)
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,15 @@ class Sentence:
 
     ``reference_tokens`` is None unless the method declares ``sees_reference``. ``predicted`` is None unless it declares
     ``uses_length_head``: the log-probabilities of the most probable canvas lengths, from one pass over the prompt.
-    ``room`` is the largest number of slots that fits into the backbone's context; None if unknown.
+    ``room`` is the largest number of slots that fits into the backbone's context; None if unknown. ``source`` is its
+    text, for a method of your own: ours read the number of its tokens alone.
     """
 
     source_tokens: int
     reference_tokens: int | None = None
     predicted: Mapping[int, float] | None = None
     room: int | None = None
+    source: str = ""
 
     @property
     def reference_slots(self) -> int:
@@ -345,6 +347,7 @@ def sentences_of(
             len(prompt.tokens(row["target"])) if method.sees_reference else None,
             lengths,
             room,
+            row["source"],
         )
         for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
     ]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "base_model.model."
 _MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*+(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
+_STOCK = re.compile(r"model\.layers\.\d+\.(self_attn|mlp)\.\w+|lm_head")  # the linear layers of a stock class
 _PEFT_DEFAULT = 8  # of both `r` and `lora_alpha`
 
 # Settings of training and origin, and the settings that are read here.
@@ -180,7 +181,8 @@ def _other_functions(settings: Mapping[str, Any]) -> list[str]:
 def _misfits(
     pairs: Mapping[str, tuple[Tensor, Tensor]], written: Mapping[str, str], rank: int, model: Module | None
 ) -> list[str]:
-    """Pairs that are not of the ``rank`` of the settings, or whose product is not of the shape of the weight."""
+    """Pairs that are not of the ``rank`` of the settings, or whose product is not of the shape of the weight; without a
+    ``model``, those whose name no stock class has, as of another family."""
     from torch.nn import Linear
 
     modules = () if model is None else model.named_modules()
@@ -188,7 +190,7 @@ def _misfits(
     misfits = []
     for module, (down, up) in pairs.items():
         product = len(up), down.shape[1]
-        weight = product if model is None else weights.get(module)
+        weight = product if model is None and _STOCK.fullmatch(module) else weights.get(module)
         if len(down) != rank or up.shape[1] != rank or product != weight:
             shapes = f"A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}"
             misfits.append(f"{written[module]} has {shapes} on a weight {weight or 'that is not there'}")

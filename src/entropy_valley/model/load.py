@@ -249,8 +249,8 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     A repository is downloaded once, a release at its pinned commit. Without a ``family`` it is that of the release, or
     the one that the folder's files say. Raises InputError where they do not say it, and as :func:`fetch` does.
     """
-    if Path(name).is_dir():
-        return Path(name), family or _family_of(Path(name))
+    if (folder := Path(name).expanduser()).is_dir():
+        return folder, family or _family_of(folder)
     repository, commit = hub.named(name)
     names = [family] if family else [one.name for one in FAMILIES.values() if one.release(repository)]
     if not names:
@@ -287,8 +287,8 @@ def _family_of(folder: Path) -> str:
 
 def find_adapter(name: str | Path) -> Path:
     """The folder of an adapter: a folder, or ``OWNER/NAME`` or ``OWNER/NAME@COMMIT`` of the hub, downloaded once."""
-    if Path(name).is_dir():
-        return Path(name)
+    if (folder := Path(name).expanduser()).is_dir():
+        return folder
     repository, commit = hub.named(name)
     with _maybe_a_folder(repository):
         return kept_adapter(repository, commit, None, "the argument `adapter`", agreed=True)

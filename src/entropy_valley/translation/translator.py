@@ -28,6 +28,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
 from entropy_valley.plugins import GUIDE
+from entropy_valley.progress import progress
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
@@ -73,14 +74,16 @@ class Translation:
         return self.entropies.get(self.canvas)
 
     def __repr__(self) -> str:
-        """The text, the slots of its canvas, and the curve that :meth:`plot` draws; or why there is none."""
+        """The text, the slots of its canvas, in the end too where they changed, and the curve that :meth:`plot` draws;
+        or why there is none."""
         if self.problem:
             return f"Translation(problem={self.problem.problem!r})"
         curve = ", ".join(
             f"{slots}: {'–' if entropy is None else format(entropy, '.2f')}"
             for slots, entropy in sorted(self.entropies.items())
         )
-        return f"Translation({self.text!r}, canvas={self.canvas}, entropies={{{curve}}})"
+        changed = f"length={self.length}, " if self.text and self.length != self.canvas else ""
+        return f"Translation({self.text!r}, canvas={self.canvas}, {changed}entropies={{{curve}}})"
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw :attr:`entropies` over the slots of each canvas, the chosen one as a large dot; return the axes.
@@ -143,7 +146,7 @@ class Translator:
         cls,
         backbone: str | Path,
         adapter: str | Path | None = None,
-        method: str | LengthMethod = "ev",
+        method: str | type[LengthMethod] | LengthMethod = "ev",
         *,
         ratios: float | Sequence[float] | None = None,
         prompt: str | None = None,
@@ -155,10 +158,11 @@ class Translator:
     ) -> Self:
         """From a checkpoint and an adapter: each a folder, or ``OWNER/NAME`` of the hub, which is downloaded once.
 
-        ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name of one, with
-        its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``: whether it
-        begins with the BOS token. What is not given is that of the adapter's training, if it was trained here;
-        ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator.
+        ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name or class of
+        one, with its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``:
+        whether it begins with the BOS token. What is not given is that of the adapter's training, if it was trained
+        here; ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator, such as
+        ``order`` and ``steps``.
         :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
@@ -206,12 +210,14 @@ class Translator:
         *,
         lengths: Iterable[int] | None = None,
         skip: bool = False,
+        progress: bool = False,
         place: str = "sources",
         names: Sequence[object] = (),
     ) -> list[Translation]:
         """The translations of a list of sentences, in their order; all are decoded together.
 
         ``lengths``: the slots of each sentence's canvas, with that of the EOS; None: the length method chooses them.
+        ``progress``: show a bar on stderr.
 
         Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
         pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
@@ -219,7 +225,7 @@ class Translator:
         else is wrong with one sentence alone. What a class of the user's does wrong is raised all the same. Raises
         InputError for a single text too.
         """
-        return self._all(sources, self.denoising, skip, place, names, lengths)
+        return self._all(sources, self.denoising, skip, place, names, lengths, progress)
 
     @functools.cached_property
     def denoising(self) -> Denoising:
@@ -287,6 +293,7 @@ class Translator:
         place: str,
         names: Sequence[object],
         lengths: Iterable[int] | None = None,
+        shows_progress: bool = False,
     ) -> list[Translation]:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
@@ -308,7 +315,10 @@ class Translator:
         chosen = [sources[number] for number in places]
         inputs = self._inputs(place, [names[number] for number in places], chosen)
         of_these = [slots[number] for number in places]
-        translations = {places[index]: one for index, one in self._translations(inputs, of_these, denoising, skip)}
+        done: Iterable[tuple[int, Translation]] = self._translations(inputs, of_these, denoising, skip)
+        if shows_progress:
+            done = progress(done, len(places), "translate", "sentence")
+        translations = {places[index]: one for index, one in done}
         return [
             translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
         ]
@@ -392,23 +402,30 @@ class Translator:
         return [predicted.get(place) for place in range(len(inputs.prompts))]
 
 
-def _length_method(method: str | LengthMethod, ratios: float | Sequence[float] | None) -> LengthMethod:
-    """A length method by its name, with its usual settings and perhaps ratios. Raises InputError for one that needs
-    more than these."""
+def _length_method(
+    method: str | type[LengthMethod] | LengthMethod, ratios: float | Sequence[float] | None
+) -> LengthMethod:
+    """A length method by its name or class, with its usual settings and perhaps ratios. Raises InputError for one that
+    needs more than these."""
+    given, other = ratios is not None, "load with EV, and then give the method to dataclasses.replace."
+    if isinstance(method, type):
+        method = f"{method.__module__}:{method.__qualname__}"
     if not isinstance(method, str):
-        if ratios is not None:
-            remedy = "Leave them out, or load with EV, and then give the method to dataclasses.replace."
-            raise InputError("ratios", "the length method has its own", remedy)
+        if given:
+            raise InputError("ratios", "the length method has its own", f"Give its class, or {other}")
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if declared(kind, "uses_statistics"):
         remedy = f"Load it with another method, and then take .fitted({method!r}, train, dev)."
         raise InputError(place, "is fitted to training pairs", remedy)
-    if ratios is None and "ratios" in getattr(kind, "model_fields", {}):
+    fields = getattr(kind, "model_fields", None)
+    if not given and "ratios" in (fields or {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
         remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
         raise InputError(place, problem, remedy)
-    return make_method(method, {} if ratios is None else {"ratios": ratios})
+    if given and fields is not None and "ratios" not in fields:
+        raise InputError("ratios", "the length method has none", f"Leave them out, or {other}")
+    return make_method(method, {"ratios": ratios} if given else {})
 
 
 def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None]:
