@@ -227,6 +227,7 @@ class RunScreen(Screen):
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
+        self._shown: dict[Path, int] = {}  # the times of logs of failed attempts
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
@@ -262,12 +263,13 @@ class RunScreen(Screen):
             yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
-        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
+        """A failed job, and its log, unless that is of an earlier run or attempt; those that Ctrl-C has ended did not
+        fail."""
         self._running.pop(record.jobid, None)
         if self._stopped:
             return
         name = self._names.setdefault(record.jobid, record.rule_name)
-        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
+        logs = [log for log in map(Path, record.log) if not log.is_file() or self._is_new(log)]
         causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
         yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
@@ -275,6 +277,12 @@ class RunScreen(Screen):
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for log in logs if self._show_logs else ():
             yield from (f"    {line}" for line in _ending(log))
+
+    def _is_new(self, log: Path) -> bool:
+        """Whether this attempt has written into a log."""
+        about, former = log.stat(), self._shown.get(log)
+        self._shown[log] = about.st_mtime_ns
+        return about.st_mtime >= self._begun and about.st_mtime_ns != former
 
     def _progress(self, done: int, total: int) -> Iterator[str]:
         if done < total and time.monotonic() - self._told < SECONDS:

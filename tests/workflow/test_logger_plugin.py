@@ -173,7 +173,7 @@ def test_a_refused_submission_is_told_without_its_command():
     assert second == "    SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'."
 
 
-def test_the_log_of_an_earlier_run_does_not_explain_a_job_that_dies_at_once(tmp_path, monkeypatch):
+def test_the_log_of_an_earlier_run_or_attempt_does_not_explain_a_job_that_dies_at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.log").write_text("error: of yesterday\n")
     os.utime("a.log", (1, 1))
@@ -186,6 +186,8 @@ def test_the_log_of_an_earlier_run_does_not_explain_a_job_that_dies_at_once(tmp_
     (tmp_path / "a.log").write_text("error: of today\n")
     assert len(list(run.lines(SimpleNamespace(**failed)))) == 2
     assert list(run.error(SimpleNamespace(**last))) == ["Failed: train: of today"]
+    assert [line[11:] for line in run.lines(SimpleNamespace(**failed))] == ["failed: train; its log: none"]
+    assert list(run.error(SimpleNamespace(**last))) == ["Failed: train"]
 
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
