@@ -59,6 +59,7 @@ RULES = ("all", "pages", "live", "document", "pdf", "packs")  # that may be targ
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
 PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
+ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
 LINES = 20  # most lines of a failed job's log
@@ -163,7 +164,10 @@ class Screen:
         """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
         text = record.getMessage()
         target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", text)
-        if record.exception == "InputError":
+        ours = ASKED.search(text)
+        if record.exception == "InputFunctionException" and ours:
+            yield f"{ERROR}{ours[1]}"
+        elif record.exception == "InputError":
             _, first, *others = text.splitlines()
             yield f"{ERROR}{first}"
             yield from (line for line in others if not line.startswith('  File "'))

@@ -81,6 +81,16 @@ def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
     assert {line.split()[0] for line in listed if not line.startswith("Using ")} == {*plugin.RULES, "train_comet"}
 
 
+def test_a_set_that_the_config_does_not_have_is_one_line(paper):
+    """Of a path that fits a rule's pattern: our error, without the functions that Snakemake has called."""
+    for path, problem in {
+        "seed1/wmt22.evv-med-T32/scores.jsonl": r"seed1/wmt22\.evv-med-T32: is not a set .* mean wmt22\.ev-med-T32",
+        "seed9/matrix/translations.jsonl": "seed9: is not a run of this config. Did you mean ",
+    }.items():
+        text = paper.run("-n", f"results/en-zh/llada-8b/{path}", fails=True)
+        assert re.search(f"^error: results/en-zh/llada-8b/{problem}", text, re.MULTILINE) and "Traceback" not in text
+
+
 def test_what_is_wrong_with_a_config_file_is_said_with_its_name(paper):
     """Snakemake reads the files of the command line before ours does, and names none."""
     (paper.folder / "tab.yaml").write_text("matrix:\n\tseeds: [1]\n")
