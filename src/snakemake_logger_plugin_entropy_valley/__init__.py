@@ -53,7 +53,8 @@ CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000
 FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words on failed jobs
-STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
+STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C
+ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
@@ -226,7 +227,7 @@ class RunScreen(Screen):
     """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
 
     def __init__(self, show_logs: bool) -> None:
-        self._show_logs, self._stopped, self._told = show_logs, False, time.monotonic()
+        self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
         self._begun = 0.0  # by the clock of the files
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
@@ -254,6 +255,7 @@ class RunScreen(Screen):
                     self._begin(int(single[1]), "/".join(filter(None, single.group(2, 3))))
             case _:
                 self._stopped |= record.getMessage().startswith(STOPPING)
+                self._ends |= record.getMessage().startswith(ENDING)
                 yield from super().lines(record)
 
     def _begin(self, job: int, name: str) -> None:
@@ -308,7 +310,8 @@ class RunScreen(Screen):
         """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
         jobs failed, a line for each."""
         text = record.getMessage()
-        if self._stopped and record.exception == "WorkflowError":
+        stopped = self._stopped or (self._ends and not self._failed)
+        if stopped and record.exception == "WorkflowError":
             yield STOPPED
         elif self._failed and INCOMPLETE in text:
             yield from (f"Failed: {failure}" for failure in self._failed.values())

@@ -183,6 +183,17 @@ def test_a_refused_submission_is_told_without_its_command():
     assert second == "    SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'."
 
 
+def test_a_run_that_was_told_to_end_has_not_failed_unless_a_job_has():
+    """After SIGTERM Snakemake waits for the jobs that run, and then says that a job did not complete."""
+    run = plugin.RunScreen(show_logs=False)
+    asked = SimpleNamespace(getMessage=lambda: "Will exit after finishing currently running jobs (scheduler).")
+    last = SimpleNamespace(exception="WorkflowError", getMessage=lambda: f"WorkflowError:\n{plugin.INCOMPLETE}.")
+    assert list(run.error(last)) == [last.getMessage()]
+    assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(last)) == [plugin.STOPPED]
+    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["no.log"]}
+    assert len(list(run.lines(SimpleNamespace(**failed)))) == 1 and list(run.error(last)) == ["Failed: train"]
+
+
 def test_the_log_of_an_earlier_run_or_attempt_does_not_explain_a_job_that_dies_at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.log").write_text("error: of yesterday\n")
