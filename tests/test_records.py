@@ -140,6 +140,23 @@ def test_rows_that_were_edited_or_cut_are_not_read(tmp_path, edited):
         systems(path)
 
 
+@pytest.mark.parametrize("name", ["train.jsonl", "dev.jsonl"])
+def test_no_job_computes_from_a_result_that_was_edited(tmp_path, name):
+    """It ends before its own work."""
+    corpus, out = [tmp_path / "train.jsonl", tmp_path / "dev.jsonl"], tmp_path / "canvas.jsonl"
+    with made("corpus", SPEC, [], corpus):
+        for path in corpus:
+            files.write_text(path, "one\n")
+    (tmp_path / name).write_text("two\n")
+    remedy = r"`entropy-valley audit` lists what to make again; remove what was edited or copied, and run again"
+    with (
+        pytest.raises(InputError, match=rf"{name} was edited: its digest is .* {remedy}"),
+        made("canvas", SPEC, [tmp_path / name], [out]),
+    ):
+        files.write_text(out, "three\n")
+    assert not out.exists()
+
+
 def test_a_record_whose_keys_are_numbers_is_as_it_was_written(tmp_path):
     with made("canvas", SPEC, [], [tmp_path / "canvas.jsonl"]) as record:
         files.write_text(tmp_path / "canvas.jsonl", "one\n")

@@ -88,9 +88,7 @@ def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
     Raises InputError for a file that is not what its record says, and for a row without its cell or its sentence's
     ``id``.
     """
-    if record := read_record(record_path(path)):
-        for fault in _edits(path, record):
-            raise InputError(path, fault.text, REMAKE)
+    _require_unedited(path)
     cells: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
         cells.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
@@ -264,6 +262,13 @@ def _edits(first: Path, record: Record) -> Iterator[Fault]:
             yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
 
 
+def _require_unedited(path: Path) -> None:
+    """Raise InputError for a result that is not what its record says; nothing tells of a file without one."""
+    if described := _described(path):
+        for fault in _edits(*described):
+            raise InputError(path, fault.text, REMAKE)
+
+
 def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
     """Where each input is now, its digest, and whether it is a result: the folder of results may have been moved."""
     former = str(record_path(record.path)).removesuffix(str(record_path(first).relative_to(root)))
@@ -344,10 +349,11 @@ def made(
 ) -> Iterator[Record]:
     """Keep the record of what the block makes, beside the first of the ``outputs``.
 
-    Raises InputError if one of the ``inputs`` is missing. ``digests`` has those of others by path, such as that of
-    a checkpoint's folder. The block may add inputs and facts to the record that it gets. The fact ``codes`` has the
-    digest of this code, and of any that has computed stored values; ``machine`` is :func:`.machine.description`. With
-    ``whole_folder`` every file in the folder of the first output is an output.
+    Raises InputError if one of the ``inputs`` is missing, or is a result that was edited since its job wrote it.
+    ``digests`` has those of others by path, such as that of a checkpoint's folder. The block may add inputs and facts
+    to the record that it gets. The fact ``codes`` has the digest of this code, and of any that has computed stored
+    values; ``machine`` is :func:`.machine.description`. With ``whole_folder`` every file in the folder of the first
+    output is an output.
 
     The record is written last.
     """
@@ -355,6 +361,7 @@ def made(
     for path in inputs:
         if not Path(path).is_file():
             raise files.not_there(path)
+        _require_unedited(Path(path))
         read[str(path)] = files.kept_digest(path)
     facts = {"codes": [code_digest()], "machine": machine.description()}
     place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)

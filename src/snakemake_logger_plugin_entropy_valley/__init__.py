@@ -53,12 +53,14 @@ CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000
 FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words on failed jobs
-STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C, or SIGTERM
+STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C
+ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
 PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
+ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
 LINES = 20  # most lines of a failed job's log
@@ -163,7 +165,10 @@ class Screen:
         """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
         text = record.getMessage()
         target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", text)
-        if record.exception == "InputError":
+        ours = ASKED.search(text)
+        if record.exception == "InputFunctionException" and ours:
+            yield f"{ERROR}{ours[1]}"
+        elif record.exception == "InputError":
             _, first, *others = text.splitlines()
             yield f"{ERROR}{first}"
             yield from (line for line in others if not line.startswith('  File "'))
@@ -222,11 +227,12 @@ class RunScreen(Screen):
     """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
 
     def __init__(self, show_logs: bool) -> None:
-        self._show_logs, self._stopped, self._told = show_logs, False, time.monotonic()
+        self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
         self._begun = 0.0  # by the clock of the files
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
+        self._shown: dict[Path, int] = {}  # the times of logs of failed attempts
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
@@ -249,6 +255,7 @@ class RunScreen(Screen):
                     self._begin(int(single[1]), "/".join(filter(None, single.group(2, 3))))
             case _:
                 self._stopped |= record.getMessage().startswith(STOPPING)
+                self._ends |= record.getMessage().startswith(ENDING)
                 yield from super().lines(record)
 
     def _begin(self, job: int, name: str) -> None:
@@ -262,12 +269,13 @@ class RunScreen(Screen):
             yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
-        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
+        """A failed job, and its log, unless that is of an earlier run or attempt; those that Ctrl-C has ended did not
+        fail."""
         self._running.pop(record.jobid, None)
         if self._stopped:
             return
         name = self._names.setdefault(record.jobid, record.rule_name)
-        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
+        logs = [log for log in map(Path, record.log) if not log.is_file() or self._is_new(log)]
         causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
         yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
@@ -275,6 +283,12 @@ class RunScreen(Screen):
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for log in logs if self._show_logs else ():
             yield from (f"    {line}" for line in _ending(log))
+
+    def _is_new(self, log: Path) -> bool:
+        """Whether this attempt has written into a log."""
+        about, former = log.stat(), self._shown.get(log)
+        self._shown[log] = about.st_mtime_ns
+        return about.st_mtime >= self._begun and about.st_mtime_ns != former
 
     def _progress(self, done: int, total: int) -> Iterator[str]:
         if done < total and time.monotonic() - self._told < SECONDS:
@@ -296,7 +310,8 @@ class RunScreen(Screen):
         """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
         jobs failed, a line for each."""
         text = record.getMessage()
-        if self._stopped and record.exception == "WorkflowError":
+        stopped = self._stopped or (self._ends and not self._failed)
+        if stopped and record.exception == "WorkflowError":
             yield STOPPED
         elif self._failed and INCOMPLETE in text:
             yield from (f"Failed: {failure}" for failure in self._failed.values())

@@ -81,6 +81,16 @@ def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
     assert {line.split()[0] for line in listed if not line.startswith("Using ")} == {*plugin.RULES, "train_comet"}
 
 
+def test_a_set_that_the_config_does_not_have_is_one_line(paper):
+    """Of a path that fits a rule's pattern: our error, without the functions that Snakemake has called."""
+    for path, problem in {
+        "seed1/wmt22.evv-med-T32/scores.jsonl": r"seed1/wmt22\.evv-med-T32: is not a set .* mean wmt22\.ev-med-T32",
+        "seed9/matrix/translations.jsonl": "seed9: is not a run of this config. Did you mean ",
+    }.items():
+        text = paper.run("-n", f"results/en-zh/llada-8b/{path}", fails=True)
+        assert re.search(f"^error: results/en-zh/llada-8b/{problem}", text, re.MULTILINE) and "Traceback" not in text
+
+
 def test_what_is_wrong_with_a_config_file_is_said_with_its_name(paper):
     """Snakemake reads the files of the command line before ours does, and names none."""
     (paper.folder / "tab.yaml").write_text("matrix:\n\tseeds: [1]\n")
@@ -173,7 +183,18 @@ def test_a_refused_submission_is_told_without_its_command():
     assert second == "    SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'."
 
 
-def test_the_log_of_an_earlier_run_does_not_explain_a_job_that_dies_at_once(tmp_path, monkeypatch):
+def test_a_run_that_was_told_to_end_has_not_failed_unless_a_job_has():
+    """After SIGTERM Snakemake waits for the jobs that run, and then says that a job did not complete."""
+    run = plugin.RunScreen(show_logs=False)
+    asked = SimpleNamespace(getMessage=lambda: "Will exit after finishing currently running jobs (scheduler).")
+    last = SimpleNamespace(exception="WorkflowError", getMessage=lambda: f"WorkflowError:\n{plugin.INCOMPLETE}.")
+    assert list(run.error(last)) == [last.getMessage()]
+    assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(last)) == [plugin.STOPPED]
+    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["no.log"]}
+    assert len(list(run.lines(SimpleNamespace(**failed)))) == 1 and list(run.error(last)) == ["Failed: train"]
+
+
+def test_the_log_of_an_earlier_run_or_attempt_does_not_explain_a_job_that_dies_at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.log").write_text("error: of yesterday\n")
     os.utime("a.log", (1, 1))
@@ -186,6 +207,8 @@ def test_the_log_of_an_earlier_run_does_not_explain_a_job_that_dies_at_once(tmp_
     (tmp_path / "a.log").write_text("error: of today\n")
     assert len(list(run.lines(SimpleNamespace(**failed)))) == 2
     assert list(run.error(SimpleNamespace(**last))) == ["Failed: train: of today"]
+    assert [line[11:] for line in run.lines(SimpleNamespace(**failed))] == ["failed: train; its log: none"]
+    assert list(run.error(SimpleNamespace(**last))) == ["Failed: train"]
 
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):

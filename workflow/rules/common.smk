@@ -9,13 +9,10 @@
 # So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
 # is.
 
-import contextlib
 import functools
 import inspect
 import itertools
 import sys
-
-from snakemake_interface_common.exceptions import WorkflowError
 
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
@@ -46,15 +43,6 @@ def record(path):
     return str(record_path(path))
 
 
-@contextlib.contextmanager
-def as_workflow_error():
-    """An error of ours ends the run by its line, without a traceback."""
-    try:
-        yield
-    except errors.InputError as error:
-        raise WorkflowError(str(error)) from None
-
-
 def of_jobs(function):
     """A function that Snakemake calls for each job. For each call it asks for the signature several times, which takes
     longer than the call: a signature that is there already is not worked out again."""
@@ -67,8 +55,7 @@ def spec_of(rule):
 
     @of_jobs
     def spec(wildcards):
-        with as_workflow_error():
-            return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
+        return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
 
     return spec
 
@@ -178,7 +165,7 @@ def all_gpus(wildcards, output, resources):
     if resources.gpu < wanted and not os.path.exists(output[0]):
         remedy = "Set `training.processes` in a config to the number of GPUs."
         problem = f"fewer than the {wanted} that a training takes (`training.processes`)"
-        raise WorkflowError(str(errors.InputError(f"--resources gpu={resources.gpu}", problem, remedy)))
+        raise errors.InputError(f"--resources gpu={resources.gpu}", problem, remedy)
     return wanted
 
 
@@ -216,6 +203,7 @@ DIVIDED = (
 
 
 def set_of(wildcards):
+    """The set that a path names. Ends the run for one that no run has."""
     return params.set_of(EXPERIMENT, dict(wildcards.items()))
 
 
@@ -234,8 +222,7 @@ def diagnosed_testsets(wildcards):
 @of_jobs
 def pairs_of(wildcards):
     """The training pairs of a run, where a length method is fitted to them. Ends the run for a set that no run has."""
-    with as_workflow_error():
-        return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []
+    return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []
 
 
 def shards_of(pattern):
@@ -316,16 +303,14 @@ def captioned(folder):
 
 def page_inputs(wildcards):
     """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
-    with as_workflow_error():
-        place = wildcards.direction, wildcards.testset
-        return reader.with_records(EXPERIMENT, pages.inputs(EXPERIMENT, place), pages.cells(EXPERIMENT)[place])
+    place = wildcards.direction, wildcards.testset
+    return reader.with_records(EXPERIMENT, pages.inputs(EXPERIMENT, place), pages.cells(EXPERIMENT)[place])
 
 
 def live_inputs(wildcards):
     """What the live page reads. Ends the run for a config whose main backbone is too large for a page."""
-    with as_workflow_error():
-        read, shown = live.inputs(EXPERIMENT), itertools.chain(*live.cells(EXPERIMENT).values())
-        return reader.with_records(EXPERIMENT, read, [cell for cell in shown if cell in SETS.home])
+    read, shown = live.inputs(EXPERIMENT), itertools.chain(*live.cells(EXPERIMENT).values())
+    return reader.with_records(EXPERIMENT, read, [cell for cell in shown if cell in SETS.home])
 
 
 # Human evaluation.
