@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS
-from entropy_valley.stats.significance import Analysis, paired_test, wilcoxon_p
+from entropy_valley.stats.significance import Analysis, cohens_d, paired_test, wilcoxon_p
 
 PREFERENCES = (*SYSTEMS, "tie")
 POOLED = "all"  # in the place of an annotator
@@ -165,10 +165,9 @@ def needed(differences: np.ndarray) -> float:
     """
     from statsmodels.stats import power
 
-    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
-    if not deviation:
+    effect = abs(cohens_d(differences)) if differences.any() else math.nan
+    if math.isnan(effect):
         return math.nan
-    effect = abs(differences.mean()) / deviation
     if not effect:
         return math.inf
     sentences = power.TTestPower().solve_power(effect_size=effect, alpha=LEVEL, power=POWER)

@@ -122,12 +122,10 @@ def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
 def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:
     """Paired Cohen's d: mean difference over the differences' standard deviation, of a sample or of the population.
 
-    0 when all differences are zero, infinite when they are equal but not zero, NaN for a single sentence.
+    0 when all differences are zero; NaN without a deviation: for a single sentence, and when they are equal but not 0.
     """
-    if len(differences) < 2:
-        return math.nan
-    if np.ptp(differences) == 0:
-        return float(np.sign(differences[0])) * math.inf if differences[0] else 0.0
+    if len(differences) < 2 or np.ptp(differences) < ROUNDING:
+        return 0.0 if len(differences) > 1 and not differences.any() else math.nan
     return float(differences.mean() / differences.std(ddof=deviation == "sample"))
 
 
