@@ -6,17 +6,17 @@ The sentences of two runs are the same ones: a mean over runs has no more of the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import RUN, gap_closures
+from entropy_valley.stats.closure import RUN, by_run, gap_closures
 from entropy_valley.stats.significance import LEVELS, Analysis, PairedTest, bootstrap_means, paired_test
 
 if TYPE_CHECKING:
@@ -76,27 +76,16 @@ def of_shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
 
 
-def against_mean(results: Results, first: Cell, others: Sequence[Cell], metric: Metric, how: Analysis) -> PairedTest:
-    """The test of a system against another, or against the sentence-wise mean of several."""
-    return paired_test(results.sentences(first, metric), mean_scores(results, others, metric), how)
+def compare_means(
+    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Analysis
+) -> PairedTest:
+    """The test of two systems: of each the sentence-wise mean of its runs, or of several systems."""
+    return paired_test(mean_scores(results, cells, metric), mean_scores(results, others, metric), how)
 
 
 def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric) -> pd.Series:
     """The mean of systems' scores, sentence by sentence."""
     return sum(results.sentences(cell, metric) for cell in cells) / len(cells)
-
-
-def by_run(
-    cells: Iterable[Cell], run: Sequence[str] = RUN, system: Callable[[Cell], Any] = attrgetter("method")
-) -> dict[tuple[Any, ...], dict[Any, Cell]]:
-    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
-    runs: dict[tuple[Any, ...], dict[Any, Cell]] = {}
-    for cell in cells:
-        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
-        if system(cell) in systems:
-            raise InputError(cell.name, "this cell comes twice", "Name each cell once.")
-        systems[system(cell)] = cell
-    return runs
 
 
 def _cell(methods: dict[str, Cell], name: str) -> Cell:
@@ -108,42 +97,11 @@ def _cell(methods: dict[str, Cell], name: str) -> Cell:
 
 def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Analysis) -> dict[str, object]:
     """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
-    test = against_mean(results, first, [second], metric, how)
+    test = compare_means(results, [first], [second], metric, how)
     return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
-FIELDS = ("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
-DIFFERENCE = {
-    "delta": "difference",
-    "ci_low": "difference_low",
-    "ci_high": "difference_high",
-    "p_two_sided": "difference_p",
-}
 LIMITS = ("closure_low", "closure_high")
-
-
-class Partners:
-    """Cells of a study, found by what they differ in from others."""
-
-    def __init__(self, cells: Iterable[Cell]) -> None:
-        self._cells = {attrgetter(*FIELDS)(cell): cell for cell in cells}
-
-    def of(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
-        """Each cell's partner with the values of ``other``; none at all where a cell has none."""
-        keys = [tuple(other.get(name, getattr(cell, name)) for name in FIELDS) for cell in cells]
-        return [self._cells[key] for key in keys] if self._cells.keys() >= {*keys} else []
-
-
-def difference(
-    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Analysis
-) -> dict[str, float]:
-    """Mean score of the runs of a system minus that of another one, by a paired bootstrap: the values of DIFFERENCE,
-    NaN without another one."""
-    if not others:
-        return dict.fromkeys(DIFFERENCE.values(), math.nan)
-    scores, rivals = (mean_scores(results, one, metric) for one in (cells, others))
-    test = paired_test(scores, rivals, how)
-    return {column: getattr(test, name) for name, column in DIFFERENCE.items()}
 
 
 def closure_limits(

@@ -19,7 +19,7 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.closure import by_run
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport

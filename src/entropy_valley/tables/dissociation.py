@@ -13,8 +13,7 @@ import pandas as pd
 
 from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean
-from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.closure import BASELINES, RUN, SETTING, by_run, mean
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, Report, TableReport

@@ -14,8 +14,8 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
 from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
-from entropy_valley.stats.closure import per_sentence
-from entropy_valley.stats.comparisons import against_mean, by_run
+from entropy_valley.stats.closure import by_run, per_sentence
+from entropy_valley.stats.comparisons import compare_means
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
@@ -94,7 +94,8 @@ class Orders(OfStudy, TableReport):
                 cost, scores = per_sentence(results, cell), results.system_scores(cell, self.metrics)
                 numbers[system] = scores | {name: cost[name] for name in COSTS}
                 if cell.method == FIXED and cell.order != self.main:
-                    test = against_mean(results, cell, [self.fixed(systems, self.main)], self.metric, self.statistics)
+                    main = [self.fixed(systems, self.main)]
+                    test = compare_means(results, [cell], main, self.metric, self.statistics)
                     numbers[system] |= {name: getattr(test, name) for name in TESTED}
             numbers["", ""] = self._spans(numbers)
             rows += [(*run, *system, *item) for system, values in numbers.items() for item in values.items()]

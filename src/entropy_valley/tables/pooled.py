@@ -14,8 +14,7 @@ import pandas as pd
 
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method
-from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, sample_std
-from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.closure import BASELINES, by_run, gap_closures, mean, per_sentence, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
