@@ -25,10 +25,7 @@ EFFICIENCY = 3 / math.pi  # of Wilcoxon's test against the t test, for normal di
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The rows of ``ratings.jsonl``, a column for each score: ``first_adequacy``, …, and each difference."""
-    flat = [
-        {**row, **{f"{system}_{scale}": row[system][scale] for system in SYSTEMS for scale in SCALES}} for row in rows
-    ]
-    table = pd.DataFrame(flat).drop(columns=list(SYSTEMS))
+    table = pd.json_normalize(list(rows), sep="_")
     for scale in SCALES:
         table[scale] = table[f"first_{scale}"] - table[f"second_{scale}"]
     return table

@@ -36,13 +36,11 @@ def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Analys
     Raises :class:`InputError` when a run lacks a method.
     """
     rows = []
-    for run, methods in by_run(cells).items():
+    for methods in by_run(cells).values():
         for names in COMPARISONS:
-            if OPTIONAL.intersection(names) - methods.keys():
-                continue
-            first, second = (_cell(methods, name) for name in names)
-            named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
-            rows.append(named | _test(results, first, second, metric, how))
+            if not OPTIONAL.intersection(names) - methods.keys():
+                first, second = (_cell(methods, name) for name in names)
+                rows.append(_test(results, first, second, metric, how))
     return pd.DataFrame(rows)
 
 
@@ -53,11 +51,10 @@ def compare_autoregressive(results: Results, cells: Sequence[Cell], metric: Metr
     gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, and as :func:`compare`.
     """
     rows = []
-    for run, methods in by_run(cell for cell in cells if not cell.autoregressive).items():
+    for methods in by_run(cell for cell in cells if not cell.autoregressive).values():
         first = _cell(methods, "ev")
         for second in (cell for cell in cells if cell.autoregressive and PAIRED(cell) == PAIRED(first)):
-            named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
-            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(results, first, second, metric, how))
+            rows.append(_test(results, first, second, metric, how) | {"second_backbone": second.backbone})
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
         raise InputError("autoregressive.backbones", "no run of theirs has the seed of a run of the main one", remedy)
@@ -96,9 +93,10 @@ def _cell(methods: dict[str, Cell], name: str) -> Cell:
 
 
 def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Analysis) -> dict[str, object]:
-    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
+    """The run and the methods of two systems, the metric, the test on the same sentences, and its bootstrap's seed."""
     test = compare_means(results, [first], [second], metric, how)
-    return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
+    named = {key: getattr(first, key) for key in RUN} | {"first": first.method, "second": second.method}
+    return {**named, "metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
 LIMITS = ("closure_low", "closure_high")
