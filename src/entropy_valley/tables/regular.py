@@ -50,14 +50,9 @@ class Main(Regular):
     def cells(self) -> list[Cell]:
         return self.main_cells
 
-    @functools.cached_property
+    @property
     def shown_metrics(self) -> list[Metric]:
-        return main_metrics(self)
-
-
-def main_metrics(report: Report) -> list[Metric]:
-    """The metrics of the main table."""
-    return report.named_metrics(*(report.experiment.tables.metrics or [report.metric.name, "bleu"]))
+        return self.main_metrics
 
 
 # --- All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure.
@@ -285,8 +280,6 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
 
 # --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
 
-SYSTEM = ("direction", "testset", "method", "order", "steps", "seed")
-
 
 class Readings(OfStudy, Regular):
     """A section for each direction, a row for each backbone, the methods beside each other."""
@@ -307,22 +300,20 @@ class Readings(OfStudy, Regular):
     def problems(self) -> Iterator[str]:
         yield from self.of_one_setting()
         yield from self.of_methods("oracle", "ratio", self.study.against)
-        all_cells = set(self.cells)
         for cell in self.cells:
-            run, origin = cell.run, self.origins[cell.backbone]
-            if dataclasses.replace(cell, run=dataclasses.replace(run, backbone=origin)) not in all_cells:
-                yield f"{run.backbone!r} is compared with {origin!r}, which has no seed {run.seed} here; add it"
+            origin = self.origins[cell.backbone]
+            if not self.partners([cell], backbone=origin):
+                yield f"{cell.backbone!r} is compared with {origin!r}, which has no seed {cell.seed} here; add it"
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
         not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the
         origins, and for other metrics."""
-        by_system = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in self.cells}
         shares: dict[tuple[object, ...], list[float]] = {}
         for cell in self.cells:
             if (origin := self.origins[cell.backbone]) != cell.backbone:
                 place = (*attrgetter(*SETTING, "method")(cell), self.metric.name)
-                systems = (cell, by_system[origin, *attrgetter(*SYSTEM)(cell)])
+                systems = (cell, *self.partners([cell], backbone=origin))
                 scores, others = (results.sentences(one, self.metric) for one in systems)
                 shares.setdefault(place, []).append(float((scores != others.reindex(scores.index)).mean()))
         summary = super().numbers(results)
@@ -384,9 +375,9 @@ class Reproduction(OfStudy, Regular):
     )
     texts = True
 
-    @functools.cached_property
+    @property
     def shown_metrics(self) -> list[Metric]:
-        return main_metrics(self)
+        return self.main_metrics
 
     def problems(self) -> Iterator[str]:
         yield from self.of_one_backbone()

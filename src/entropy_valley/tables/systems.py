@@ -133,15 +133,6 @@ class Systems(OfStudy, TableReport):
         place = [name for name in PLACE if pools or name != "pool"]
         return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
 
-    @functools.cached_property
-    def _by_key(self) -> dict[tuple[Any, ...], Cell]:
-        return {attrgetter(*RUN, *SYSTEM)(cell): cell for cell in self.cells}
-
-    def partners(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
-        """The cell that differs from each in the values of ``other`` alone; none at all where one has none."""
-        keys = [tuple(other.get(name, getattr(cell, name)) for name in (*RUN, *SYSTEM)) for cell in cells]
-        return [self._by_key[key] for key in keys] if self._by_key.keys() >= {*keys} else []
-
     def others(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
         """The partners of cells; none where there are none, or they are these cells themselves."""
         partners = self.partners(cells, **other)
