@@ -6,7 +6,7 @@ Gap closure is the share of Oracle's lead over a fixed ratio that a method recov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +112,8 @@ def require_means(results: Results, cells: Iterable[Cell], metric: Metric) -> No
             raise InputError(results.place(cell, header_path(SCORES)), problem, REMEDY)
 
 
-SETTING = ("backbone", "direction", "testset", "order", "steps")
+PLACE = ("direction", "testset")
+SETTING = ("backbone", *PLACE, "order", "steps")
 
 
 def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
@@ -183,9 +184,13 @@ def costs(results: Results, cells: Iterable[Cell]) -> pd.DataFrame:
     share of canvases that more steps than T leave as they are. ``length_mae`` is the header's own mean, NaN where it
     has none. Raises :class:`InputError` for a header that lacks a total.
     """
-    rows = [{key: getattr(cell, key) for key in COSTED} | per_sentence(results, cell) for cell in cells]
-    frame = pd.DataFrame(rows).drop(columns="sentences")
-    return frame.groupby(list(COSTED), sort=False, as_index=False).mean()
+    return means_over_runs(cells, lambda cell: per_sentence(results, cell)).drop(columns="sentences")
+
+
+def means_over_runs(cells: Iterable[Cell], numbers: Callable[[Cell], Mapping[str, float]]) -> pd.DataFrame:
+    """One row per system: the columns of COSTED, then the means over runs of the ``numbers`` of a cell."""
+    rows = [{**{key: getattr(cell, key) for key in COSTED}, **numbers(cell)} for cell in cells]
+    return pd.DataFrame(rows).groupby(list(COSTED), sort=False, as_index=False).mean()
 
 
 def with_costs(summary: pd.DataFrame, results: Results, cells: Iterable[Cell]) -> pd.DataFrame:

@@ -63,6 +63,9 @@ class PairedTest:
     resamples: int
 
 
+BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
+
+
 def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> PairedTest:
     """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
 

@@ -16,7 +16,7 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.closure import by_run, summarise
+from entropy_valley.stats.closure import PLACE, by_run, summarise
 from entropy_valley.stats.comparisons import compare_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, Report, TableReport
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
-PLACE = ("direction", "testset")
 Numbers = Mapping[str, float]
 Measured = tuple[tuple[str, str], int | None, object, Mapping[str, Any]]  # place, seed, item, numbers
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
@@ -171,7 +170,7 @@ class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
         return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
 
     def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        lines = numbers.groupby(["direction", "testset"], sort=False)
+        lines = numbers.groupby([*PLACE], sort=False)
         return [functools.partial(_sweep_panel, self, line, not number) for number, (_, line) in enumerate(lines)]
 
 
