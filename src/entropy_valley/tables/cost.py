@@ -11,7 +11,7 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.methods import method_settings
+from entropy_valley.config.methods import grid
 from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
@@ -55,7 +55,7 @@ class Cost(TableReport):
     def candidates(self) -> dict[str, int]:
         """The number of EV's ratios by direction."""
         directions = dict.fromkeys(cell.direction for cell in self.cells)
-        return {name: len(method_settings(self.experiment, "ev", name).get("ratios", [])) for name in directions}
+        return {name: len(grid(self.experiment, "ev", name)) for name in directions}
 
     @functools.cached_property
     def timed(self) -> list[matrix.Cell]:

@@ -49,7 +49,7 @@ class Main(Regular):
     def cells(self) -> list[Cell]:
         return self.main_cells
 
-    @property
+    @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
         return self.main_metrics
 
@@ -372,7 +372,7 @@ class Reproduction(OfStudy, Regular):
     )
     texts = True
 
-    @property
+    @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
         return self.main_metrics
 

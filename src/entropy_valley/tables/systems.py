@@ -14,7 +14,7 @@ import pandas as pd
 
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import base_method, is_ratio_without_slot, method_settings, reassigned_methods
+from entropy_valley.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, with_costs
@@ -338,9 +338,7 @@ class SystemRow:
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
-        settings = method_settings(self.report.experiment, self.key["method"], self.key["direction"])
-        ratios = settings.get("ratios")
-        return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
+        return grid(self.report.experiment, self.key["method"], self.key["direction"])
 
     def probe_cap(self, steps: int = 0) -> str:
         """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
@@ -351,8 +349,8 @@ class SystemRow:
         return f"{'≤ ' * (probes > 0)}{steps + probes}"
 
     def ratios(self) -> str:
-        grid = self.grid()
-        return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
+        ends = self.grid()[:1] + self.grid()[-1:]
+        return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ends)) or formats.NONE
 
 
 class StudyColumn(NamedTuple):
