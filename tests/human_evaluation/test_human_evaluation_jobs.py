@@ -61,6 +61,7 @@ def test_from_a_pack_to_ratings(packed, tmp_path, capsys):
         ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
         ({"second": {"method": "ev"}}, "is the first system"),  # the default
         ({"annotators": ["A", "a"]}, "repeats a; name each once"),
+        ({"annotators": ["A", "All"]}, "All stands for all of them together; choose another name"),
         ({"annotators": ["../A"]}, "annotators"),
     ],
 )

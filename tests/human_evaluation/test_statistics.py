@@ -155,3 +155,4 @@ class TestDifferences:
         power = np.mean([stats.wilcoxon(one).pvalue < 0.05 for one in draws])
         assert 0.74 < power < 0.87
         assert math.isinf(statistics.needed(np.array([1.0, -1.0]))) and math.isnan(statistics.needed(np.zeros(5)))
+        assert math.isnan(statistics.needed(np.full(10, 1 / 3)))  # whose mean is not 1 / 3, by rounding

@@ -162,8 +162,13 @@ def test_what_each_reading_moves(reading, changed):
 
 def test_cohens_d():
     assert cohens_d(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
-    assert cohens_d(np.array([-0.5, -0.5])) == -math.inf
     assert math.isnan(cohens_d(np.array([0.5])))
+
+
+@pytest.mark.parametrize("scores", [[0.5, 0.75, 1.0], [0.3, 0.7, 0.9]])  # the differences of the latter round apart
+def test_cohens_d_has_no_unit_where_all_differences_are_the_same(scores):
+    test = paired_test(np.array(scores) + 0.1, scores, how(100))
+    assert math.isnan(test.cohens_d) and test.delta == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [1.0, 2.0]), ([math.nan], [1.0])])

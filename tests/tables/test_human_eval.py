@@ -27,6 +27,15 @@ def test_the_sentences_are_those_of_a_pack_not_of_the_test_set(run, name):
     assert "N = 8 sentences." in lines and "N = 16 sentences." not in lines
 
 
+def test_an_annotator_may_be_called_as_a_bucket_of_sentences(run, tmp_path):
+    over = tmp_path / "over.json"
+    files.write_json(over, {"human_evaluation": {"annotators": ["A", "random", "C"]}})
+    report = tables.configured(load_files([*base_files(), over]))["tables/human_eval_details"]
+    numbers = run.numbers("tables/human_eval_details").fillna({"bucket": ""})
+    table = report.table(None, numbers.replace({"annotator": {"B": "random"}}))
+    assert any(note.endswith("rated by A 8, random 8, C 8.") for note in table.notes)
+
+
 SHOWN = [
     ({}, ["EV", "Ratio"], True),
     ({"second": {"method": "ev", "backbone": "dream-7b"}}, ["EV, LLaDA-8B-Base", "EV, Dream-v0-Base-7B"], False),

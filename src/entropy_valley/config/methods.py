@@ -34,6 +34,14 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     return settings
 
 
+def grid(experiment: Experiment, method: str, direction: str) -> list[float]:
+    """The ratios of a length method in a direction, ascending; the one of a fixed ratio; none of a method without."""
+    if not hasattr(experiment.length_methods, method):
+        return []
+    ratios = method_settings(experiment, method, direction).get("ratios") or []
+    return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
+
+
 @once
 def _dumped(experiment: Experiment, method: str) -> dict[str, Any]:
     return dump(getattr(experiment.length_methods, method))

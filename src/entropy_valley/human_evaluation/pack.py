@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.scoring.sets import read_outputs
 
 if TYPE_CHECKING:
     from entropy_valley.config.matrix import Cell
@@ -99,10 +97,7 @@ def write_pack(
 
     ``cells`` are those of the first and the second system, ``metric`` is the one by which sentences are chosen.
     """
-    testset = results.testset_path(cells[0])
-    first, second = (
-        read_outputs(testset, results.translations(cell), results.place(cell, TRANSLATIONS)) for cell in cells
-    )
+    first, second = map(results.outputs, cells)
     differences = results.sentences(cells[0], metric) - results.sentences(cells[1], metric)
     columns = (first.ids, first.sources, first.references, first.hypotheses, second.hypotheses)
     rows = [PackSentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]

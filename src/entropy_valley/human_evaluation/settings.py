@@ -13,6 +13,8 @@ from entropy_valley.translation.settings import SystemSection
 def _as_files(names: list[str]) -> list[str]:
     """Their files are also different ones where capital letters make no difference, as on macOS."""
     unique([name.lower() for name in names])
+    if everyone := [name for name in names if name.lower() == "all"]:
+        raise ValueError(f"{everyone[0]} stands for all of them together; choose another name")
     return names
 
 

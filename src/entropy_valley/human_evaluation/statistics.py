@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS
-from entropy_valley.stats.significance import Analysis, paired_test, wilcoxon_p
+from entropy_valley.stats.significance import Analysis, cohens_d, paired_test, wilcoxon_p
 
 PREFERENCES = (*SYSTEMS, "tie")
 POOLED = "all"  # in the place of an annotator
@@ -25,10 +25,7 @@ EFFICIENCY = 3 / math.pi  # of Wilcoxon's test against the t test, for normal di
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The rows of ``ratings.jsonl``, a column for each score: ``first_adequacy``, …, and each difference."""
-    flat = [
-        {**row, **{f"{system}_{scale}": row[system][scale] for system in SYSTEMS for scale in SCALES}} for row in rows
-    ]
-    table = pd.DataFrame(flat).drop(columns=list(SYSTEMS))
+    table = pd.json_normalize(list(rows), sep="_")
     for scale in SCALES:
         table[scale] = table[f"first_{scale}"] - table[f"second_{scale}"]
     return table
@@ -165,10 +162,9 @@ def needed(differences: np.ndarray) -> float:
     """
     from statsmodels.stats import power
 
-    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
-    if not deviation:
+    effect = abs(cohens_d(differences)) if differences.any() else math.nan
+    if math.isnan(effect):
         return math.nan
-    effect = abs(differences.mean()) / deviation
     if not effect:
         return math.inf
     sentences = power.TTestPower().solve_power(effect_size=effect, alpha=LEVEL, power=POWER)

@@ -6,9 +6,9 @@ Gap closure is the share of Oracle's lead over a fixed ratio that a method recov
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -77,20 +77,30 @@ def sample_std(values: Sequence[float] | np.ndarray) -> float:
 RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
 
 
+def by_run(
+    cells: Iterable[Cell], run: Sequence[str] = RUN, system: Callable[[Cell], Any] = attrgetter("method")
+) -> dict[tuple[Any, ...], dict[Any, Cell]]:
+    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
+    runs: dict[tuple[Any, ...], dict[Any, Cell]] = {}
+    for cell in cells:
+        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
+        if system(cell) in systems:
+            raise InputError(cell.name, "this cell comes twice", "Name each cell once.")
+        systems[system(cell)] = cell
+    return runs
+
+
 def collect(results: Results, cells: Iterable[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
     """One row per cell and metric: the columns of RUN, then ``method``, ``metric`` and ``value``; the cells' order.
 
-    Raises :class:`InputError` when a cell comes twice, or its file lacks a metric or holds a value that is no
-    finite number.
+    Raises :class:`InputError` when a file lacks a metric or holds a value that is no finite number.
     """
-    rows: dict[tuple[object, ...], dict[str, object]] = {}
-    for cell in cells:
-        for name, value in results.system_scores(cell, metrics).items():
-            row = {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name}
-            if tuple(row.values()) in rows:
-                raise InputError(cell.name, "this cell comes twice", "Name each cell of the matrix once.")
-            rows[tuple(row.values())] = row | {"value": value}
-    return pd.DataFrame(rows.values())
+    rows = [
+        {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name, "value": value}
+        for cell in cells
+        for name, value in results.system_scores(cell, metrics).items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def require_means(results: Results, cells: Iterable[Cell], metric: Metric) -> None:
@@ -102,7 +112,8 @@ def require_means(results: Results, cells: Iterable[Cell], metric: Metric) -> No
             raise InputError(results.place(cell, header_path(SCORES)), problem, REMEDY)
 
 
-SETTING = ("backbone", "direction", "testset", "order", "steps")
+PLACE = ("direction", "testset")
+SETTING = ("backbone", *PLACE, "order", "steps")
 
 
 def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
@@ -114,12 +125,9 @@ def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]
 
 def doubtful_gaps(results: Results, cells: Iterable[Cell], metric: Metric) -> dict[tuple[str, Cell], bool]:
     """By each baseline of a run and Oracle's cell in it: whether its lead in the main metric :func:`is_doubtful`."""
-    runs: dict[tuple[object, ...], dict[str, Cell]] = {}
-    for cell in cells:
-        runs.setdefault((*attrgetter(*RUN)(cell), cell.pool), {})[cell.method] = cell
     return {
         (baseline, methods["oracle"]): is_doubtful(results, methods["oracle"], methods[baseline], metric)
-        for methods in runs.values()
+        for methods in by_run(cells, (*RUN, "pool")).values()
         for baseline in BASELINES
         if {"oracle", baseline} <= methods.keys()
     }
@@ -137,39 +145,25 @@ def aggregate(
     Raises :class:`InputError` when the methods of a setting do not have the same seeds.
     """
     rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
-    for key, group in values.groupby([*SETTING, "metric"], sort=False):
-        setting = dict(zip((*SETTING, "metric"), key, strict=True))
+    for (*place, metric), group in values.groupby([*SETTING, "metric"], sort=False):
+        setting, sign = dict(zip(SETTING, place, strict=True)), signs[metric]
         runs = group.pivot(index="seed", columns="method", values="value")
         _check_complete(setting, runs)
-        sign, place = signs[setting["metric"]], key[:-1]
-        bases = {
-            name: runs[name].mask([(name, *place, seed) in doubtful for seed in runs.index])
-            for name in BASELINES
+        runs = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
+        bases = {  # NaN in a run without a gap to close
+            prefix: runs[name].mask([(name, *place, seed) in doubtful for seed in runs.index])
+            for name, prefix in BASELINES.items()
             if name in runs
         }
-        rows += [setting | {"method": name} | _aggregate(runs, name, sign, bases) for name in group["method"].unique()]
-    columns = [*SETTING, "method", "metric"]
-    frame = pd.DataFrame(rows)
-    return frame[[*columns, *frame.columns.difference(columns, sort=False)]]
-
-
-def _aggregate(runs: pd.DataFrame, method: str, sign: int, bases: Mapping[str, pd.Series]) -> dict[str, float | int]:
-    """``runs`` has one row per seed and one column per method; ``sign`` is -1 where lower is better. ``bases`` are the
-    scores of BASELINES, NaN in a run without a gap to close."""
-    runs = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
-    none = pd.Series(math.nan, runs.index)
-    closures = [
-        gap_closure(sign * runs[method], sign * bases.get(baseline, none), sign * runs["oracle"], prefix)
-        for baseline, prefix in BASELINES.items()
-        if baseline == "ratio" or baseline in bases
-    ]
-    return {
-        "mean": mean(runs[method]),
-        "std": sample_std(runs[method]),
-        "runs": len(runs),
-        "delta_ratio": mean(runs[method] - runs["ratio"]),
-        **dict(item for closure in closures for item in closure.items()),
-    }
+        for name in group["method"].unique():
+            own = runs[name]
+            row = setting | {"method": name, "metric": metric}
+            row |= {"mean": mean(own), "std": sample_std(own), "runs": len(runs)}
+            row["delta_ratio"] = mean(own - runs["ratio"])
+            for prefix, base in bases.items():
+                row |= gap_closure(sign * own, sign * base, sign * runs["oracle"], prefix)
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _check_complete(setting: dict[str, object], runs: pd.DataFrame) -> None:
@@ -190,9 +184,13 @@ def costs(results: Results, cells: Iterable[Cell]) -> pd.DataFrame:
     share of canvases that more steps than T leave as they are. ``length_mae`` is the header's own mean, NaN where it
     has none. Raises :class:`InputError` for a header that lacks a total.
     """
-    rows = [{key: getattr(cell, key) for key in COSTED} | per_sentence(results, cell) for cell in cells]
-    frame = pd.DataFrame(rows).drop(columns="sentences")
-    return frame.groupby(list(COSTED), sort=False, as_index=False).mean()
+    return means_over_runs(cells, lambda cell: per_sentence(results, cell)).drop(columns="sentences")
+
+
+def means_over_runs(cells: Iterable[Cell], numbers: Callable[[Cell], Mapping[str, float]]) -> pd.DataFrame:
+    """One row per system: the columns of COSTED, then the means over runs of the ``numbers`` of a cell."""
+    rows = [{**{key: getattr(cell, key) for key in COSTED}, **numbers(cell)} for cell in cells]
+    return pd.DataFrame(rows).groupby(list(COSTED), sort=False, as_index=False).mean()
 
 
 def with_costs(summary: pd.DataFrame, results: Results, cells: Iterable[Cell]) -> pd.DataFrame:

@@ -6,17 +6,17 @@ The sentences of two runs are the same ones: a mean over runs has no more of the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import RUN, gap_closures
+from entropy_valley.stats.closure import RUN, by_run, gap_closures
 from entropy_valley.stats.significance import LEVELS, Analysis, PairedTest, bootstrap_means, paired_test
 
 if TYPE_CHECKING:
@@ -36,13 +36,11 @@ def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Analys
     Raises :class:`InputError` when a run lacks a method.
     """
     rows = []
-    for run, methods in by_run(cells).items():
+    for methods in by_run(cells).values():
         for names in COMPARISONS:
-            if OPTIONAL.intersection(names) - methods.keys():
-                continue
-            first, second = (_cell(methods, name) for name in names)
-            named = dict(zip(RUN, run, strict=True)) | {"first": first.method, "second": second.method}
-            rows.append(named | _test(results, first, second, metric, how))
+            if not OPTIONAL.intersection(names) - methods.keys():
+                first, second = (_cell(methods, name) for name in names)
+                rows.append(_test(results, first, second, metric, how))
     return pd.DataFrame(rows)
 
 
@@ -53,11 +51,10 @@ def compare_autoregressive(results: Results, cells: Sequence[Cell], metric: Metr
     gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, and as :func:`compare`.
     """
     rows = []
-    for run, methods in by_run(cell for cell in cells if not cell.autoregressive).items():
+    for methods in by_run(cell for cell in cells if not cell.autoregressive).values():
         first = _cell(methods, "ev")
         for second in (cell for cell in cells if cell.autoregressive and PAIRED(cell) == PAIRED(first)):
-            named = {"first": first.method, "second": second.method, "second_backbone": second.backbone}
-            rows.append(dict(zip(RUN, run, strict=True)) | named | _test(results, first, second, metric, how))
+            rows.append(_test(results, first, second, metric, how) | {"second_backbone": second.backbone})
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
         raise InputError("autoregressive.backbones", "no run of theirs has the seed of a run of the main one", remedy)
@@ -76,27 +73,16 @@ def of_shared_seeds(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.seed in (shared[cell.direction, cell.testset] or {cell.seed})]
 
 
-def against_mean(results: Results, first: Cell, others: Sequence[Cell], metric: Metric, how: Analysis) -> PairedTest:
-    """The test of a system against another, or against the sentence-wise mean of several."""
-    return paired_test(results.sentences(first, metric), mean_scores(results, others, metric), how)
+def compare_means(
+    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Analysis
+) -> PairedTest:
+    """The test of two systems: of each the sentence-wise mean of its runs, or of several systems."""
+    return paired_test(mean_scores(results, cells, metric), mean_scores(results, others, metric), how)
 
 
 def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric) -> pd.Series:
     """The mean of systems' scores, sentence by sentence."""
     return sum(results.sentences(cell, metric) for cell in cells) / len(cells)
-
-
-def by_run(
-    cells: Iterable[Cell], run: Sequence[str] = RUN, system: Callable[[Cell], Any] = attrgetter("method")
-) -> dict[tuple[Any, ...], dict[Any, Cell]]:
-    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
-    runs: dict[tuple[Any, ...], dict[Any, Cell]] = {}
-    for cell in cells:
-        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
-        if system(cell) in systems:
-            raise InputError(cell.name, "this cell comes twice", "Name each cell once.")
-        systems[system(cell)] = cell
-    return runs
 
 
 def _cell(methods: dict[str, Cell], name: str) -> Cell:
@@ -107,43 +93,13 @@ def _cell(methods: dict[str, Cell], name: str) -> Cell:
 
 
 def _test(results: Results, first: Cell, second: Cell, metric: Metric, how: Analysis) -> dict[str, object]:
-    """The metric, the test of two systems on the same sentences, and its bootstrap's seed."""
-    test = against_mean(results, first, [second], metric, how)
-    return {"metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
+    """The run and the methods of two systems, the metric, the test on the same sentences, and its bootstrap's seed."""
+    test = compare_means(results, [first], [second], metric, how)
+    named = {key: getattr(first, key) for key in RUN} | {"first": first.method, "second": second.method}
+    return {**named, "metric": metric.name, **asdict(test), "bootstrap_seed": how.seed}
 
 
-FIELDS = ("backbone", "direction", "testset", "pool", "seed", "method", "order", "steps")
-DIFFERENCE = {
-    "delta": "difference",
-    "ci_low": "difference_low",
-    "ci_high": "difference_high",
-    "p_two_sided": "difference_p",
-}
 LIMITS = ("closure_low", "closure_high")
-
-
-class Partners:
-    """Cells of a study, found by what they differ in from others."""
-
-    def __init__(self, cells: Iterable[Cell]) -> None:
-        self._cells = {attrgetter(*FIELDS)(cell): cell for cell in cells}
-
-    def of(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
-        """Each cell's partner with the values of ``other``; none at all where a cell has none."""
-        keys = [tuple(other.get(name, getattr(cell, name)) for name in FIELDS) for cell in cells]
-        return [self._cells[key] for key in keys] if self._cells.keys() >= {*keys} else []
-
-
-def difference(
-    results: Results, cells: Sequence[Cell], others: Sequence[Cell], metric: Metric, how: Analysis
-) -> dict[str, float]:
-    """Mean score of the runs of a system minus that of another one, by a paired bootstrap: the values of DIFFERENCE,
-    NaN without another one."""
-    if not others:
-        return dict.fromkeys(DIFFERENCE.values(), math.nan)
-    scores, rivals = (mean_scores(results, one, metric) for one in (cells, others))
-    test = paired_test(scores, rivals, how)
-    return {column: getattr(test, name) for name, column in DIFFERENCE.items()}
 
 
 def closure_limits(

@@ -63,6 +63,9 @@ class PairedTest:
     resamples: int
 
 
+BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
+
+
 def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> PairedTest:
     """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
 
@@ -122,12 +125,10 @@ def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
 def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:
     """Paired Cohen's d: mean difference over the differences' standard deviation, of a sample or of the population.
 
-    0 when all differences are zero, infinite when they are equal but not zero, NaN for a single sentence.
+    0 when all differences are zero; NaN without a deviation: for a single sentence, and when they are equal but not 0.
     """
-    if len(differences) < 2:
-        return math.nan
-    if np.ptp(differences) == 0:
-        return float(np.sign(differences[0])) * math.inf if differences[0] else 0.0
+    if len(differences) < 2 or np.ptp(differences) < ROUNDING:
+        return 0.0 if len(differences) > 1 and not differences.any() else math.nan
     return float(differences.mean() / differences.std(ddof=deviation == "sample"))
 
 

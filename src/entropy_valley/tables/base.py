@@ -98,6 +98,11 @@ class Report:
         """The metrics that are printed."""
         return self.named_metrics(self.metric.name, *["bleu"] * self.bleu)
 
+    @functools.cached_property
+    def main_metrics(self) -> list[Metric]:
+        """Those of the main table."""
+        return self.named_metrics(*(self.experiment.tables.metrics or [self.metric.name, "bleu"]))
+
     def named_metrics(self, *names: str) -> list[Metric]:
         """Metrics by their names, in this order."""
         return [metric for name in names for metric in self.metrics if metric.name == name]
@@ -110,8 +115,7 @@ class Report:
     @property
     def text(self) -> str:
         """The caption with the labels of metrics."""
-        names = self.experiment.tables.metrics or [metric.name for metric in self.metrics[:2]]
-        listed = " and ".join(metric.label for metric in self.named_metrics(*names))
+        listed = " and ".join(metric.label for metric in self.main_metrics)
         return self.caption.replace("{metric}", self.metric.label).replace("{metrics}", listed)
 
     # The names that it prints.
@@ -296,6 +300,17 @@ class OfStudy(Report):
     @functools.cached_property
     def cells(self) -> list[Cell]:
         return study_cells(self.experiment, self.name)
+
+    @functools.cached_property
+    def _all(self) -> frozenset[Cell]:
+        return frozenset(self.cells)
+
+    def partners(self, cells: Sequence[Cell], backbone: str = "", **system: Any) -> list[Cell]:
+        """The study's cell that differs from each of these in its backbone, or in the coordinates of ``system``, alone;
+        none at all where one of them has none."""
+        runs = [dataclasses.replace(cell.run, backbone=backbone or cell.backbone) for cell in cells]
+        found = [dataclasses.replace(cell, run=run, **system) for cell, run in zip(cells, runs, strict=True)]
+        return found if self._all.issuperset(found) else []
 
     def problems(self) -> Iterator[str]:
         """What its layout needs and its study's cells lack, each as the end of a sentence about the study."""

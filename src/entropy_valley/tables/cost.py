@@ -11,7 +11,7 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.methods import method_settings
+from entropy_valley.config.methods import grid
 from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
@@ -23,7 +23,8 @@ from entropy_valley.tables.systems import TIMED
 
 BUDGETS = (32, 64, 128)  # the paper's
 PLACE = "sec:appendix_repro"
-KEY = ["part", "direction", "testset", "item"]
+FIELDS = ["part", "direction", "testset", "item", "here", "paper"]
+CostRow = tuple[str, str, str, str, float, str | None]  # its values
 SHARES = (
     "Probes: all-mask passes of EV per sentence, over the T steps that follow. At most: one for each of EV's ratios. "
     "Two ratios of a short source can give the same length, which takes one probe."
@@ -54,7 +55,7 @@ class Cost(TableReport):
     def candidates(self) -> dict[str, int]:
         """The number of EV's ratios by direction."""
         directions = dict.fromkeys(cell.direction for cell in self.cells)
-        return {name: len(method_settings(self.experiment, "ev", name).get("ratios", [])) for name in directions}
+        return {name: len(grid(self.experiment, "ev", name)) for name in directions}
 
     @functools.cached_property
     def timed(self) -> list[matrix.Cell]:
@@ -86,9 +87,9 @@ class Cost(TableReport):
         return self.table(results, numbers), numbers
 
     def numbers(self, results: Results) -> pd.DataFrame:
-        """Columns: KEY, ``here``, and ``paper``, a number as printed, where it has one."""
+        """Columns: FIELDS; ``paper`` is a number as printed, where it has one."""
         rows = [*self._shares(results), *self._latencies(results), *self._hours(results)]
-        return pd.DataFrame(rows, columns=[*KEY, "here", "paper"])
+        return pd.DataFrame(rows, columns=FIELDS)
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         sections = []
@@ -108,32 +109,30 @@ class Cost(TableReport):
         place = row["direction"] and self.place(row["direction"], row["testset"])
         return ", ".join(part for part in (place, item) if part)
 
-    def _shares(self, results: Results) -> Iterator[dict[str, Any]]:
+    def _shares(self, results: Results) -> Iterator[CostRow]:
         means = costs(results, self.cells)
         for budget in BUDGETS:
-            paper = _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
+            item, paper = f"T = {budget}", _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
             for row in means.itertuples(index=False):
-                share = {"direction": row.direction, "testset": row.testset, "item": f"T = {budget}"}
-                yield {"part": "probe_share", **share, "here": (row.calls - row.steps) / budget}
-                yield {"part": "probe_cap", **share, "here": self.candidates[row.direction] / budget, "paper": paper}
+                place, most = (row.direction, row.testset), self.candidates[row.direction]
+                yield "probe_share", *place, item, (row.calls - row.steps) / budget, None
+                yield "probe_cap", *place, item, most / budget, paper
 
-    def _latencies(self, results: Results) -> Iterator[dict[str, Any]]:
+    def _latencies(self, results: Results) -> Iterator[CostRow]:
         for part, kind in TIMED.items():
             for cell in self.shown:
                 named = {"direction": cell.direction, "system": cell.method}
                 printed = find(PLACE, "latency_batch16", **named) if part != "latency" else None
                 seconds = results.latency(cell)[kind]["seconds_per_sentence"]
-                place = {"part": part, "direction": cell.direction, "testset": cell.testset, "item": cell.method}
-                yield {**place, "here": seconds, "paper": _printed(printed)}
+                yield part, cell.direction, cell.testset, cell.method, seconds, _printed(printed)
 
-    def _hours(self, results: Results) -> Iterator[dict[str, Any]]:
+    def _hours(self, results: Results) -> Iterator[CostRow]:
         held = gpus(self.experiment.device, self.experiment.training.processes)
         stages = stage_hours(Path(results.root, "benchmarks"), held)
         for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
-            for row in stages[stages[part] > 0].itertuples(index=False):
-                yield {"part": part, "direction": "", "testset": "", "item": row.stage, "here": getattr(row, part)}
-            whole = {"part": part, "direction": "", "testset": "", "item": "all"}
-            yield {**whole, "here": stages[part].sum(), "paper": _printed(paper)}
+            for stage, hours in stages.loc[stages[part] > 0, ["stage", part]].itertuples(index=False):
+                yield part, "", "", stage, hours, None
+            yield part, "", "", "all", stages[part].sum(), _printed(paper)
 
 
 PARTS = {

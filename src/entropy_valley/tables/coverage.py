@@ -19,8 +19,8 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.stats.comparisons import by_run
-from entropy_valley.stats.significance import paired_test
+from entropy_valley.stats.closure import PLACE, by_run
+from entropy_valley.stats.significance import BOOTSTRAP, paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
@@ -66,12 +66,10 @@ def retention(items: Sequence[str], output: str) -> float:
     return sum(item in output for item in items) / len(items)
 
 
-PLACE = ("direction", "testset")
 System = tuple[str, int]  # method and seed
 EV, RIVALS = "ev", ("ratio", "ratio_eos")
 RETENTION, BUCKET = "retention", "bucket"
-TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
-FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *TESTED, "resamples", "bootstrap_seed"]
+FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTSTRAP, "resamples", "bootstrap_seed"]
 
 
 def bucket_names(edges: Sequence[float]) -> list[str]:
@@ -186,7 +184,7 @@ class CoverageTable(OfEvAndRatio):
             row |= {"mean": float(values.mean()), **how}
             if name in RIVALS and len(values):
                 test = asdict(paired_test(means[EV], values, self.statistics))
-                row |= {key: test[key] for key in TESTED}
+                row |= {key: test[key] for key in BOOTSTRAP}
             yield row
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:

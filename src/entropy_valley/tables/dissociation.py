@@ -13,8 +13,7 @@ import pandas as pd
 
 from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, RUN, SETTING, mean
-from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.closure import BASELINES, PLACE, RUN, SETTING, by_run, mean
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, Report, TableReport
@@ -26,7 +25,7 @@ from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-AT = ("backbone", "direction", "testset")
+AT = ("backbone", *PLACE)
 MAE = Metric("length_mae", "Length error", 2, higher_is_better=False)
 """Mean distance in slots of the canvas from the reference's tokens and its EOS, which is Oracle's canvas."""
 MATCHED = Metric("on_reference", "On the reference's canvas", 3, higher_is_better=True)
@@ -78,7 +77,7 @@ class Dissociation(_LengthsAndScores, TableReport):
         parts = numbers[numbers["canvas"].isin([*CANVASES, "all"]) & numbers["seed"].isna()]
         sections = []
         for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
-            places = of_pair.groupby(["direction", "testset"], sort=False)
+            places = of_pair.groupby([*PLACE], sort=False)
             groups = [Group(self.place(*place), list(_rows(self, rows))) for place, rows in places]
             sections.append(TableSection(groups, formats.difference(str(name), str(baseline))))
         return Table(COLUMNS, sections, list(_notes(self, numbers)))
@@ -273,7 +272,7 @@ def _notes(report: Report, numbers: pd.DataFrame) -> Iterator[str]:
 def _counted(report: Report, runs: pd.DataFrame) -> str:
     """``EV leads in 0 of 9 runs (En→Zh 0 of 3, …) and trails in 7``."""
     leads, trails = runs["lead_low"] > 0, runs["lead_high"] < 0
-    places = runs.assign(leads=leads).groupby(["direction", "testset"], sort=False)["leads"]
+    places = runs.assign(leads=leads).groupby([*PLACE], sort=False)["leads"]
     by_place = ", ".join(f"{report.place(*place)} {values.sum()} of {len(values)}" for place, values in places)
     return f"EV leads in {leads.sum()} of {len(runs)} runs ({by_place}) and trails in {trails.sum()}"
 
@@ -281,7 +280,7 @@ def _counted(report: Report, runs: pd.DataFrame) -> str:
 def _listed(report: Report, means: pd.DataFrame, metric: Metric) -> str:
     """``En→Zh Ratio 1.76, EV 0.53; …``, shares in per cent."""
     places = []
-    for place, rows in means.groupby(["direction", "testset"], sort=False):
+    for place, rows in means.groupby([*PLACE], sort=False):
         texts = (formats.number(value, 2) if metric is MAE else formats.percent(value) for value in rows["mean"])
         named = (f"{report.method(name).short} {text}" for name, text in zip(rows["method"], texts, strict=True))
         places.append(f"{report.place(*place)} {', '.join(named)}")
@@ -290,7 +289,7 @@ def _listed(report: Report, means: pd.DataFrame, metric: Metric) -> str:
 
 def _clouds(report: Report, summary: Summary, place: tuple[str, str], sentences: pd.DataFrame, axes: Axes) -> None:
     """One direction, with the mean length errors in the legend below it."""
-    here = sentences[(sentences[["direction", "testset"]] == list(place)).all(axis=1)]
+    here = sentences[(sentences[[*PLACE]] == list(place)).all(axis=1)]
     for name in RISING:
         _cloud(axes, here[here["method"] == name], name)
     for name in RISING:
@@ -326,7 +325,7 @@ def _mean(report: Report, axes: Axes, error: Any, score: Any) -> None:
 def _parts(report: Report, places: Sequence[tuple[str, str]], parts: pd.DataFrame, axes: Axes) -> None:
     """What sentences add to the lead over the fair baseline, where it was run, by whose canvas is nearer."""
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
-    rows = parts[parts["baseline"] == baseline].set_index(["direction", "testset", "method", "canvas"])
+    rows = parts[parts["baseline"] == baseline].set_index([*PLACE, "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
     names = {"nearer": "EV", "equal": "neither", "farther": report.method(baseline).short}  # the answers to the title
     for number, canvas in enumerate(CANVASES):

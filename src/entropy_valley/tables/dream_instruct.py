@@ -17,8 +17,6 @@ from entropy_valley.config.paths import adapter_folder
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
-from entropy_valley.results import TRANSLATIONS
-from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
@@ -99,12 +97,7 @@ class DreamInstruct(TableReport):
         Raises :class:`InputError` for a missing file or one that does not fit.
         """
         losses = {name: _training(results, path) for name, path in self.trained(results.root).items()}
-        outputs = {
-            cell: read_outputs(
-                results.testset_path(cell), results.translations(cell), results.place(cell, TRANSLATIONS)
-            )
-            for cell in self.cells
-        }
+        outputs = {cell: results.outputs(cell) for cell in self.cells}
         references = next(iter(outputs.values())).references
         rows = [(name, "", *number) for name, training in losses.items() for number in training.items()]
         for cell, texts in outputs.items():

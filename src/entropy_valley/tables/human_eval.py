@@ -139,7 +139,8 @@ class OfRatings(Report):
         notes = [SIMULATED] if self.people.simulated else []
         annotators, sentences = self.people.annotators, self.packed
         for direction in self.directions:
-            counts = {name: int(values.get((direction, name), {"sentences": 0})["sentences"]) for name in annotators}
+            given = {name: values.get((direction, name, ""), {}) for name in annotators}
+            counts = {name: int(of_one.get("sentences", 0)) for name, of_one in given.items()}
             if set(counts.values()) != {sentences}:
                 listed = ", ".join(f"{name} {count}" for name, count in counts.items())
                 place = formats.direction(direction)
@@ -158,7 +159,7 @@ class HumanEval(OfRatings, TableReport):
     caption = "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer."
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        values = _by_place(numbers)
+        values = by_key(numbers, "direction", "annotator", "bucket", name="statistic")
         columns = (
             Column("Direction", align="l"),
             Column("Systems"),
@@ -168,7 +169,7 @@ class HumanEval(OfRatings, TableReport):
         )
         groups = []
         for name in self.directions:
-            of_all = values[name, POOLED]
+            of_all = values[name, POOLED, ""]
             shown = [_difference(of_all, scale) for scale in SCALES]
             texts = (" − ".join(self.systems(name)), *shown, _preferences(of_all), f"{of_all['sentences']:.0f}")
             groups.append(Group.of(formats.direction(name), texts))
@@ -184,7 +185,7 @@ class HumanEvalDetails(OfRatings, TableReport):
     )
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        values = _by_place(numbers)
+        values = by_key(numbers, "direction", "annotator", "bucket", name="statistic")
         columns = (Column("", align="l"), *map(Column, self.people.annotators), Column("All"))
         sections = [
             TableSection(list(self._rows(values, name)), f"{formats.direction(name)}, {' − '.join(self.systems(name))}")
@@ -194,7 +195,8 @@ class HumanEvalDetails(OfRatings, TableReport):
 
     def _rows(self, values: Mapping[Any, Values], direction: str) -> Iterator[Group]:
         """The rows of a direction: what each annotator and all have, then what only all together have."""
-        people, every = [values.get((direction, name)) for name in self.people.annotators], values[direction, POOLED]
+        people = [values.get((direction, name, "")) for name in self.people.annotators]
+        every = values[direction, POOLED, ""]
         number, label = formats.number, self.metric.label
 
         def of_each(label: str, text: Callable[[Values], str]) -> Group:
@@ -225,14 +227,8 @@ class HumanEvalDetails(OfRatings, TableReport):
         first, second = self.systems(direction)
         buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
         for bucket in BUCKETS:
-            rhos = (formats.signed(values[direction, bucket][f"{scale}_rho"], 2) for scale in SCALES)
+            rhos = (formats.signed(values[direction, POOLED, bucket][f"{scale}_rho"], 2) for scale in SCALES)
             yield of_all(f"ρ of both, {buckets[bucket]}", " / ".join(rhos))
-
-
-def _by_place(numbers: pd.DataFrame) -> Mapping[Any, Values]:
-    """The statistics by direction and annotator, and by direction and bucket."""
-    of = numbers["bucket"].where(numbers["bucket"] != "", numbers["annotator"])
-    return by_key(numbers.assign(of=of), "direction", "of", name="statistic")
 
 
 def _difference(values: Values, scale: str) -> str:

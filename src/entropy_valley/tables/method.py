@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.config.methods import method_settings
+from entropy_valley.config.methods import grid
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.tables import style
@@ -54,7 +54,7 @@ class MethodFigure(FigureReport):
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
-        ratios = sorted(method_settings(self.experiment, "ev", self.experiment.matrix.directions[0])["ratios"])
+        ratios = grid(self.experiment, "ev", self.experiment.matrix.directions[0])
         lowest = min(LOWEST, len(ratios) - 1)
         most = max(lowest, len(ratios) - 1 - lowest) or 1
         rows = [

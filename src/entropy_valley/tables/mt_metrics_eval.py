@@ -15,9 +15,9 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
-from entropy_valley.results import TRANSLATIONS, ancestry, entries, header_path, system_of
+from entropy_valley.results import ancestry, entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.scoring.sets import Outputs, read_outputs
+from entropy_valley.scoring.sets import Outputs
 from entropy_valley.tables.reader import Results
 
 REFERENCE = "ref"  # the name of the reference; the format allows no dash and no dot in it
@@ -54,11 +54,7 @@ def system(cell: Cell) -> str:
 
 def _pair(results: Results, folder: Path, cells: Sequence[Cell]) -> str:
     """Write what there is of a test set in one direction."""
-    direction, testset = cells[0].direction, results.testset_path(cells[0])
-    texts = {
-        system(cell): read_outputs(testset, results.translations(cell), results.place(cell, TRANSLATIONS))
-        for cell in cells
-    }
+    direction, texts = cells[0].direction, {system(cell): results.outputs(cell) for cell in cells}
     outputs = next(iter(texts.values()))
     _lines(folder / "sources" / f"{direction}.txt", outputs.sources)
     _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", outputs.references)

@@ -14,9 +14,9 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
 from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
-from entropy_valley.stats.closure import per_sentence
-from entropy_valley.stats.comparisons import against_mean, by_run
-from entropy_valley.stats.significance import paired_test
+from entropy_valley.stats.closure import by_run, per_sentence
+from entropy_valley.stats.comparisons import compare_means
+from entropy_valley.stats.significance import BOOTSTRAP, paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.pivot import by_key
@@ -26,7 +26,6 @@ from entropy_valley.tables.render import Column, Group, Table, TableCell, TableS
 RUN = ("backbone", "direction", "testset", "steps", "seed")
 SYSTEM = attrgetter("method", "order")
 FIXED = "oracle"  # the length method under which orders are compared
-TESTED = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")
 DELTA = "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
 Numbers = Mapping[str, float]
 Systems = Mapping[tuple[str, str], Cell]  # of a run, by method and order
@@ -94,8 +93,9 @@ class Orders(OfStudy, TableReport):
                 cost, scores = per_sentence(results, cell), results.system_scores(cell, self.metrics)
                 numbers[system] = scores | {name: cost[name] for name in COSTS}
                 if cell.method == FIXED and cell.order != self.main:
-                    test = against_mean(results, cell, [self.fixed(systems, self.main)], self.metric, self.statistics)
-                    numbers[system] |= {name: getattr(test, name) for name in TESTED}
+                    main = [self.fixed(systems, self.main)]
+                    test = compare_means(results, [cell], main, self.metric, self.statistics)
+                    numbers[system] |= {name: getattr(test, name) for name in BOOTSTRAP}
             numbers["", ""] = self._spans(numbers)
             rows += [(*run, *system, *item) for system, values in numbers.items() for item in values.items()]
         return pd.DataFrame(rows, columns=[*RUN, "method", "order", "metric", "value"])
@@ -266,7 +266,7 @@ class Categories(Orders):
             return {"sentences": 0}
         test = asdict(paired_test(frame["other"], frame["main"], self.statistics))
         means = {name: float(frame[name].mean()) for name in ("other", "main")}
-        return {"sentences": len(frame), **means, **{name: test[name] for name in TESTED}}
+        return {"sentences": len(frame), **means, **{name: test[name] for name in BOOTSTRAP}}
 
     def table(self, results: Results, numbers: pd.DataFrame) -> Table:
         other, main = self.order(self.other), self.order(self.main)

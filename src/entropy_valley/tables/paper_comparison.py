@@ -17,7 +17,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import method_settings
+from entropy_valley.config.methods import grid
 from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
 from entropy_valley.stats.paper_numbers import Published, deviation, means
 from entropy_valley.tables import formats, render
@@ -196,14 +196,14 @@ def _setting(number: Published, experiment: Experiment) -> float | None:
     direction = experiment.directions.get(number.direction)
     match number.metric:
         case "grid_ratio" | "candidates" | "ratio_low" | "ratio_high" | "ratio":
-            grid = _grid(experiment, number.system, number.direction) if direction else []
+            ratios = grid(experiment, number.system, number.direction) if direction else []
             if number.metric == "grid_ratio":
-                return dict(enumerate(grid, 1)).get(int(number.setting))
+                return dict(enumerate(ratios, 1)).get(int(number.setting))
             if number.metric == "candidates":
-                return len(grid) or None
-            return (max if number.metric == "ratio_high" else min)(grid, default=None)
+                return len(ratios) or None
+            return (max if number.metric == "ratio_high" else min)(ratios, default=None)
         case "probes" if number.label == "sec:method-cost":
-            return max(len(_grid(experiment, "ev", name)) for name in experiment.matrix.directions)
+            return max(len(grid(experiment, "ev", name)) for name in experiment.matrix.directions)
         case "max_steps":
             return direction.training.max_steps if direction else None
         case "budget":
@@ -230,14 +230,6 @@ def _setting(number: Published, experiment: Experiment) -> float | None:
             case "rated_sentences", bucket if number.label == "sec:appendix_human_protocol":
                 return getattr(people.sentences, bucket) if bucket else sum(people.sentences.model_dump().values())
     return None
-
-
-def _grid(experiment: Experiment, name: str, direction: str) -> list[float]:
-    """The ratios of a length method in a direction, or its single one; none where the config has no such method."""
-    if not hasattr(experiment.length_methods, name):
-        return []
-    ratios = method_settings(experiment, name, direction).get("ratios") or []
-    return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
 
 
 def _verdict(pair: NumberPair) -> str:

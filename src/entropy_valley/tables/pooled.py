@@ -14,8 +14,7 @@ import pandas as pd
 
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method
-from entropy_valley.stats.closure import BASELINES, gap_closures, mean, per_sentence, sample_std
-from entropy_valley.stats.comparisons import by_run
+from entropy_valley.stats.closure import BASELINES, PLACE, by_run, gap_closures, mean, per_sentence, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
@@ -23,7 +22,6 @@ from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Table, TableSection
 
-PLACE = ["direction", "testset"]
 RUN = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together
 HINDSIGHT = "hindsight"  # the best of several canvases, sentence by sentence
@@ -127,7 +125,7 @@ class Pooled(OfStudy, TableReport):
     def _resampled(self, scores: pd.DataFrame) -> pd.DataFrame:
         """The means over all of the bootstrap's resamples, a row each."""
         how, of_sentences = self.statistics, scores.groupby(level=[*PLACE, "id"], sort=False).mean()
-        places = of_sentences.groupby(level=PLACE, sort=False)
+        places = of_sentences.groupby(level=[*PLACE], sort=False)
         drawn = [bootstrap_means(one.to_numpy(), how.resamples, how.seed, how.generator) for _, one in places]
         return pd.DataFrame(np.mean(drawn, axis=0), columns=scores.columns)
 
@@ -171,7 +169,7 @@ class Pooled(OfStudy, TableReport):
 
 def _over_places(of_runs: pd.DataFrame) -> pd.DataFrame:
     """The mean score of each method, in one row: directions and test sets count the same."""
-    return of_runs.groupby(level=PLACE, sort=False).mean().mean().to_frame().T
+    return of_runs.groupby(level=[*PLACE], sort=False).mean().mean().to_frame().T
 
 
 def _shares(method: str, whole: pd.DataFrame, by_seed: pd.DataFrame, drawn: pd.DataFrame) -> dict[str, float]:

@@ -36,6 +36,7 @@ from entropy_valley.results import (
     system_of,
 )
 from entropy_valley.scoring.metrics import Metric
+from entropy_valley.scoring.sets import Outputs, read_outputs
 
 HEADER, SCORES_HEADER = (header_path(name).name for name in (TRANSLATIONS, SCORES))
 Settings = Mapping[str, Any]
@@ -233,6 +234,10 @@ class Results:
         """The canvas of each sentence: its ``id``, and at least these keys."""
         translated = self.translations(cell, "canvas")
         return self._having(cell, keys, [{"id": row["id"], **row["canvas"]} for row in translated])
+
+    def outputs(self, cell: Cell) -> Outputs:
+        """Its texts beside the sentences of its test set, in their order."""
+        return read_outputs(self.testset_path(cell), self.translations(cell), self.place(cell, TRANSLATIONS))
 
     def decoding(self, cell: Cell) -> dict[str, Any]:
         """The totals of its translations, and the ``signature`` of what they were made by."""

@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -18,7 +17,7 @@ from entropy_valley.config import matrix
 from entropy_valley.config.matrix import Cell, table_cells
 from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import SETTING, with_costs
+from entropy_valley.stats.closure import COSTED, means_over_runs, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
@@ -52,12 +51,7 @@ class Main(Regular):
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
-        return main_metrics(self)
-
-
-def main_metrics(report: Report) -> list[Metric]:
-    """The metrics of the main table."""
-    return report.named_metrics(*(report.experiment.tables.metrics or [report.metric.name, "bleu"]))
+        return self.main_metrics
 
 
 # --- All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure.
@@ -285,8 +279,6 @@ def _budgets(report: BudgetsFigure, summary: Summary, place: tuple[str, str], fi
 
 # --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
 
-SYSTEM = ("direction", "testset", "method", "order", "steps", "seed")
-
 
 class Readings(OfStudy, Regular):
     """A section for each direction, a row for each backbone, the methods beside each other."""
@@ -307,28 +299,24 @@ class Readings(OfStudy, Regular):
     def problems(self) -> Iterator[str]:
         yield from self.of_one_setting()
         yield from self.of_methods("oracle", "ratio", self.study.against)
-        all_cells = set(self.cells)
         for cell in self.cells:
-            run, origin = cell.run, self.origins[cell.backbone]
-            if dataclasses.replace(cell, run=dataclasses.replace(run, backbone=origin)) not in all_cells:
-                yield f"{run.backbone!r} is compared with {origin!r}, which has no seed {run.seed} here; add it"
+            origin = self.origins[cell.backbone]
+            if not self.partners([cell], backbone=origin):
+                yield f"{cell.backbone!r} is compared with {origin!r}, which has no seed {cell.seed} here; add it"
 
     def numbers(self, results: Results) -> pd.DataFrame:
         """The summary of :func:`summarise`, with ``changed``: the share of sentences whose score in the main metric is
         not that under the readings of the backbone's origin, in the same system; the mean over runs. NaN for the
         origins, and for other metrics."""
-        by_system = {(cell.backbone, *attrgetter(*SYSTEM)(cell)): cell for cell in self.cells}
-        shares: dict[tuple[object, ...], list[float]] = {}
-        for cell in self.cells:
-            if (origin := self.origins[cell.backbone]) != cell.backbone:
-                place = (*attrgetter(*SETTING, "method")(cell), self.metric.name)
-                systems = (cell, by_system[origin, *attrgetter(*SYSTEM)(cell)])
-                scores, others = (results.sentences(one, self.metric) for one in systems)
-                shares.setdefault(place, []).append(float((scores != others.reindex(scores.index)).mean()))
-        summary = super().numbers(results)
-        places = summary[[*SETTING, "method", "metric"]].itertuples(index=False, name=None)
-        means = {place: sum(values) / len(values) for place, values in shares.items()}
-        return summary.assign(changed=[means.get(place, float("nan")) for place in places])
+        changed = means_over_runs(self.cells, lambda cell: {"changed": self._changed(results, cell)})
+        return super().numbers(results).merge(changed.assign(metric=self.metric.name), "left", on=[*COSTED, "metric"])
+
+    def _changed(self, results: Results, cell: Cell) -> float:
+        if (origin := self.origins[cell.backbone]) == cell.backbone:
+            return math.nan
+        systems = (cell, *self.partners([cell], backbone=origin))
+        scores, others = (results.sentences(one, self.metric) for one in systems)
+        return float((scores != others.reindex(scores.index)).mean())
 
     def entries(self, summary: Summary) -> list[Entry]:
         against, (metric, *others) = self.study.against, self.shown_metrics
@@ -386,7 +374,7 @@ class Reproduction(OfStudy, Regular):
 
     @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
-        return main_metrics(self)
+        return self.main_metrics
 
     def problems(self) -> Iterator[str]:
         yield from self.of_one_backbone()
@@ -396,7 +384,7 @@ class Reproduction(OfStudy, Regular):
         """The summary of :func:`summarise`, with ``paper_mean``, ``paper_std``, ``difference`` (ours minus the
         paper's), ``paper_gap_closure_mean``, ``paper_gap_closure_std``, and the mean slots of a canvas, ``canvas`` and
         ``paper_canvas``; NaN where the paper has no such number."""
-        summary = super().numbers(results).merge(self._canvases(results), on=[*SETTING, "method"])
+        summary = super().numbers(results).merge(self._canvases(results), on=list(COSTED))
         keys = summary[["metric", "direction", "method"]].itertuples(index=False, name=None)
         summary[PRINTED] = [published(*key) for key in keys]
         summary["difference"] = summary["mean"] - summary["paper_mean"]
@@ -404,12 +392,12 @@ class Reproduction(OfStudy, Regular):
 
     def _canvases(self, results: Results) -> pd.DataFrame:
         """The mean slots of a canvas of each method, over sentences and runs, ours and the paper's."""
-        rows = []
-        for cell in self.cells:
+
+        def canvases(cell: Cell) -> dict[str, float]:
             lengths = pd.Series([row["length"] for row in results.translations(cell, "length")])
-            about = {key: getattr(cell, key) for key in (*SETTING, "method")}
-            rows.append(about | {"canvas": lengths.mean(), "paper_canvas": papers_canvas(cell.direction, cell.method)})
-        return pd.DataFrame(rows).groupby([*SETTING, "method"], sort=False, as_index=False).mean()
+            return {"canvas": lengths.mean(), "paper_canvas": papers_canvas(cell.direction, cell.method)}
+
+        return means_over_runs(self.cells, canvases)
 
     def label(self, key: str, at: At) -> TableCell:
         return dataclasses.replace(super().label(key, at), bold=False)

@@ -16,8 +16,8 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.closure import summarise
-from entropy_valley.stats.comparisons import against_mean, by_run
+from entropy_valley.stats.closure import PLACE, by_run, summarise
+from entropy_valley.stats.comparisons import compare_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import ordered
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
-PLACE = ("direction", "testset")
 Numbers = Mapping[str, float]
 Measured = tuple[tuple[str, str], int | None, object, Mapping[str, Any]]  # place, seed, item, numbers
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
@@ -113,7 +112,7 @@ class Checks(OfStudy, WithGrids, TableReport):
         for key, cells in by_run(self.cells, (*PLACE, "seed")).items():
             for name, methods in groups(list(cells)).items():
                 others = [cells[method] for method in methods]
-                test = against_mean(results, cells[METHOD], others, self.metric, self.statistics)
+                test = compare_means(results, [cells[METHOD]], others, self.metric, self.statistics)
                 values = asdict(test) | {"bootstrap_seed": self.statistics.seed, "systems": len(others)}
                 yield key[:2], key[2], name, values
 
@@ -171,7 +170,7 @@ class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
         return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
 
     def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        lines = numbers.groupby(["direction", "testset"], sort=False)
+        lines = numbers.groupby([*PLACE], sort=False)
         return [functools.partial(_sweep_panel, self, line, not number) for number, (_, line) in enumerate(lines)]
 
 

@@ -14,11 +14,11 @@ import pandas as pd
 
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import base_method, is_ratio_without_slot, method_settings, reassigned_methods
+from entropy_valley.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, with_costs
-from entropy_valley.stats.comparisons import Partners, against_mean, closure_limits, difference
+from entropy_valley.stats.comparisons import closure_limits, compare_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
@@ -43,6 +43,9 @@ COUNTED = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
 TOKENS, CHANGED, DIFFERENCE, LIMITS = "tokens", "changed", "difference", "closure_interval"  # where a column has it
+DIFFERENCES = {  # of two systems' mean scores over runs, by the names of their paired test
+    "delta": "difference", "ci_low": "difference_low", "ci_high": "difference_high", "p_two_sided": "difference_p",
+}  # fmt: skip
 BEST = "closure_best"  # over the best of the run's fixed ratios
 TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 
@@ -108,7 +111,7 @@ class Systems(OfStudy, TableReport):
         those of TESTED for the system ``against`` (method, order, T) minus the system, sentence by sentence in the main
         metric; and where a column has it, ``tokens`` of all passes per sentence,
         ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
-        what :func:`difference` and :func:`closure_limits` say of a run, or of the mean of runs, and
+        the values of DIFFERENCES from that backbone and :func:`closure_limits`, of a run, or of the mean of runs, and
         ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
         What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
         """
@@ -130,14 +133,9 @@ class Systems(OfStudy, TableReport):
         place = [name for name in PLACE if pools or name != "pool"]
         return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
 
-    @functools.cached_property
-    def partners(self) -> Partners:
-        """Its cells, found by what they differ in from others."""
-        return Partners(self.cells)
-
     def others(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
         """The partners of cells; none where there are none, or they are these cells themselves."""
-        partners = self.partners.of(cells, **other)
+        partners = self.partners(cells, **other)
         return [] if partners == cells else partners
 
     def _run(self, results: Results, cell: Cell) -> dict[str, Any]:
@@ -176,7 +174,7 @@ class Systems(OfStudy, TableReport):
         values = dict.fromkeys((*columns, "cost"), math.nan)
         for order, steps in (self.against[1:], (cell.order, cell.steps)):  # its own setting comes last, and wins
             rivals = {
-                name: self.partners.of([cell], method=name, order=order, steps=steps)
+                name: self.partners([cell], method=name, order=order, steps=steps)
                 for name in ("oracle", *BASELINES, *self.fixed)
             }
             ratios = [one for name in self.fixed for one in rivals[name]]
@@ -196,7 +194,7 @@ class Systems(OfStudy, TableReport):
         first = self.others([cell], **dict(zip(SYSTEM, self.against, strict=True)))
         if not first:
             return dict.fromkeys(TESTED, math.nan)
-        test = asdict(against_mean(results, first[0], [cell], self.metric, self.statistics))
+        test = asdict(compare_means(results, first, [cell], self.metric, self.statistics))
         return {name: test["delta" if name == "lead" else name] for name in TESTED}
 
     def _intervals(self, results: Results, cells: Sequence[Cell]) -> dict[str, float]:
@@ -204,11 +202,12 @@ class Systems(OfStudy, TableReport):
         values: dict[str, float] = {}
         if DIFFERENCE in self.columns:
             others = self.others(cells, backbone=self.cells[0].backbone)
-            values |= difference(results, cells, others, self.metric, self.statistics)
+            test = compare_means(results, cells, others, self.metric, self.statistics) if others else None
+            values |= {column: getattr(test, name, math.nan) for name, column in DIFFERENCES.items()}
         if LIMITS in self.columns:  # under its own order and T, or else under the main table's
             _, order, steps = self.against
             settings: Sequence[dict[str, Any]] = ({}, {"order": order, "steps": steps})
-            pairs = ([self.partners.of(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
+            pairs = ([self.partners(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
             rivals = next((pair for pair in pairs if all(pair)), [])
             rivals = [] if cells in rivals else rivals
             values |= closure_limits(results, [cells, *rivals], self.metric, self.statistics)
@@ -339,9 +338,7 @@ class SystemRow:
 
     def grid(self) -> list[float]:
         """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
-        settings = method_settings(self.report.experiment, self.key["method"], self.key["direction"])
-        ratios = settings.get("ratios")
-        return sorted(ratios) if isinstance(ratios, Sequence) else [] if ratios is None else [ratios]
+        return grid(self.report.experiment, self.key["method"], self.key["direction"])
 
     def probe_cap(self, steps: int = 0) -> str:
         """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
@@ -352,8 +349,8 @@ class SystemRow:
         return f"{'≤ ' * (probes > 0)}{steps + probes}"
 
     def ratios(self) -> str:
-        grid = self.grid()
-        return formats.NONE if not grid else "–".join(dict.fromkeys(f"{ratio:g}" for ratio in (grid[0], grid[-1])))
+        ends = self.grid()[:1] + self.grid()[-1:]
+        return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ends)) or formats.NONE
 
 
 class StudyColumn(NamedTuple):

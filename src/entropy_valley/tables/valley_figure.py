@@ -6,12 +6,12 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.errors import InputError
 from entropy_valley.results import REMEDY
-from entropy_valley.stats.closure import mean, sample_std
 from entropy_valley.tables.base import FigureReport
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel, legend_above
@@ -100,16 +100,13 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
     ``spread`` says what lies between low and high: the sample standard deviation over runs on either side; or, for a
     single run, 95 % of the mean over its sentences (normal approximation).
     """
-    rows = [dict(zip(POINT, key, strict=True)) | _average(group) for key, group in points.groupby(POINT, sort=False)]
-    return pd.DataFrame(rows)
-
-
-def _average(group: pd.DataFrame) -> dict[str, object]:
-    centre, several = mean(group["mean"]), len(group) > 1
-    reach = sample_std(group["mean"]) if several else NORMAL * float(group["standard_error"].iloc[0])
-    averages = {name: group[name].mean() for name in ("sentences", "mean_length", "lowest") if name in group}
-    band = {"low": centre - reach, "high": centre + reach, "spread": OVER_RUNS if several else OVER_SENTENCES}
-    return {"mean": centre, **band, "runs": len(group), **averages}
+    groups, averaged = points.groupby(POINT, sort=False), ("sentences", "mean_length", "lowest")
+    runs, centre = groups.size(), groups["mean"].mean()
+    reach = groups["mean"].std().where(runs > 1, NORMAL * groups["standard_error"].first())
+    spread = np.where(runs > 1, OVER_RUNS, OVER_SENTENCES)
+    band = {"mean": centre, "low": centre - reach, "high": centre + reach, "spread": spread, "runs": runs}
+    averages = groups[[name for name in averaged if name in points]].mean()
+    return pd.DataFrame(band).join(averages).reset_index()
 
 
 def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, dashed: bool = False) -> None:

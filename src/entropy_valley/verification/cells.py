@@ -86,8 +86,8 @@ def _paired(leads: bytes, resamples: int, seed: int, generator: str, cohen: str,
     below, above = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     if len(lead) < 2:
         effect = NAN
-    elif np.ptp(lead) == 0:  # all the same: no spread, or only that of rounding
-        effect = 0.0 if lead[0] == 0 else math.copysign(math.inf, lead[0])
+    elif np.ptp(lead) < ROUNDING:  # all the same: no spread, or only that of rounding
+        effect = NAN if lead.any() else 0.0
     else:
         effect = float(lead.mean()) / float(np.std(lead, ddof=int(cohen == "sample")))
     wilcoxon = signed_rank(lead, zeros)
