@@ -328,8 +328,6 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     },
     "digits": (f"matrix:\n  steps: {'1' * 5000}\n", f":2: {'1' * 40}… cannot be read (Exceeds the limit "),
     "a date": ("matrix:\n  steps: 2001-99-99\n", ":2: 2001-99-99 cannot be read (month must be"),
-    "open lists": ("[" * 5000, ":1: lists or blocks are nested more than 50 deep"),
-    "many lists": ("[" * 100_000 + "]" * 100_000, ":1: lists or blocks are nested more than 50 deep"),
     "missing": (None, ": file not found"),
     "broken": ("a: [1\n", ": not YAML"),
     "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -34,7 +34,6 @@ ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXT
 INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
 RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 MISSING = object()
-DEEPEST = 50  # lists and blocks inside one another
 _CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
 LAST = "Write targets and other files before --configfile, which takes all that follows it."
@@ -100,15 +99,6 @@ def _place(at: Any) -> str:
     return f"{at.start_mark.name}:{at.start_mark.line + 1}"
 
 
-def _require_shallow(file: TextIO) -> None:
-    """Raise InputError where lists and blocks are nested more deeply than any config's."""
-    depth = 0
-    for event in yaml.parse(file, _Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise InputError(_place(event), f"lists or blocks are nested more than {DEEPEST} deep", _CORRECT)
-
-
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
@@ -118,8 +108,6 @@ def _parsed(path: str | Path, text: str) -> Any:
     """What the text of a file says. A start of the workflow reads each file four times, and parsing takes longest."""
     file = io.StringIO(text)
     file.name = path  # for the places of errors
-    _require_shallow(file)
-    file.seek(0)
     return yaml.load(file, _Loader)
 
 
