@@ -63,6 +63,7 @@ UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
+SILENT = "its log is empty: the job was killed, or the disk is full"
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
 QUIET = 120  # seconds without such a line after which a run says what it does
@@ -276,7 +277,7 @@ class RunScreen(Screen):
             return
         name = self._names.setdefault(record.jobid, record.rule_name)
         logs = [log for log in map(Path, record.log) if not log.is_file() or self._is_new(log)]
-        causes = filter(None, map(cause_of, logs))
+        causes = filter(None, (cause_of(log) or _silence(log) for log in logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
         yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
@@ -398,6 +399,11 @@ def _space() -> Iterator[str]:
 
 def _more(running: list[Any]) -> str:
     return f" and {len(running) - RUNNING} more" * (len(running) > RUNNING)
+
+
+def _silence(log: Path) -> str:
+    """What an empty log tells; "" for others."""
+    return SILENT if log.is_file() and not log.stat().st_size else ""
 
 
 def _ending(log: Path) -> list[str]:

@@ -211,6 +211,15 @@ def test_the_log_of_an_earlier_run_or_attempt_does_not_explain_a_job_that_dies_a
     assert list(run.error(SimpleNamespace(**last))) == ["Failed: train"]
 
 
+def test_a_job_that_could_write_nothing_into_its_log_is_explained(tmp_path):
+    run, log = plugin.RunScreen(show_logs=True), tmp_path / "a.log"
+    log.touch()
+    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "pretrain", "rule_msg": "", "log": [str(log)]}
+    list(run.lines(SimpleNamespace(**failed)))
+    last = {"exception": "WorkflowError", "getMessage": lambda: plugin.INCOMPLETE}
+    assert list(run.error(SimpleNamespace(**last))) == [f"Failed: pretrain: {plugin.SILENT}"]
+
+
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
         snakefile.write("\n\nsnapshot.current = lambda: (0, [])\n")
