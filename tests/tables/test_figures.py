@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 
 import finished
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -98,6 +99,15 @@ def test_files_are_the_same_each_time(unchanged):
     first = {ending: path.read_bytes() for ending, path in unchanged.make("figures/hero").items()}
     assert {ending: path.read_bytes() for ending, path in unchanged.make("figures/hero").items()} == first
     assert b"CreationDate" not in first["pdf"]
+
+
+def test_both_formats_have_one_layout(unchanged, tmp_path):
+    saved, one = (unchanged.figure("figures/pareto") for _ in range(2))
+    style.save(saved, pdf=tmp_path / "a.pdf", png=tmp_path / "a.png")
+    with mpl.rc_context(style.RC):
+        one.savefig(tmp_path / "b.pdf")
+    places = [[axes.get_position().bounds for axes in figure.axes] for figure in (saved, one)]
+    assert places[0] == places[1]
 
 
 def test_the_method_is_denoised_by_the_schedule_that_runs():

@@ -81,7 +81,7 @@ def legend_above(axes: Axes) -> None:
 
 
 def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
-    """Write both formats, each whole, without a date: the same figure gives the same bytes."""
+    """Write both formats in one layout, each whole, without a date: the same figure gives the same bytes."""
 
     import matplotlib as mpl
 
@@ -91,3 +91,4 @@ def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
             drawn.savefig(buffer, format=kind, metadata=undated)
             with files.atomic(path) as temporary:
                 temporary.write_bytes(buffer.getvalue())
+            drawn.set_layout_engine("none")  # a second layout moves what the first has placed
