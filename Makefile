@@ -116,7 +116,7 @@ test-faults: install
 # on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core and mariadb-client-core. Two workers
 # more than the two cores it is tried on: most tests wait.
 test-cluster: install
-	python -m pytest -n 4 --dist loadgroup -m cluster --timeout 540
+	python -m pytest -n 4 --dist loadgroup -m cluster $$(grep -rl --include="*.py" mark.cluster tests) --timeout 540
 
 # Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
 # newest Snakemake and a storage plugin, which needs rsync, from the package index. The live page on 600 sentences. The
