@@ -58,6 +58,7 @@ ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
+OPTION = "Write options before `--`, which makes targets of all that follows it."
 PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
@@ -354,6 +355,8 @@ def _near(target: str) -> str:
     from entropy_valley.errors import nearest
     from entropy_valley.runs import snapshot
 
+    if target.startswith("-"):
+        return OPTION
     paths = snapshot.results()
     meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
