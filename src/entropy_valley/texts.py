@@ -40,13 +40,7 @@ def lines(path: Path, content: bytes) -> list[str]:
 
     Raises InputError for an empty file, for what is not UTF-8 or has a NUL byte, and for lines that end with CR alone.
     """
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise not_text(path, content, error.start) from None
-    if "\0" in text:
-        raise not_text(path, content, content.index(b"\0"))
-    text = text.removeprefix("\ufeff")
+    text = decoded(path, content).removeprefix("\ufeff")
     if text in ("", "\n"):
         raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
     body = text.removesuffix("\n")
@@ -56,9 +50,20 @@ def lines(path: Path, content: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in body.split("\n")]
 
 
-def not_text(path: object, content: bytes, at: int, before: int = 0) -> InputError:
-    """The error for a file that is not text from byte ``at`` of ``content`` on: what it seems to be. ``before``: the
-    lines that stand before ``content``."""
+def decoded(path: object, content: bytes, before: int = 0) -> str:
+    """The text of a file from a line on, ``before`` which so many stand. Raises InputError for what is not UTF-8 or has
+    a NUL byte."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_text(path, content, error.start, before) from None
+    if "\0" in text:
+        raise _not_text(path, content, content.index(b"\0"), before)
+    return text
+
+
+def _not_text(path: object, content: bytes, at: int, before: int) -> InputError:
+    """The error for a file that is not text from byte ``at`` of ``content`` on: what it seems to be."""
     file = shlex.quote(str(path))
     for begin, kind, remedy in () if before else _KINDS:
         if re.match(begin, content, re.DOTALL):

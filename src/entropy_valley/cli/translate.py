@@ -6,7 +6,6 @@ The command comes first, then what it loads, then how lines are read and transla
 from __future__ import annotations
 
 import argparse
-import codecs
 import contextlib
 import itertools
 import json
@@ -34,7 +33,7 @@ from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
-from entropy_valley.texts import LONGEST_SENTENCE, checked_sentence, not_text
+from entropy_valley.texts import LONGEST_SENTENCE, checked_sentence, decoded
 from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
@@ -330,14 +329,8 @@ def read_lines(stream: BinaryIO, place: str) -> Iterator[Line]:
         if len(line) == LONGEST_LINE:
             problem = f"a line of {LONGEST_LINE:,} bytes or more"
             raise InputError(f"{place}:{number}", problem, "Give a sentence in each line.")
-        line = line if number > 1 else line.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise not_text(place, line, error.start, number - 1) from None
-        if "\0" in text:
-            raise not_text(place, line, line.index(b"\0"), number - 1)
-        yield number, checked_sentence(f"{place}:{number}", text)
+        text = decoded(place, line, number - 1)
+        yield number, checked_sentence(f"{place}:{number}", text if number > 1 else text.removeprefix("\ufeff"))
 
 
 @dataclass(frozen=True)
