@@ -362,7 +362,7 @@ def made(
         if not Path(path).is_file():
             raise files.not_there(path)
         _require_unedited(Path(path))
-        read[str(path)] = files.kept_digest(path)
+        read[str(path)] = _digest(path)
     facts = {"codes": [code_digest()], "machine": machine.description()}
     place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)
     yield record
