@@ -9,11 +9,13 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_v
 from entropy_valley.settings import Direction, Name, Refers, Runtime, Section, unique
 from entropy_valley.translation.settings import SystemSection
 
+POOLED = "all"  # in the place of an annotator: all of them together
+
 
 def _as_files(names: list[str]) -> list[str]:
     """Their files are also different ones where capital letters make no difference, as on macOS."""
     unique([name.lower() for name in names])
-    if everyone := [name for name in names if name.lower() == "all"]:
+    if everyone := [name for name in names if name.lower() == POOLED]:
         raise ValueError(f"{everyone[0]} stands for all of them together; choose another name")
     return names
 

@@ -18,7 +18,6 @@ from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS
 from entropy_valley.stats.significance import Analysis, cohens_d, paired_test, wilcoxon_p
 
 PREFERENCES = (*SYSTEMS, "tie")
-POOLED = "all"  # in the place of an annotator
 LEVEL, POWER = 0.05, 0.8
 EFFICIENCY = 3 / math.pi  # of Wilcoxon's test against the t test, for normal differences (Hodges and Lehmann, 1956)
 

@@ -15,7 +15,8 @@ from entropy_valley.config import matrix, params
 from entropy_valley.config.schema import HumanEvaluation
 from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
-from entropy_valley.human_evaluation.statistics import POOLED, PREFERENCES, SCALES
+from entropy_valley.human_evaluation.settings import POOLED
+from entropy_valley.human_evaluation.statistics import PREFERENCES, SCALES
 from entropy_valley.results import record_path
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
