@@ -137,7 +137,9 @@ test-core:
 		tests/decoding/test_autoregressive.py
 
 # ruff and snakefmt check the style, mypy that annotations are true, lint-imports that no import runs upward, snakemake its
-# rules.
+# rules. Last, that tests have the same names in each process that collects them, or pytest's workers stop: no name holds
+# the time, a random number, the order of a set or a path.
+COLLECT := python -m pytest --collect-only -m '' -p no:cacheprovider
 lint: install
 	ruff check .
 	ruff format --check .
@@ -145,6 +147,7 @@ lint: install
 	lint-imports
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+	diff <(PYTHONHASHSEED=1 TMPDIR=/tmp $(COLLECT) | grep ::) <(sleep 1 && PYTHONHASHSEED=2 $(COLLECT) | grep ::)
 
 # Takes minutes: it asks the index for every file's hash.
 lock:
@@ -154,7 +157,7 @@ lock:
 		| sed '/^# WARNING/,$$d' >> requirements.lock.new
 	mv requirements.lock.new requirements.lock
 
-# After a change of the lock: which licences its packages have, in DEPENDENCIES.md.
+# After a change of the lock: which licences its packages have, in LICENCES.md.
 licences: install
 	python .ci/licences.py
 

@@ -1,4 +1,4 @@
-"""Write the licences of all packages of `requirements.lock`, and of torch, below the text of `DEPENDENCIES.md`.
+"""Write the licences of all packages of `requirements.lock`, and of torch, below the text of `LICENCES.md`.
 
 `python .ci/licences.py`, in the environment of `make install`. A package states its licence as an expression, as
 classifiers, or in a line of text; for those that state none, it is the title of their licence file.
@@ -11,7 +11,7 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "DEPENDENCIES.md"
+PAGE = ROOT / "LICENCES.md"
 HEAD = "| package | version | licence |\n|---|---|---|\n"
 
 

@@ -44,5 +44,5 @@ def of_workflow() -> set[str]:
         return {re.match(r"[\w.-]+", line)[0] for line in lines}
 
     only = names(PROJECT["optional-dependencies"]["workflow"]) - names(PROJECT["dependencies"])
-    others = {"setuptools", "requests"}  # which transformers and the library's packages have brought along
+    others = {"setuptools"}  # which every environment has
     return {name.replace("unbabel-", "").replace("-", "_") for name in only - others}

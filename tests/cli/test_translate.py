@@ -165,10 +165,11 @@ def test_it_stops_at_the_first_problem_if_asked_to(translate):
     ("content", "problem"),
     [
         ("one\n".encode("utf-16"), r"^stdin: is UTF-16, not text in UTF-8\. Convert it: iconv -f UTF-16"),
-        (gzip.compress(b"one"), "^stdin: is a gzip archive"),
+        (gzip.compress(b"one", mtime=0), "^stdin: is a gzip archive"),
         (b"one\nt\0wo\n", "^stdin:2: a NUL byte"),
         (b"one\n\xff\xfe\n", r"^stdin:2: not UTF-8 \(byte 0xff\)"),
     ],
+    ids=["utf-16", "gzip", "nul", "not utf-8"],
 )
 def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
     with pytest.raises(InputError, match=problem):

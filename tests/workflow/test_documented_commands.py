@@ -20,7 +20,7 @@ from entropy_valley import cli
 GUIDES = ["README.md", "CONTRIBUTING.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
 PAGES = [*GUIDES, "docs/protocol.md", "docs/translate.md", "docs/tutorial.md"]
 NEEDS = re.compile(r"# needs a (GPU|network|cluster)\b")
-SIMPLE = (".", "export", "mkdir", "head", "pre-commit")  # nothing of ours
+SIMPLE = (".", "git", "echo", "export", "mkdir", "head", "pre-commit")  # nothing of ours
 TUTORIAL = "docs/tutorial.md"
 
 
@@ -52,6 +52,13 @@ ALL = [command for page in PAGES for command in commands(page)]
 RUNNING = [command for command in ALL if command.page == "docs/running.md"]
 SNAKEMAKE = [command for command in ALL if command.words[0] == "snakemake"]
 OURS = [command for command in ALL if "entropy-valley" in command.words and command.words[0] not in ("git", "docker")]
+
+
+def test_the_readme_begins_with_a_clone_and_two_commands_and_ci_ends_with_the_second():
+    clone, demo, tests, *_ = [one.line.partition(" #")[0].strip() for one in commands("README.md")]
+    assert (clone.split()[:2], demo, tests) == (["git", "clone"], "make demo", "make test")
+    assert text("README.md").index(tests) < text("README.md").index("![")  # above the first picture
+    assert text(".ci/run").splitlines()[-1] == tests
 
 
 def once(these: list[Command]) -> dict[str, Command]:

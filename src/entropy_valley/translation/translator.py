@@ -88,10 +88,13 @@ class Translation:
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw :attr:`entropies` over the slots of each canvas, the chosen one as a large dot; return the axes.
 
-        ``axes``: of matplotlib, which must be installed; None: new ones.
+        ``axes``: of matplotlib; None: new ones. Raises ImportError where matplotlib is missing.
         """
         if axes is None:
-            from matplotlib import pyplot
+            try:
+                from matplotlib import pyplot
+            except ImportError as error:
+                raise ImportError(f"{error}. plot() needs matplotlib: pip install '.[plot]' in the clone") from None
 
             _, axes = pyplot.subplots(figsize=(4, 2.5), layout="constrained")
         curve = {slots: entropy for slots, entropy in sorted(self.entropies.items()) if entropy is not None}
