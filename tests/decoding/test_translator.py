@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import functools
 
 import numpy
@@ -66,6 +67,12 @@ def test_a_translation_shows_its_curve():
     assert repr(skipped) == "Translation(problem='sentence 1: too long')"
     (nothing,) = Translation("").plot(Figure().subplots()).lines
     assert len(nothing.get_ydata()) == 0
+
+
+def test_a_curve_without_matplotlib_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install '\.\[plot\]'"):
+        Translation("Hallo.").plot()
 
 
 @pytest.mark.parametrize("source", [None, 7, ["a"]])
