@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import functools
+import sys
 
 import numpy
 import pytest
