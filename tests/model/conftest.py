@@ -24,9 +24,9 @@ def tiny(tmp_path_factory):
     root, pairs = tmp_path_factory.mktemp("checkpoints"), {}
     for name, family in FAMILIES.items():
         tokenizer = train_tokenizer(TEXTS, 300, family)
-        model = new_model(
-            name, vocabulary=len(tokenizer), width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1
-        ).eval()
+        shape = dict(vocabulary=len(tokenizer), width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64)
+        wider = {"head_dim": 16} if "head_dim" in family.defaults else {}  # than width / heads, as in the release
+        model = new_model(name, seed=1, **shape, **wider).eval()
         write_checkpoint(model, family, tokenizer, root / name)
         pairs[name] = model, root / name
     return pairs

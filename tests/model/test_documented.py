@@ -36,8 +36,8 @@ def test_what_they_are(family, tmp_path):
     stock, parameters, *ids, bos, read, trainable = rows("What they are")[family.name]
     assert stock == f"`{family.architecture}`"
     assert ids == ["–" if value is None else str(value) for value in release.ids.values()]
-    sections = yaml.safe_load(Path("config.yaml").read_text())["backbones"].values()
-    assert {section["bos"] for section in sections if section.get("family") == family.name} == {bos == "yes"}
+    sections = yaml.safe_load(Path("config.yaml").read_text())["backbones"].values()  # those of the paper
+    assert {section["bos"] for section in sections if section.get("family") == family.name} <= {bos == "yes"}
     assert family.bos == (bos == "yes")
     assert read == ("row i − 1" if family.shifted else "row i")
     model = released_model(release.repository, tmp_path)

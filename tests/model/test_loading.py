@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.families import COMPUTED, FAMILIES
 from entropy_valley.model.load import load_backbone, torch_dtype
 
 
@@ -68,7 +68,7 @@ def test_shards_are_one_checkpoint(tiny, family, folder):
 def test_weights_take_the_dtype_of_the_model(folder, family, stored, dtype):
     kept = {name: tensor.to(torch_dtype(stored)) for name, tensor in weights(folder).items()}
     rewrite(folder, kept)
-    loaded = load_backbone(folder, family.name, dtype=dtype).model.state_dict()
+    loaded = dict(load_backbone(folder, family.name, dtype=dtype).model.named_parameters())
     assert set(loaded) == {family.stock_name(name) for name in kept}
     for name, tensor in kept.items():
         assert torch.equal(loaded[family.stock_name(name)], tensor.to(torch_dtype(dtype)))
@@ -145,17 +145,17 @@ def test_a_folder_without_weights(folder, family):
 class TestBadCheckpoints:
     def test_another_family(self, folder, family):
         other = next(name for name in FAMILIES if name != family.name)
-        with pytest.raises(InputError, match=r"model_type is '\w+', not '\w+'\. Name the family"):
+        with pytest.raises(InputError, match=r"model_type is '[\w-]+', not '[\w-]+'\. Name the family"):
             load_backbone(folder, other)
 
     def test_a_config_that_computes_something_else(self, folder, family):
-        field, value = next(iter(family.fixed.items()))
+        field, value = next(iter({**family.fixed, **COMPUTED}.items()))
         edit_config(folder, **{field: not value if isinstance(value, bool) else "other"})
         with pytest.raises(InputError, match=field):
             load_backbone(folder, family.name)
 
     def test_a_config_without_a_field(self, folder, family):
-        config = json.loads((folder / "config.json").read_text())
+        config = config_of(folder)
         del config["rope_theta"]
         (folder / "config.json").write_text(json.dumps(config))
         with pytest.raises(InputError, match="no field 'rope_theta'"):
@@ -207,3 +207,62 @@ def test_a_copy_that_was_trained_on_is_another_checkpoint(tiny, tmp_path):
 def test_the_rotary_table_of_an_older_export_is_computed_instead(tiny, family, folder):
     rewrite(folder, weights(folder) | {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)})
     load_backbone(folder, family.name)
+
+
+def config_of(folder):
+    return json.loads((folder / "config.json").read_text())
+
+
+def test_rotary_settings_as_transformers_5_writes_them(folder, family):
+    """In `rope_parameters`, in place of the family's name of theta."""
+    config, name = config_of(folder), family.fields["rope_theta"]
+    del config[name]
+    given = {"rope_theta": 20_000.0, "rope_type": "default"}
+    files.write_json(folder / "config.json", config | {"rope_parameters": given})
+    assert load_backbone(folder, family.name).model.config.rope_theta == 20_000.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"rope_theta": 1e4, "rope_type": "llama3", "factor": 8.0}, r"rope_parameters\.rope_type is 'llama3'"),
+        ({"rope_theta": 1e4, "rope_type": "default", "partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
+        ({"rope_theta": 5e5, "rope_type": "default"}, r"rope_theta is 10000\.0, but rope_parameters.* 500000\.0"),
+        ("yarn", "rope_parameters is 'yarn'"),
+    ],
+)
+def test_other_rotations_are_refused_by_name(tiny, tmp_path, parameters, problem):
+    folder = shutil.copytree(tiny["diffullama"][1], tmp_path / "copy")
+    edit_config(folder, rope_parameters=parameters)
+    with pytest.raises(InputError, match=rf"{problem}.* The decoder does not compute this"):
+        load_backbone(folder, "diffullama")
+
+
+def test_a_tied_head_is_stored_once(tiny, tmp_path):
+    model, folder = tiny["a2d_qwen3"]
+    folder = shutil.copytree(folder, tmp_path / "copy")
+    stored = weights(folder)
+    assert "lm_head.weight" not in stored and "model.layers.0.self_attn.q_norm.weight" in stored
+    rewrite(folder, stored | {"lm_head.weight": torch.zeros_like(stored["model.embed_tokens.weight"])})
+    loaded = load_backbone(folder, "a2d_qwen3").model
+    assert loaded.lm_head.weight is loaded.model.embed_tokens.weight  # stock classes do not read such a copy either
+    assert torch.equal(loaded.lm_head.weight, model.model.embed_tokens.weight)
+
+
+def test_an_index_names_the_files_that_are_read(folder, family):
+    """A file from before the checkpoint was divided may lie beside them."""
+    whole = weights(folder)
+    stale = {name: tensor + 1 for name, tensor in whole.items()}
+    halves = [dict(list(whole.items())[part::2]) for part in (0, 1)]
+    names = [f"model-0000{part}-of-00002.safetensors" for part in (1, 2)]
+    for name, half in zip(names, halves, strict=True):
+        checkpoint.write_tensors(half, folder / name)
+    index = {tensor: name for name, half in zip(names, halves, strict=True) for tensor in half}
+    rewrite(folder, stale)
+    files.write_json(folder / checkpoint.INDEX, {"weight_map": index})
+    loaded = load_backbone(folder, family.name).model
+    first = next(iter(whole))
+    assert torch.equal(loaded.get_parameter(family.stock_name(first)), whole[first])
+    (folder / names[1]).unlink()
+    with pytest.raises(InputError, match=rf"index.json: names files that are not there: {names[1]}"):
+        load_backbone(folder, family.name)

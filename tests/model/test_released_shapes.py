@@ -11,8 +11,9 @@ from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, torch_dtype
 
-# What their config.json say of the computation and the special ids. LLaDA's, Dream's and LLaMA-3's as published;
-# DiffuLLaMA's from a copy saved with transformers. Dream-Instruct's was not to be seen: it is taken to be Dream's.
+# What their config.json say of the computation and the special ids. LLaDA's, Dream's, EuroBERT's and LLaMA-3's as
+# published; DiffuLLaMA's from a copy saved with transformers. Those of Dream-Instruct and of A2D were not to be seen:
+# they are taken to be Dream's, and those of Qwen3-0.6B under A2D's own type.
 LLADA = {
     "activation_type": "silu", "alibi": False, "attention_dropout": 0.0, "attention_layer_norm": False,
     "block_type": "llama", "d_model": 4096, "embedding_dropout": 0.0, "embedding_size": 126464,
@@ -43,11 +44,26 @@ LLAMA3 = LLAMA | {
     "bos_token_id": 128000, "eos_token_id": 128001, "intermediate_size": 14336, "max_position_embeddings": 8192,
     "num_key_value_heads": 8, "rope_theta": 500000.0, "vocab_size": 128256,
 }  # fmt: skip
+QWEN3 = {
+    "attention_bias": False, "attention_dropout": 0.0, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu",
+    "hidden_size": 1024, "intermediate_size": 3072, "max_position_embeddings": 40960, "model_type": "a2d-qwen3",
+    "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8, "rms_norm_eps": 1e-06,
+    "rope_scaling": None, "rope_theta": 1000000, "sliding_window": None, "tie_word_embeddings": True,
+    "use_sliding_window": False, "vocab_size": 151936,
+}  # fmt: skip
+EUROBERT = LLAMA | {
+    "eos_token_id": 128001, "hidden_dropout": 0.0, "hidden_size": 768, "intermediate_size": 3072,
+    "mask_token_id": 128002, "max_position_embeddings": 8192, "model_type": "eurobert",
+    "num_attention_heads": 12, "num_hidden_layers": 12, "num_key_value_heads": 12, "pad_token_id": 128001,
+    "rope_theta": 250000, "vocab_size": 128256,
+}  # fmt: skip
 PUBLISHED = {
     "GSAI-ML/LLaDA-8B-Base": LLADA,
     "Dream-org/Dream-v0-Base-7B": DREAM,
     "Dream-org/Dream-v0-Instruct-7B": DREAM,
     "diffusionfamily/diffullama": DIFFULLAMA,
+    "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1": QWEN3,
+    "EuroBERT/EuroBERT-210m": EUROBERT,
     "meta-llama/Meta-Llama-3-8B": LLAMA3,
 }
 RELEASES = {release.repository: family for family in FAMILIES.values() for release in family.releases}
@@ -62,14 +78,19 @@ def llada_tensors():
     return {f"model.transformer.{name}.weight": shape for name, shape in named.items()}
 
 
-def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False):
-    attention = {"q_proj": (width, width), "k_proj": (kv, width), "v_proj": (kv, width), "o_proj": (width, width)}
+def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False, queries=None, head=None):
+    """``queries``: the width of all heads of q, where it is not that of the model; ``head``: that of one head of a
+    model with norms of q and k, and a tied head."""
+    queries = queries or width
+    attention = {"q_proj": (queries, width), "k_proj": (kv, width), "v_proj": (kv, width), "o_proj": (width, queries)}
     feed = {"gate_proj": (ffn, width), "up_proj": (ffn, width), "down_proj": (width, ffn)}
     block = {f"self_attn.{name}.weight": shape for name, shape in attention.items()}
     block |= {f"self_attn.{name}.bias": attention[name][:1] for name in ("q_proj", "k_proj", "v_proj") if biases}
     block |= {f"mlp.{name}.weight": shape for name, shape in feed.items()}
     block |= dict.fromkeys(("input_layernorm.weight", "post_attention_layernorm.weight"), (width,))
-    outside = {"model.embed_tokens": (vocabulary, width), "lm_head": (vocabulary, width), "model.norm": (width,)}
+    block |= {"self_attn.q_norm.weight": (head,), "self_attn.k_norm.weight": (head,)} if head else {}
+    outside = {"model.embed_tokens": (vocabulary, width), "model.norm": (width,)}
+    outside |= {} if head else {"lm_head": (vocabulary, width)}
     return {f"model.layers.{i}.{name}": shape for i in range(layers) for name, shape in block.items()} | {
         f"{name}.weight": shape for name, shape in outside.items()
     }
@@ -80,6 +101,8 @@ TENSORS = {
     "Dream-org/Dream-v0-Base-7B": stock_tensors(28, 3584, 18944, 512, 152064, biases=True),
     "Dream-org/Dream-v0-Instruct-7B": stock_tensors(28, 3584, 18944, 512, 152064, biases=True),
     "diffusionfamily/diffullama": stock_tensors(32, 4096, 11008, 4096, 32000),
+    "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1": stock_tensors(28, 1024, 3072, 1024, 151936, queries=2048, head=128),
+    "EuroBERT/EuroBERT-210m": stock_tensors(12, 768, 3072, 768, 128256),
     "meta-llama/Meta-Llama-3-8B": stock_tensors(32, 4096, 14336, 1024, 128256),
 }
 

@@ -118,16 +118,18 @@ def test_what_it_fixes_is_checked(folder):
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"head_dim": "depth"}, "the decoder does not know head_dim"),
-        ({"tie_word_embeddings": "tied"}, "LM head is tied"),
-    ],
+    ("key", "value"),
+    [("rope_scaling", {"factor": 8.0}), ("hidden_act", "gelu"), ("use_sliding_window", True), ("attention_bias", True)],
 )
-def test_what_the_decoder_does_not_compute_is_refused(folder, quill, change, problem):
-    files.write_json(folder / "config.json", files.read_json(folder / "config.json") | {"tied": True})
-    other = dataclasses.replace(quill, fields=quill.fields | change)
-    with pytest.raises(InputError, match=problem):
+def test_what_the_decoder_does_not_compute_is_refused_whatever_a_family_fixes(folder, quill, key, value):
+    files.write_json(folder / "config.json", files.read_json(folder / "config.json") | {key: value})
+    with pytest.raises(InputError, match=rf"{key} is .*, not .* The decoder does not compute this"):
+        config_arguments(folder, dataclasses.replace(quill, fixed={}))
+
+
+def test_a_field_that_the_decoder_does_not_know_is_refused(folder, quill):
+    other = dataclasses.replace(quill, fields=quill.fields | {"num_experts": "depth"})
+    with pytest.raises(InputError, match="the decoder does not know num_experts"):
         config_arguments(folder, other)
 
 

@@ -146,7 +146,7 @@ class CachedPrompts:
     def most(self) -> int:
         """The rows that may be kept: they take half of the memory that is free when this is first asked."""
         config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
-        heads = config.key_heads * config.head_dim
+        heads = config.key_heads * config.head_width
         row = 2 * config.num_hidden_layers * heads * weight.element_size()
         import torch
 

@@ -142,9 +142,12 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> An
 
 
 def new_model(family: str, seed: int, **shape: int) -> Decoder:
-    """A float32 model of the family with random weights; ``shape``: :data:`SHAPE`."""
+    """A float32 model of the family with random weights; ``shape``: :data:`SHAPE`. Its head is tied where that of the
+    family's release is."""
     torch.manual_seed(seed)
-    return empty_model(find_family(family), stock_config(**shape), torch.float32, "cpu")
+    kind = find_family(family)
+    tied = any(release.config.get("tie_word_embeddings") for release in kind.releases)
+    return empty_model(kind, {**stock_config(**shape), "tie_word_embeddings": tied}, torch.float32, "cpu")
 
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:

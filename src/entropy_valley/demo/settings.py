@@ -12,6 +12,7 @@ from entropy_valley.training.settings import EosPadding
 SHAPE = {  # what the sizes of a model are in its stock config
     "vocabulary": "vocab_size", "width": "hidden_size", "ffn": "intermediate_size", "layers": "num_hidden_layers",
     "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "context": "max_position_embeddings",
+    "head_dim": "head_dim",
 }  # fmt: skip
 
 

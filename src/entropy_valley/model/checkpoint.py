@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families import STOCK_FIELDS, Config, Family
+from entropy_valley.model.families import COMPUTED, STOCK_FIELDS, Config, Family
 from entropy_valley.settings import Foreign, misfits, read_object
 
 if TYPE_CHECKING:
-    from torch.nn import Module
+    from entropy_valley.model.decoder import Decoder
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
 MANIFEST = "checkpoint.json"
+INDEX = "model.safetensors.index.json"  # of a checkpoint in several files
 REAL = ("F64", "F32", "F16", "BF16")  # the types of numbers that weights may have
 # The files that decide how text becomes tokens, and what the model computes.
 TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt")
-CONTENT = ("*.safetensors", "config.json", *TOKENIZER)
+CONTENT = ("config.json", *TOKENIZER)
 # What transformers 4 saves of a tokenizer, and what `write_checkpoint` writes beside the manifest.
 WRITTEN_TOKENIZER = ("special_tokens_map.json", "tokenizer.json", "tokenizer_config.json")
 WRITTEN = ("config.json", "model.safetensors", *WRITTEN_TOKENIZER)
@@ -32,9 +33,18 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 
 
 def shards(folder: Path) -> list[Path]:
-    """The safetensors files of a checkpoint, in name order. Raises InputError where it has none."""
+    """The safetensors files of a checkpoint, in name order: those that its index names, where it has one. Raises
+    InputError where it has none, or lacks one of them."""
     require_safetensors([path.name for path in folder.glob("*")], folder)
-    return sorted(folder.glob("*.safetensors"))
+    if not (folder / INDEX).exists():
+        return sorted(folder.glob("*.safetensors"))
+    named = read_object(folder / INDEX, Index)["weight_map"].values()
+    paths = [folder / name for name in sorted(set(named))]
+    absent = [path.name for path in paths if path.parent != folder or not path.is_file()]
+    if absent or not paths:
+        problem = f"names files that are not there: {listed(absent)}" if absent else "names no files"
+        raise InputError(folder / INDEX, problem, "Copy or fetch the whole checkpoint again.")
+    return paths
 
 
 def require_safetensors(names: Iterable[str], place: Path | str) -> None:
@@ -46,6 +56,12 @@ def require_safetensors(names: Iterable[str], place: Path | str) -> None:
         raise InputError(place, "no safetensors files", "Give a whole checkpoint or adapter.")
     remedy = "If you trust it, convert it as docs/models_and_data.md says, and name the folder."
     raise InputError(place, "pickled weights only, and a pickle can run any code", remedy)
+
+
+class Index(Foreign):
+    """``model.safetensors.index.json``: the file of each tensor."""
+
+    weight_map: dict[str, str]
 
 
 @contextlib.contextmanager
@@ -83,7 +99,7 @@ def checkpoint_digest(folder: Path) -> str:
 
 def manifest(folder: Path) -> dict[str, Any]:
     """The content of ``checkpoint.json``, and the digest of each file and of all of them, as they are now."""
-    content = [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]
+    content = shards(folder) + [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]
     digests = {path.name: files.kept_digest(path) for path in content}
     return {**read_origin(folder), "files": digests, "digest": files.digest(digests)}
 
@@ -104,7 +120,8 @@ def read_origin(folder: Path) -> dict[str, Any]:
 def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -> None:
     """Write a stock model in the family's released layout: names, config, tokenizer and ``checkpoint.json``."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {family.released_name(name): tensor.contiguous() for name, tensor in model.state_dict().items()}
+    # A tied head is no parameter of its own.
+    weights = {family.released_name(name): one.detach().contiguous() for name, one in model.named_parameters()}
     write_tensors(weights, folder / "model.safetensors")
     config = {
         **family.to_released(model.config),
@@ -147,20 +164,53 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
         problem = f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}"
         raise InputError(folder / CONFIG, problem, remedy)
-    problems = [
-        f"{key} is {brief(repr(config[key]), 60)}, not {value!r}"
-        for key, value in family.fixed.items()
-        if key in config and config[key] != value  # for a missing field the stock class has the expected value
-    ]
+    problems = _differences(config, family.fixed)
     try:
-        arguments = family.to_stock(config)
+        arguments = family.to_stock(_with_theta(config, family))
     except KeyError as error:
         problems.append(f"no field {error}")
     else:
         problems += _impossible(arguments)
-    if problems:
-        raise InputError(folder / CONFIG, "; ".join(problems), remedy)
+    if not_computed := _differences(config, COMPUTED) + _other_rotations(config, family):
+        remedy = "The decoder does not compute this: docs/models_and_data.md says what it computes."
+    if problems + not_computed:
+        raise InputError(folder / CONFIG, "; ".join(dict.fromkeys(problems + not_computed)), remedy)
     return arguments
+
+
+def _differences(config: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
+    """Fields with another value than the ``fixed`` one; where a field is missing, stock classes have that."""
+    return [
+        f"{key} is {brief(repr(config[key]), 60)}, not {value!r}"
+        for key, value in fixed.items()
+        if key in config and config[key] != value
+    ]
+
+
+ROTATION = "rope_parameters"  # of transformers 5, in place of a `rope_theta` and a `rope_scaling`
+
+
+def _other_rotations(config: Mapping[str, Any], family: Family) -> list[str]:
+    """What ``rope_parameters`` say that the decoder does not compute, or that ``rope_theta`` contradicts."""
+    parameters = config.get(ROTATION) or {}
+    if not isinstance(parameters, dict):
+        return [f"{ROTATION} is {brief(repr(parameters), 60)}"]
+    problems = [
+        f"{ROTATION}.{key} is {brief(repr(value), 60)}"
+        for key, value in parameters.items()
+        if key != "rope_theta" and (key, value) != ("rope_type", "default")
+    ]
+    name = family.fields["rope_theta"]
+    if name in config and parameters.get("rope_theta", config[name]) != config[name]:
+        problems.append(f"{name} is {config[name]}, but {ROTATION}.rope_theta {brief(repr(parameters['rope_theta']))}")
+    return problems
+
+
+def _with_theta(config: dict[str, Any], family: Family) -> dict[str, Any]:
+    """The config with the theta of its ``rope_parameters`` under the family's name."""
+    parameters = config.get(ROTATION)
+    theta = parameters.get("rope_theta") if isinstance(parameters, dict) else None
+    return config if theta is None else {family.fields["rope_theta"]: theta, **config}
 
 
 def _impossible(arguments: Mapping[str, Any]) -> list[str]:
@@ -168,12 +218,16 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
     if problems := misfits(Config, arguments):
         return problems
     width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
-    shared = arguments.get("num_key_value_heads") or heads
-    problems = [f"hidden_size {width} is not an even number for each of {heads} heads"] if width % (2 * heads) else []
-    problems += [f"num_key_value_heads {shared} does not divide {heads} heads"] if heads % shared else []
-    problems += ["its LM head is tied to its embeddings"] if arguments.get("tie_word_embeddings") else []
-    strange = sorted(arguments.keys() - set(STOCK_FIELDS))
-    return problems + ([f"the decoder does not know {', '.join(strange)}"] if strange else [])
+    shared, head = arguments.get("num_key_value_heads") or heads, arguments.get("head_dim")
+    if head and head % 2:
+        problems.append(f"head_dim {head} is not even")
+    if not head and width % (2 * heads):
+        problems.append(f"hidden_size {width} is not an even number for each of {heads} heads")
+    if heads % shared:
+        problems.append(f"num_key_value_heads {shared} does not divide {heads} heads")
+    if strange := sorted(arguments.keys() - set(STOCK_FIELDS)):
+        problems.append(f"the decoder does not know {', '.join(strange)}")
+    return problems
 
 
 class SpecialIds(NamedTuple):
@@ -200,7 +254,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     config = _config(folder, family)
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
     expected = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
-    size = family.to_stock(config)["vocab_size"]
+    size = config[family.fields["vocab_size"]]
     releases = [release for release in family.releases if release.config.get("vocab_size") == size]
     expected |= {f"{release.repository} has": release.ids for release in releases}
     wanted = (*tokens.values(), *family.chat_tokens)
@@ -240,7 +294,7 @@ class _Stored(NamedTuple):
     shape: tuple[int, ...]
 
 
-def fill(model: Module, family: Family, folder: Path, device: str) -> None:
+def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
     """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
 
     Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
@@ -257,21 +311,23 @@ def fill(model: Module, family: Family, folder: Path, device: str) -> None:
             # First the device, then the dtype: one call for both would make a second tensor on the host.
             tensor = shard.get_tensor(name).to(device).to(getattr(parent, leaf).dtype)
         setattr(parent, leaf, torch.nn.Parameter(tensor, requires_grad=False))
+    model.tie()
 
 
-def check(model: Module, family: Family, folder: Path) -> dict[str, _Stored]:
+def check(model: Decoder, family: Family, folder: Path) -> dict[str, _Stored]:
     """Where each of the model's tensors is stored, by stock name, from the headers; no weight is read.
 
     Raises one InputError that names every file that is damaged, and every tensor that is missing, extra, in
-    two files or of a wrong shape.
+    two files or of a wrong shape. A second copy of the embeddings for a tied head is not read.
     """
     names = {family.released_name(name): name for name, _ in model.named_parameters()}
+    tied = family.released_name("lm_head.weight") if model.config.tie_word_embeddings else None
     shapes = {name: tuple(model.get_parameter(stock).shape) for name, stock in names.items()}
     stored, unreadable = defaultdict(list), []
     for path in shards(folder):
         try:
             for name, shape in read_shapes(path).items():
-                if not name.endswith(_COMPUTED):
+                if not name.endswith(_COMPUTED) and name != tied:
                     stored[name].append(_Stored(name, path, shape))
         except InputError as error:
             unreadable.append(f"{path.name} ({error.problem})")

@@ -38,6 +38,12 @@ class Decoder(nn.Module):
         self.model = _Body(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         _draw(self.lm_head)
+        self.tie()
+
+    def tie(self) -> None:
+        """Give the LM head the weights of the embeddings, where the config says so."""
+        if self.config.tie_word_embeddings:
+            self.lm_head.weight = self.model.embed_tokens.weight
 
     @property
     def device(self) -> torch.device:
@@ -107,7 +113,7 @@ class Layer(nn.Module):
 
     def __init__(self, config: Config, number: int) -> None:
         super().__init__()
-        self.number, self.head_dim, self.causal = number, config.head_dim, config.causal
+        self.number, self.head_dim, self.causal = number, config.head_width, config.causal
         self.self_attn, self.mlp = _Attention(config), _SwiGLU(config)
         width, eps = config.hidden_size, config.rms_norm_eps
         self.input_layernorm, self.post_attention_layernorm = Norm(width, eps), Norm(width, eps)
@@ -158,6 +164,8 @@ class Layer(nn.Module):
             projection(inputs).unflatten(-1, (-1, self.head_dim))
             for projection, inputs in ((attention.q_proj, own), (attention.k_proj, normed), (attention.v_proj, normed))
         )
+        if attention.q_norm is not None and attention.k_norm is not None:
+            query, key = attention.q_norm(query), attention.k_norm(key)
         # In float32 where the angles are: as in LLaDA, whose queries and keys are then rounded.
         query, key = _rotated(query, cos_of_own, sin_of_own), _rotated(key, cos, sin)
         return query.to(value.dtype), key.to(value.dtype), value
@@ -187,15 +195,18 @@ def _compiled_halves(dynamic: bool) -> tuple[Callable[..., Any], Callable[..., A
 
 
 class _Attention(nn.Module):
-    """The four projections."""
+    """The four projections, and the norms of the heads of q and k where the family has them."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        width, keys = config.hidden_size, config.key_heads * config.head_dim
-        self.q_proj = nn.Linear(width, width, bias=config.qkv_bias)
+        width, head = config.hidden_size, config.head_width
+        queries, keys = config.num_attention_heads * head, config.key_heads * head
+        self.q_proj = nn.Linear(width, queries, bias=config.qkv_bias)
         self.k_proj = nn.Linear(width, keys, bias=config.qkv_bias)
         self.v_proj = nn.Linear(width, keys, bias=config.qkv_bias)
-        self.o_proj = nn.Linear(width, width, bias=False)
+        self.o_proj = nn.Linear(queries, width, bias=False)
+        self.q_norm = Norm(head, config.rms_norm_eps) if config.qk_norm else None
+        self.k_norm = Norm(head, config.rms_norm_eps) if config.qk_norm else None
 
 
 class _SwiGLU(nn.Module):
@@ -239,7 +250,7 @@ class Angles:
         # A sequence too long for the context is not refused here; its positions are below the number of rows.
         if kind not in self._tables or len(self._tables[kind][0]) < rows:
             count = max(self._config.max_position_embeddings, 1 << (rows - 1).bit_length())
-            width = self._config.head_dim
+            width = self._config.head_width
             exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
             angles = torch.arange(count, dtype=torch.float32)[:, None] * (1.0 / self._config.rope_theta**exponents)
             angles = torch.cat((angles, angles), dim=-1)

@@ -22,17 +22,27 @@ from entropy_valley.settings import Foreign
 Size = Annotated[int, Field(gt=0, le=2**24)]
 # The adapted matrices of a block, under their stock names.
 LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-QKV_BIAS = {"LlamaForCausalLM": False, "Qwen2ForCausalLM": True}  # the stock classes that :mod:`.decoder` computes
-# What stock Llama assumes, under the stock names. A checkpoint with another value computes another function.
-LLAMA_FIXED = {
-    "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False, "attention_dropout": 0.0,
-    "mlp_bias": False, "rope_scaling": None,
+# The stock classes that :mod:`.decoder` computes, and what tells them apart.
+STOCK_CLASSES: dict[str, dict[str, bool]] = {
+    "LlamaForCausalLM": {},
+    "Qwen2ForCausalLM": {"qkv_bias": True},
+    "Qwen3ForCausalLM": {"qk_norm": True},
+}
+# All that the decoder computes of these fields of `config.json`, under their stock names. With another value, a
+# checkpoint of any family computes another function.
+COMPUTED = {
+    "hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "attention_dropout": 0.0, "rope_scaling": None,
+    "partial_rotary_factor": 1.0, "use_sliding_window": False, "use_mrope": False,
 }  # fmt: skip
 
 
 class Config(Foreign):
-    """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, attention to
-    the past alone, and rotation in float32."""
+    """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, norms of the
+    heads of q and k, attention to the past alone, and rotation in float32.
+
+    ``head_dim`` is the width of a head; None: ``hidden_size`` over the number of heads. With ``tie_word_embeddings``
+    the LM head has the weights of the embeddings.
+    """
 
     vocab_size: Size
     hidden_size: Size
@@ -44,13 +54,15 @@ class Config(Foreign):
     rope_theta: Annotated[float, Field(ge=1)] = 10_000.0
     rms_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-6
     tie_word_embeddings: bool = False
+    head_dim: Size | None = None
     qkv_bias: bool = False
+    qk_norm: bool = False
     causal: bool = False
     float32_rotary: bool = False
 
     @property
-    def head_dim(self) -> int:
-        return self.hidden_size // self.num_attention_heads
+    def head_width(self) -> int:
+        return self.head_dim or self.hidden_size // self.num_attention_heads
 
     @property
     def key_heads(self) -> int:
@@ -58,7 +70,7 @@ class Config(Foreign):
         return self.num_key_value_heads or self.num_attention_heads
 
 
-STOCK_FIELDS = tuple(Config.model_fields)[:10]  # those of the stock classes
+STOCK_FIELDS = tuple(Config.model_fields)[:11]  # those of the stock classes
 
 
 @dataclass(frozen=True)
@@ -83,12 +95,13 @@ class Release:
 class Family:
     """A released checkpoint layout and the stock transformers class that computes the same function.
 
-    ``architecture`` is that class, one of :data:`QKV_BIAS`; its LM head is not tied to the embeddings.
+    ``architecture`` is that class, one of :data:`STOCK_CLASSES`.
 
     ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
     ``fields`` has the released name of each field of ``config.json`` by its stock name, ``written`` further fields of a
-    released one. ``fixed`` holds the fields for which another value would mean another function. ``defaults`` holds
-    what the authors' class assumes for a field that ``config.json`` leaves out, if that differs from ``fixed``.
+    released one. ``fixed`` holds the fields for which another value would mean another function, beside
+    :data:`COMPUTED`. ``defaults`` holds what the authors' class assumes for a field that ``config.json`` leaves out, if
+    that differs from ``fixed``.
 
     ``shifted`` families predict the next position: the logits of slot i are read from row i - 1. A ``causal`` family is
     autoregressive: it has no mask token, attends only to the past and predicts the next position. ``float32_rotary``
@@ -141,12 +154,17 @@ class Family:
         return _rename(stock, tuple((new, old) for old, new in self.names))
 
     def to_stock(self, released: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments of a stock config class, from a released ``config.json``."""
-        return {stock: released[name] for stock, name in self.fields.items()}
+        """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
+        left out there."""
+        needed = {stock: name for stock, name in self.fields.items() if stock != "head_dim" or name in released}
+        return {stock: released[name] for stock, name in needed.items()}
 
     def to_released(self, config: Config) -> dict[str, Any]:
         """The ``config.json`` of a released checkpoint of that shape."""
         fields = {name: getattr(config, stock) for stock, name in self.fields.items()}
+        if config.head_dim is None:  # it follows from the others, unless the authors' class assumes another one
+            width = {"head_dim": config.head_width} if "head_dim" in self.defaults else {}
+            fields = {name: value for name, value in fields.items() if name != self.fields.get("head_dim")} | width
         return {**self.written, "vocab_size": config.vocab_size, **fields}
 
 
@@ -241,11 +259,6 @@ LLADA = Family(
 # tokenizer keeps, for one user message, with the default system message. A turn, and so a translation, ends with
 # ``<|im_end|>``; the EOS is still ``<|endoftext|>`` (id 151643), as in its ``generation_config.json``.
 
-DREAM_FIXED = {
-    "hidden_act": "silu", "tie_word_embeddings": False, "attention_dropout": 0.0, "use_sliding_window": False,
-    "use_mrope": False, "rope_scaling": None,
-}  # fmt: skip
-
 DREAM_CONFIG = {  # without the context: the rotation does not depend on it
     "vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
     "num_attention_heads": 28, "num_key_value_heads": 4, "rope_theta": 1e6, "rms_norm_eps": 1e-6,
@@ -269,7 +282,7 @@ DREAM = Family(
     pad_token="<|endoftext|>",
     bos_token="<|beginoftext|>",
     written={"architectures": ["DreamModel"]},
-    fixed=DREAM_FIXED,
+    fixed={},
     tokenizer_class="Qwen2TokenizerFast",
     releases=(DREAM_BASE,),
 )
@@ -316,7 +329,7 @@ DIFFULLAMA = Family(
     pad_token=None,
     bos_token="<s>",
     written={"architectures": ["LlamaForCausalLM"]},
-    fixed=LLAMA_FIXED,
+    fixed={},
     releases=(
         Release(
             repository="diffusionfamily/diffullama",
@@ -349,7 +362,7 @@ LLAMA3 = Family(
     pad_token=None,
     bos_token="<|begin_of_text|>",
     written={"architectures": ["LlamaForCausalLM"]},
-    fixed=LLAMA_FIXED,
+    fixed={},
     releases=(
         Release(
             repository="meta-llama/Meta-Llama-3-8B",
@@ -363,7 +376,79 @@ LLAMA3 = Family(
 )
 
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, LLAMA3)}
+# --- A2D (dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1; github.com/ZHZisZZ/dllm): Qwen3 whose attention sees all rows,
+# trained with masks. It keeps the tensors and config of its base; the mask token is added to the tokenizer.
+#
+# ``chat`` is Qwen3's template for one user message without thinking, as the authors recommend. Its turn ends with the
+# EOS.
+
+QWEN3_CONFIG = {
+    "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "max_position_embeddings": 40960, "rope_theta": 1e6,
+    "rms_norm_eps": 1e-6, "tie_word_embeddings": True, "head_dim": 128,
+}  # fmt: skip
+
+A2D_QWEN3 = Family(
+    name="a2d_qwen3",
+    architecture="Qwen3ForCausalLM",
+    model_type="a2d-qwen3",
+    shifted=False,
+    mask_token="<|mask|>",
+    eos_token="<|im_end|>",
+    pad_token="<|endoftext|>",
+    bos_token=None,
+    written={"architectures": ["A2DQwen3LMHeadModel"]},
+    fixed={},
+    defaults={"head_dim": 128},
+    tokenizer_class="Qwen2TokenizerFast",
+    chat="<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+    chat_tokens=("<|im_start|>",),
+    releases=(
+        Release(
+            repository="dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1",
+            licence="Apache-2.0",
+            config=QWEN3_CONFIG,
+            ids={"mask": 151669, "eos": 151645, "pad": 151643, "bos": None},
+        ),
+    ),
+)
+
+
+# --- EuroBERT (EuroBERT/EuroBERT-210m): Llama's tensors and computation as a masked language model of 15 languages. It
+# has seen half-masked texts in pre-training; fine-tuning teaches it fully masked canvases.
+
+EUROBERT_CONFIG = {
+    "vocab_size": 128256, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+    "num_attention_heads": 12, "num_key_value_heads": 12, "max_position_embeddings": 8192, "rope_theta": 250_000,
+    "rms_norm_eps": 1e-5,
+}  # fmt: skip
+
+EUROBERT = Family(
+    name="eurobert",
+    architecture="LlamaForCausalLM",
+    model_type="eurobert",
+    shifted=False,
+    bos=True,
+    mask_token="<|mask|>",
+    eos_token="<|end_of_text|>",
+    pad_token="<|end_of_text|>",
+    bos_token="<|begin_of_text|>",
+    written={"architectures": ["EuroBertForMaskedLM"]},
+    fixed={"hidden_dropout": 0.0},
+    releases=(
+        Release(
+            repository="EuroBERT/EuroBERT-210m",
+            licence="Apache-2.0",
+            config=EUROBERT_CONFIG,
+            ids={"mask": 128002, "eos": 128001, "pad": 128001, "bos": 128000},
+        ),
+    ),
+)
+
+
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, A2D_QWEN3, EUROBERT, LLAMA3)
+}
 
 
 def find_family(name: str, file: Path | None = None) -> Family:
@@ -379,7 +464,7 @@ def find_family(name: str, file: Path | None = None) -> Family:
         raise InputError(
             f"family {name!r}", "is not a Family", "Name an instance of entropy_valley.model.families.Family."
         )
-    if family.architecture not in QKV_BIAS:
+    if family.architecture not in STOCK_CLASSES:
         problem = f"its architecture is {brief(family.architecture)}"
-        raise InputError(f"family {name!r}", problem, f"The decoder computes {' and '.join(QKV_BIAS)}.")
+        raise InputError(f"family {name!r}", problem, f"The decoder computes {', '.join(STOCK_CLASSES)}.")
     return family if family.name == name else dataclasses.replace(family, name=name)

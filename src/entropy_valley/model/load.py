@@ -17,7 +17,7 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.decoder import Decoder, attach_lora
-from entropy_valley.model.families import FAMILIES, QKV_BIAS, STOCK_FIELDS, Config, Family, find_family
+from entropy_valley.model.families import FAMILIES, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
@@ -124,7 +124,7 @@ def require_device(name: str, other: str = 'device="cpu"') -> None:
 
 def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Decoder:
     """A decoder of the family, from the arguments of its stock config; on ``meta`` its tensors take no memory."""
-    own = dict(qkv_bias=QKV_BIAS[family.architecture], causal=family.causal, float32_rotary=family.float32_rotary)
+    own = dict(causal=family.causal, float32_rotary=family.float32_rotary, **STOCK_CLASSES[family.architecture])
     with torch.device(device):
         return Decoder(Config(**arguments, **own)).to(dtype)
 
@@ -135,10 +135,11 @@ def stock_model(family: Family, model: Decoder, attention: str = "eager") -> Any
     import transformers
 
     stock, own = getattr(transformers, family.architecture), model.config
-    config = stock.config_class(**{field: getattr(own, field) for field in STOCK_FIELDS})
+    given = {field: getattr(own, field) for field in STOCK_FIELDS} | {"head_dim": own.head_width}
+    config = stock.config_class(**given)
     with torch.device("meta"):
         built = stock._from_config(config, attn_implementation=attention, dtype=model.dtype).eval()
-    for name, weight in model.named_parameters():
+    for name, weight in model.named_parameters(remove_duplicate=False):  # a tied head has the weights of another
         module, _, leaf = name.rpartition(".")
         if isinstance(linear := model.get_submodule(module), torch.nn.Linear):
             built.set_submodule(module, linear)  # with its adapter
