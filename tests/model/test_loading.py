@@ -148,6 +148,11 @@ class TestBadCheckpoints:
         with pytest.raises(InputError, match=r"model_type is '[\w-]+', not '[\w-]+'\. Name the family"):
             load_backbone(folder, other)
 
+    def test_a_type_that_no_family_has(self, folder, family):
+        edit_config(folder, model_type="mamba")
+        with pytest.raises(InputError, match=r"'mamba', not .* No family here has this type: docs/extending\.md#a-new"):
+            load_backbone(folder, family.name)
+
     def test_a_config_that_computes_something_else(self, folder, family):
         field, value = next(iter({**family.fixed, **COMPUTED}.items()))
         edit_config(folder, **{field: not value if isinstance(value, bool) else "other"})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families import COMPUTED, STOCK_FIELDS, Config, Family
+from entropy_valley.model.families import COMPUTED, FAMILIES, NEW_FAMILY, STOCK_FIELDS, Config, Family
 from entropy_valley.settings import Foreign, misfits, read_object
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     config = _config(folder, family)
     remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model."
     if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
+        if all(kind != one.model_type for one in FAMILIES.values()):
+            remedy = f"No family here has this type: {NEW_FAMILY}."
         problem = f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}"
         raise InputError(folder / CONFIG, problem, remedy)
     problems = _differences(config, family.fixed)

@@ -451,6 +451,9 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+NEW_FAMILY = "docs/extending.md#a-new-family says how to describe another"
+
+
 def find_family(name: str, file: Path | None = None) -> Family:
     """The family of that name; a user's own is named ``module:NAME``. Raises InputError if there is none. A ``file``
     that names it may be another's: it runs no code that this process has not imported before."""

@@ -17,7 +17,7 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.decoder import Decoder, attach_lora
-from entropy_valley.model.families import FAMILIES, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
+from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
@@ -255,7 +255,7 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     repository, commit = hub.named(name)
     names = [family] if family else [one.name for one in FAMILIES.values() if one.release(repository)]
     if not names:
-        remedy = f"Give its family, one of {', '.join(FAMILIES)}."
+        remedy = f"Give its family, one of {', '.join(FAMILIES)}; {NEW_FAMILY}."
         raise InputError(repository, f"nothing here says of which family it is, {NO_FOLDER}", remedy)
     release = find_family(names[0]).release(repository)
     revision = commit or (release.revision if release else None)
@@ -279,10 +279,9 @@ def _family_of(folder: Path) -> str:
     kind = read_object(folder / checkpoint.CONFIG).get("model_type")
     names = [one.name for one in FAMILIES.values() if one.model_type == kind and not one.causal]
     if len(names) != 1:
-        problem = f"model_type {kind!r} is that of {'several families' if names else 'no family'}"
-        raise InputError(
-            folder / checkpoint.CONFIG, problem, f"Give its family, one of {', '.join(names or FAMILIES)}."
-        )
+        problem = f"model_type {kind!r} is that of {'several families' if names else 'no family here'}"
+        remedy = f"Give its family, one of {', '.join(names)}." if names else f"{NEW_FAMILY}."
+        raise InputError(folder / checkpoint.CONFIG, problem, remedy)
     return names[0]
 
 
