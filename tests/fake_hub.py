@@ -64,7 +64,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
-        if match := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(.+))?", path):
+        if self.headers.get("Authorization") == "Bearer hf_expired":
+            self._send(401, b"", {"X-Error-Message": "Invalid credentials in Authorization header"})
+        elif match := re.fullmatch(r"/api/(?:models|datasets)/someone/model(?:/revision/(.+))?", path):
             commit = match[1] if match[1] in self.hub.commits else list(self.hub.commits)[-1]
             self._send(200, json.dumps(self.hub.listing(commit)).encode(), {})
         elif match := re.fullmatch(r"(?:/datasets)?/someone/model/resolve/(\w+)/(.+)", path):

@@ -257,7 +257,7 @@ def test_an_archive_is_fetched_once_and_goes_on_where_a_connection_was_lost(reac
     assert (tmp_path / "data").read_bytes() == content
 
 
-def test_what_the_hub_has_not(reach, tmp_path, capsys):
+def test_what_the_hub_has_not(reach, tmp_path, capsys, monkeypatch):
     gated = r"is gated, private, or does not exist\. Accept its licence .* run `hf auth login`"
     with serve({OLD: {}, NEW: {"a.json": b"{}"}}) as server:
         reach(server.url)
@@ -271,6 +271,12 @@ def test_what_the_hub_has_not(reach, tmp_path, capsys):
         assert [hub.listing("someone/model", one, KEY).commit for one in (None, OLD)] == [NEW, OLD]
         with pytest.raises(InputError, match=rf"someone/model: has no sub/\* at {NEW}"):
             fetch_here(None, tmp_path, ["sub/*"])
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(InputError, match=r"your token .* is not valid\. Unset HF_TOKEN"),
+        ):
+            patch.setenv("HF_TOKEN", "hf_expired")
+            hub.listing("someone/model", None, KEY)
         server.gated = True
         with pytest.raises(InputError, match=f"^someone/model: {gated}"):
             fetch_here(None, tmp_path, ["*.json"])

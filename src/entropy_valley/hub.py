@@ -27,6 +27,10 @@ NO_CONNECTION = {"ConnectionError", "Timeout", "TransportError"}
 Kind = Literal["model", "dataset"]
 
 
+class UnreachableError(InputError):
+    """The hub cannot be reached, or must not be asked."""
+
+
 @dataclass(frozen=True)
 class File:
     """A file of a commit."""
@@ -86,6 +90,18 @@ def place(repository: str, revision: str | None, subfolder: str | None = None) -
     """The folder of a repository, or of a part of it, among this user's downloads."""
     name = "/".join(filter(None, (repository, subfolder))).replace("/", "--")
     return files.cache_folder() / "models" / (f"{name}@{revision[:8]}" if revision else name)
+
+
+def cached(repository: str, revision: str | None) -> Path | None:
+    """The folder of a checkpoint in Hugging Face's own cache, in which other programs keep their downloads; None where
+    it has no such commit (None: the newest that it knows)."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(repository, revision=revision, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
 
 
 def listing(
@@ -221,13 +237,14 @@ def _is_of_network(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def _clear_errors(
-    repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
+    repository: str, revision: str | None, key: str, repository_kind: Kind, patterns: Sequence[str] = ()
 ) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
     from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled
 
-    copy = f"with a network run {command(repository, revision, kind, patterns)}, copy the folder, and set {key} to it"
+    by_hand = command(repository, revision, repository_kind, patterns)
+    copy = f"with a network run {by_hand}, copy the folder, and set {key} to it"
     try:
         yield
     except HFValidationError as error:
@@ -235,13 +252,17 @@ def _clear_errors(
     except Exception as error:
         if not _is_of_network(error):
             raise
-        status = getattr(getattr(error, "response", None), "status_code", None)
+        response = getattr(error, "response", None)
+        status = getattr(response, "status_code", None)
+        if response is not None and "Invalid credentials" in response.headers.get("X-Error-Message", ""):
+            remedy = "Unset HF_TOKEN or run `hf auth login` again: a public repository needs none."
+            raise InputError(repository, "your token for the hub is not valid", remedy) from None
         if isinstance(error, GatedRepoError) or status in (401, 403):
             remedy = f"Accept its licence on its page on the hub, run `hf auth login`, and try again; or {copy}."
             raise InputError(repository, "is gated, private, or does not exist", remedy) from None
-        reason = " ".join([line for line in str(error).splitlines() if line][:2])
+        reason, kind = " ".join([line for line in str(error).splitlines() if line][:2]), InputError
         if NO_CONNECTION & _kinds(error):
-            reason = f"no connection to {constants.ENDPOINT}"
+            reason, kind = f"no connection to {constants.ENDPOINT}", UnreachableError
         if isinstance(error, OfflineModeIsEnabled):
-            reason = "the environment variable HF_HUB_OFFLINE is set"
-        raise InputError(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
+            reason, kind = "the environment variable HF_HUB_OFFLINE is set", UnreachableError
+        raise kind(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None

@@ -181,3 +181,20 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
         first, second = names["translator"].translate(SOURCES[:2])
         assert (first, second) == tuple(names.setdefault("translations", [first, second]))
     assert len(capsys.readouterr().out.splitlines()) == 2 + 9  # translations, and the steps of a canvas of nine slots
+
+
+def test_what_other_programs_have_downloaded_is_enough_without_a_hub(released, reach, tmp_path, monkeypatch, capsys):
+    """The commit in Hugging Face's own cache."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "theirs"))
+    family = {"family": "llada", "prompt": PROMPT, "ratios": RATIOS, "steps": 4}
+    reach("http://127.0.0.1:9")  # where nothing listens
+    with pytest.raises(hub.UnreachableError, match="no connection"):
+        Translator.load("someone/model", **family)
+    repository = tmp_path / "theirs/models--someone--model"
+    shutil.copytree(released / "llada", repository / "snapshots" / NEW)
+    (repository / "refs").mkdir()
+    (repository / "refs/main").write_text(NEW)
+    assert texts(Translator.load("someone/model", **family)) == by_hand(released, adapter=None)
+    assert "the hub cannot be reached" in capsys.readouterr().err
+    with pytest.raises(hub.UnreachableError):
+        Translator.load(f"someone/model@{OLD}", **family)

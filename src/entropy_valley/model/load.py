@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,8 +248,9 @@ def kept_adapter(
 def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, str]:
     """Folder and family of a checkpoint: a folder, or ``OWNER/NAME`` or ``OWNER/NAME@COMMIT`` of the hub.
 
-    A repository is downloaded once, a release at its pinned commit. Without a ``family`` it is that of the release, or
-    the one that the folder's files say. Raises InputError where they do not say it, and as :func:`fetch` does.
+    A repository is downloaded once, a release at its pinned commit; where the hub cannot be reached, the commit in
+    Hugging Face's own cache is used. Without a ``family`` it is that of the release, or the one that the folder's files
+    say. Raises InputError where they do not say it, and as :func:`fetch` does.
     """
     if (folder := Path(name).expanduser()).is_dir():
         return folder, family or _family_of(folder)
@@ -267,8 +269,14 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
         "gated": release.gated if release else False,
     }
     folder = hub.place(repository, revision)
-    with _maybe_a_folder(repository):
-        fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
+    try:
+        with _maybe_a_folder(repository):
+            fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
+    except hub.UnreachableError:
+        if (cached := hub.cached(repository, revision)) is None:
+            raise
+        print(f"{repository}: the hub cannot be reached; {cached} is used", file=sys.stderr)
+        return cached, names[0]
     return folder, names[0]
 
 
@@ -302,4 +310,4 @@ def _maybe_a_folder(repository: str) -> Iterator[None]:
     except InputError as error:
         if error.place != repository:
             raise
-        raise InputError(repository, f"{error.problem}, {NO_FOLDER}", error.remedy) from None
+        raise type(error)(repository, f"{error.problem}, {NO_FOLDER}", error.remedy) from None
