@@ -213,27 +213,13 @@ class Folder:
 
     @functools.cache  # noqa: B019
     def tokenizer(self, backbone: str) -> Any:
-        """The tokenizer of a backbone, None if it is not here. The library reads JSON, and executes nothing."""
-        import tokenizers
-
+        """The tokenizer of a backbone, None if it is not here."""
         for place, record in self.records.items():
             if record["rule"] not in ("translate", "tokens") or record["params"].get("backbone") != backbone:
                 continue
             for folder in self.input_paths(place):
-                if not (folder / "tokenizer.json").is_file():
-                    continue
-                path = files.regular(folder / "tokenizer.json", files.MOST)
-                with files.readable(path, "tokenizer", REMEDY):
-                    tokenizer = tokenizers.Tokenizer.from_file(str(path))
-                    tokenizer.no_padding()
-                    tokenizer.no_truncation()
-                    if (more := folder / "special_tokens_map.json").is_file():  # some declare their mask token only there
-                        declared = [one for one in files.read_json(more, files.MOST).values() if not isinstance(one, list)]
-                        tokenizer.add_special_tokens(
-                            [one["content"] if isinstance(one, dict) else one for one in declared]
-                        )
-                    tokenizer.encode_special_tokens = True  # what a sentence spells is text
-                return tokenizer
+                if (folder / "tokenizer.json").is_file():
+                    return _read_tokenizer(folder)
         return None
 
     @functools.cache  # noqa: B019
@@ -256,6 +242,22 @@ class Folder:
         return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
 
 
+def _read_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint. The library reads JSON, and executes nothing."""
+    import tokenizers
+
+    path, more = files.regular(folder / "tokenizer.json", files.MOST), folder / "special_tokens_map.json"
+    with files.readable(path, "tokenizer", REMEDY):
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True  # what a sentence spells is text
+        if more.is_file():  # some declare their mask token only there
+            declared = [one for one in files.read_json(more, files.MOST).values() if not isinstance(one, list)]
+            tokenizer.add_special_tokens([one["content"] if isinstance(one, dict) else one for one in declared])
+    return tokenizer
+
+
 def _is_record(place: PurePath) -> bool:
     """Whether a JSON file describes a result, by its path below the folder."""
     hidden = any(part[0] == "." for part in place.parts) or place.parts[0] in SKIPPED
@@ -266,7 +268,3 @@ def cells_of(record: Mapping[str, Any]) -> dict[System, Mapping[str, Any]]:
     """What a header says of each cell."""
     return {System(*(one[name] for name in System._fields)): one for one in record["facts"].get("cells", [])}
 
-
-def missing(names: Sequence[str]) -> str:
-    """Sentences by their ids, for a line of the report."""
-    return f"{len(names)} sentences are missing: {listed(names, 5)}" if len(names) > 1 else f"{names[0]} is missing"

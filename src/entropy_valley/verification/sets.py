@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH
+from entropy_valley.errors import listed
 from entropy_valley.lengths import Choice, Sentence, make_method
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.results import TRANSLATIONS, System
-from entropy_valley.verification.folder import HEADER, Folder, Report, Row, Set, Unchecked, cells_of, missing
+from entropy_valley.texts import counted
+from entropy_valley.verification.folder import HEADER, Folder, Report, Row, Set, Unchecked, cells_of
 
 TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
@@ -25,30 +27,41 @@ def check(folder: Folder, report: Report) -> None:
     for one in folder.sets:
         file = f"{one.home}/{TRANSLATIONS}"
         with report.reading("rows", folder.root / file, file):
-            header = folder.records[f"{one.home}/{HEADER}"]
-            entries, cells = cells_of(header), folder.rows(file)
+            entries, cells = cells_of(folder.records[f"{one.home}/{HEADER}"]), folder.rows(file)
             report.compare("rows", file, "cells", sorted(cells), sorted(entries))
             for system, rows in cells.items():
-                check_ids(folder, report, one, system, rows, file)
-                _check_texts(folder, report, one, rows, file)
-                tokens = folder.tokens(one.direction, one.backbone, system.testset)
-                if system.order:  # an autoregressive system has no canvas
-                    _check_canvases(folder, report, one, system, rows, tokens)
-                entry, sums = entries.get(system, {}), _totals(header["params"], system, rows, tokens)
-                for name in entry.keys() & sums.keys():
-                    place = f"{name} of {system.label}"
-                    report.compare("totals of cells", f"{one.home}/{HEADER}", place, entry[name], sums[name])
+                with report.reading("rows", folder.root / file, file):
+                    _check_cell(folder, report, one, system, rows, entries.get(system, {}))
+
+
+def _check_cell(
+    folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row], entry: Mapping[str, Any]
+) -> None:
+    file, header = f"{one.home}/{TRANSLATIONS}", f"{one.home}/{HEADER}"
+    check_ids(folder, report, one, system, rows, file)
+    _check_texts(folder, report, one, rows, file)
+    tokens = folder.tokens(one.direction, one.backbone, system.testset)
+    if system.order:  # an autoregressive system has no canvas
+        _check_canvases(folder, report, one, system, rows, tokens)
+    totals = _totals(folder.records[header]["params"], system, rows, tokens)
+    for name in sorted(entry.keys() & totals.keys()):
+        report.compare("totals of cells", header, f"{name} of {system.label}", entry[name], totals[name])
 
 
 def check_ids(folder: Folder, report: Report, one: Set, system: System, rows: Sequence[Row], file: str) -> None:
     """A row for each sentence of the test set, in its order."""
     ids, stored = [*folder.testset(one.direction, system.testset)], [row.values["id"] for row in rows]
+    lacking, further = sorted({*ids} - {*stored}), sorted({*map(str, stored)} - {*ids})
     if not ids:
-        report.compare("rows", file, f"sentences of {system.label}", stored, NO_TESTSET)
-    elif lacking := sorted({*ids} - {*stored}):
-        report.differ("rows", file, f"of {system.label}, {missing(lacking)}")
+        report.compare("rows", file, "sentences", stored, NO_TESTSET)
+    elif lacking:
+        report.differ("rows", file, f"{system.label} lacks {counted(len(lacking), 'sentence')}: {listed(lacking, 5)}")
+    elif further:
+        report.differ("rows", file, f"{system.label} has what is not in its test set: {listed(further, 5)}")
+    elif stored != ids:
+        report.differ("rows", file, f"{system.label} has sentences twice, or not in the order of its test set")
     else:
-        report.compare("rows", file, f"sentences of {system.label}", stored, ids)
+        report.compare("rows", file, "sentences", stored, ids)
 
 
 def _check_texts(folder: Folder, report: Report, one: Set, rows: Sequence[Row], file: str) -> None:
@@ -154,7 +167,7 @@ def _reassigned(
     origin = system._replace(method=settings.get("of", "ev"))
     for other in folder.sets:
         rows = folder.rows(f"{other.home}/{TRANSLATIONS}").get(origin, []) if other[1:] == one[1:] else []
-        if rows and tokens:
+        if rows and all(row.values["id"] in tokens for row in rows):
             lengths = [row.values["canvas"]["length"] for row in rows]
             sources = [tokens[row.values["id"]][0] for row in rows]
             given = reassign(lengths, sources, settings["seed"], settings.get("within", "all"))
