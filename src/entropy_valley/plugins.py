@@ -52,7 +52,7 @@ def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
 
 @contextlib.contextmanager
 def ours_alone() -> Iterator[None]:
-    """In the block a name of a user's own class is an InputError: it comes from a stranger, who shall execute nothing."""
+    """In the block a name of a user's own class is an InputError: names from strangers shall execute nothing."""
     token = _ours_alone.set(True)
     try:
         yield

@@ -38,7 +38,7 @@ def usable(device: str | None) -> str:
 def check(folder: Folder, report: Report, count: int, device: str) -> None:
     """Decode ``count`` sentences of each run again."""
     models: dict[str, Backbone | Unchecked] = {}
-    for one, system, row in drawn(folder, count):
+    for one, system, row in drawn(folder, report, count):
         place = f"{one.home}/{HEADER}"
         with report.reading(PART, folder.root / place, place):
             params = folder.records[place]["params"]
@@ -49,13 +49,15 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
             _check_sentence(folder, report, models[key], one, system, row)
 
 
-def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
+def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Set, System, Row]]:
     """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
     runs: dict[tuple[str, ...], list[tuple[Set, System, Row]]] = {}
     for one in folder.sets:
-        for system, rows in folder.rows(f"{one.home}/{TRANSLATIONS}").items():
-            if system.order:  # an autoregressive system denoises nothing
-                runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
+        file = f"{one.home}/{TRANSLATIONS}"
+        with report.reading(PART, folder.root / file, file):
+            for system, rows in folder.rows(file).items():
+                if system.order:  # an autoregressive system denoises nothing
+                    runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
     for of_run in runs.values():
         of_run.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
         yield from of_run[:count]

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
@@ -267,4 +267,3 @@ def _is_record(place: PurePath) -> bool:
 def cells_of(record: Mapping[str, Any]) -> dict[System, Mapping[str, Any]]:
     """What a header says of each cell."""
     return {System(*(one[name] for name in System._fields)): one for one in record["facts"].get("cells", [])}
-

@@ -104,9 +104,7 @@ def _products(experiment: Experiment, stored: Path) -> list[Product]:
     return [*products, Product(DOCUMENT, [DOCUMENT], list, False)]
 
 
-def _check_product(
-    folder: Folder, report: Report, experiment: Experiment, product: Product, former_root: str
-) -> None:
+def _check_product(folder: Folder, report: Report, experiment: Experiment, product: Product, former_root: str) -> None:
     """Make one of them again and compare each of its files. Some name the folder of results: ``former_root``."""
     made, root = [file for file in product.files if not file.endswith(ENDING)], experiment.results
     record = folder.records.get(product.files[-1], {})
