@@ -11,7 +11,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, System
 from entropy_valley.scoring import from_params, metrics
-from entropy_valley.scoring.comet import Comet
+from entropy_valley.scoring.comet import MainComet
 from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.verification.folder import SCORES_HEADER, Folder, Report, Row, Set, Unchecked, cells_of
 from entropy_valley.verification.sets import check_ids
@@ -22,19 +22,22 @@ NOT_WHOLE = Unchecked("the score of a cell whose sentences are not those of the 
 OWN = Unchecked("a metric of the user's own")
 DOWNLOADS = ("flores101", "flores200", "spBLEU-1K")  # sacreBLEU fetches these tokenizers
 
+Again = tuple[float | Unchecked, Sequence[float] | Unchecked]
+"""The score of a system, and those of its sentences."""
+
 
 @dataclass
 class Scored:
-    """A scored cell whose sentences have a translation and a reference: ``texts`` are sources, hypotheses and
-    references in the order of ``rows``; ``entry`` is what the header says of the cell."""
+    """A scored cell. ``rows`` are those with a translation and a reference, ``texts`` their sources, hypotheses and
+    references; ``whole``: these are the test set. ``entry`` is what the header says of the cell."""
 
     home: str
     system: System
     params: Mapping[str, Any]
     rows: Sequence[Row]
-    texts: tuple[tuple[str, ...], ...]
-    entry: Mapping[str, Any]
+    texts: Sequence[Sequence[str]]
     whole: bool
+    entry: Mapping[str, Any]
 
 
 def check(folder: Folder, report: Report, comet: Path | None, device: str) -> None:
@@ -46,24 +49,18 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
         if f"{one.home}/{SCORES_HEADER}" in folder.records:
             with report.reading("rows", folder.root / file, file):
                 scored += _scored(folder, report, one)
-    by_params: dict[str, list[Scored]] = {}
+    alike: dict[str, list[Scored]] = {}
     for cell in scored:
-        by_params.setdefault(files.canonical(_of_all_directions(cell.params)), []).append(cell)
-    for cells in by_params.values():
-        with report.reading("rows", folder.root / cells[0].home, f"{cells[0].home}/{SCORES_HEADER}"):
+        alike.setdefault(files.canonical(cell.params["comet"]), []).append(cell)
+    for cells in alike.values():
+        with report.reading("COMET", folder.root, f"{cells[0].home}/{SCORES_HEADER}"):
             _check_comet(folder, report, cells, comet, device)
     for cell in scored:
-        with report.reading("rows", folder.root / cell.home, f"{cell.home}/{SCORES_HEADER}"):
+        with report.reading("BLEU and chrF", folder.root, f"{cell.home}/{SCORES_HEADER}"):
             for name in ("bleu", "chrf"):
-                _compare(report, cell, name, _by_sacrebleu(cell, name), "BLEU and chrF")
+                _compare(report, "BLEU and chrF", cell, name, _by_sacrebleu(cell, name))
             for name, settings in cell.params.get("metrics", {}).items():
-                further = NO_COMET if settings["metric"] == "comet" else OWN
-                _compare(report, cell, name, further, "further metrics")
-
-
-def _of_all_directions(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What COMET's scores depend on: neither the target language nor what the texts were made from."""
-    return {"comet": params["comet"]}
+                _compare(report, "further metrics", cell, name, NO_COMET if settings["metric"] == "comet" else OWN)
 
 
 def _scored(folder: Folder, report: Report, one: Set) -> list[Scored]:
@@ -81,69 +78,59 @@ def _scored(folder: Folder, report: Report, one: Set) -> list[Scored]:
         references = folder.testset(one.direction, system.testset)
         outputs = {row.values["id"]: row.values["hypothesis"] for row in translated.get(system, [])}
         kept = [row for row in rows if row.values["id"] in references and row.values["id"] in outputs]
-        ids = [row.values["id"] for row in kept]
-        texts = (
-            tuple(references[name]["source"] for name in ids),
-            tuple(outputs[name] for name in ids),
-            tuple(references[name]["target"] for name in ids),
-        )
-        whole = ids == [*references]
-        scored.append(Scored(one.home, system, header["params"], kept, texts, entry, whole))
+        texts: list[list[str]] = [[], [], []]
+        for row in kept:
+            pair = references[row.values["id"]]
+            for column, text in zip(texts, (pair["source"], outputs[row.values["id"]], pair["target"]), strict=True):
+                column.append(text)
+        whole = bool(kept) and [row.values["id"] for row in kept] == [*references]
+        scored.append(Scored(one.home, system, header["params"], kept, texts, whole, entry))
     return scored
 
 
-Again = tuple[float | Unchecked, Sequence[float] | Unchecked]
-"""The score of a system, and those of its sentences."""
-
-
 def _check_comet(folder: Folder, report: Report, cells: Sequence[Scored], comet: Path | None, device: str) -> None:
-    """Score cells whose main metric has the same settings, in one go: equal segments are scored once."""
-    name, metric = next(iter(from_params({"comet": cells[0].params["comet"]}).items()))
-    assert isinstance(metric, Comet)
-    own = folder.root / "comet"
-    checkpoint = comet or (own if not metric.checkpoint and own.exists() else None)
+    """Score cells whose main metric has the same settings in one go: so a segment of several is scored once."""
+    metric = MainComet(**cells[0].params["comet"])
+    name = metric.key
+    trained_here = folder.root / "comet"
+    checkpoint = comet or (trained_here if metric.checkpoint is None and trained_here.exists() else None)
     if checkpoint is None:
         for cell in cells:
-            _compare(report, cell, name, NO_COMET, "COMET")
+            _compare(report, "COMET", cell, name, NO_COMET)
         return
     metrics.prepare(name, metric, ScoringJob("", checkpoint.resolve(), device))
-    if metric.batch_size == 1:
-        columns = [[text for cell in cells for text in cell.texts[side]] for side in range(3)]
-        metric.segment_scores(*columns)
+    if metric.batch_size == 1:  # else a score depends on its neighbours in the cell
+        metric.segment_scores(*([text for cell in cells for text in cell.texts[side]] for side in range(3)))
     for cell in cells:
-        place = f"digest of {name}'s checkpoint"
-        stored = cell.entry.get("digests", {}).get("comet")
-        report.compare("COMET", f"{cell.home}/{SCORES_HEADER}", place, stored, metric.digest)
+        used, header = cell.entry.get("digests", {}).get("comet"), f"{cell.home}/{SCORES_HEADER}"
+        report.compare("COMET", header, f"digest of the checkpoint of {name}", used, metric.digest)
         again = metrics.score(name, metric, *cell.texts)
-        assert again.segments is not None
-        _compare(report, cell, name, (again.system, again.segments), "COMET")
+        _compare(report, "COMET", cell, name, (again.system, again.segments or ()))
 
 
 def _by_sacrebleu(cell: Scored, name: str) -> Again | Unchecked:
-    metric = from_params({**cell.params, "metrics": {}})[name]
-    if name == "bleu" and cell.params.get("bleu", {}).get("tokenize") in DOWNLOADS:
+    if name == "bleu" and cell.params["bleu"].get("tokenize") in DOWNLOADS:
         return Unchecked("BLEU with a tokenizer that sacreBLEU downloads")
+    metric = from_params({**cell.params, "metrics": {}})[name]
     try:
         metrics.prepare(name, metric, ScoringJob(cell.params["target_language"]))
     except InputError as error:
         return Unchecked(f"{error.place}: {error.problem}")
     again = metrics.score(name, metric, *cell.texts)
-    return again.system, again.segments or OWN
+    return again.system, again.segments or ()
 
 
-def _compare(report: Report, cell: Scored, name: str, again: Again | Unchecked, part: str) -> None:
-    """Compare the scores of a cell and its sentences; the sentences' mean is COMET's score of the cell, too."""
+def _compare(report: Report, part: str, cell: Scored, name: str, again: Again | Unchecked) -> None:
+    """Compare the scores of a cell and of its sentences. COMET's score of a cell is the mean of its rows, too."""
     system, segments = (again, again) if isinstance(again, Unchecked) else again
-    file, header = f"{cell.home}/{SCORES}", f"{cell.home}/{SCORES_HEADER}"
+    file, header, place = f"{cell.home}/{SCORES}", f"{cell.home}/{SCORES_HEADER}", f"{name} of {cell.system.label}"
     within = NEAR if part == "COMET" else 0.0
     if name != "bleu":
         for number, row in enumerate(cell.rows):
             value = segments if isinstance(segments, Unchecked) else segments[number]
             report.compare(part, file, f"line {row.line}, {name}", row.values.get(name), value, within)
-    if not cell.whole:
-        system = NOT_WHOLE
-    place = f"{name} of {cell.system.label}"
-    report.compare(part, header, place, cell.entry.get(name), system, within)
-    if part == "COMET" and all(isinstance(row.values.get(name), int | float) for row in cell.rows) and cell.rows:
+    stored = cell.entry.get(name)
+    report.compare(part, header, place, stored, system if cell.whole else NOT_WHOLE, within)
+    if part == "COMET" and cell.whole and all(isinstance(row.values.get(name), float) for row in cell.rows):
         mean = sum(row.values[name] for row in cell.rows) / len(cell.rows)
-        report.compare(part, header, f"{place}, the mean of its rows", cell.entry.get(name), mean)
+        report.compare(part, header, f"{place}, the mean of its rows", stored, mean)
