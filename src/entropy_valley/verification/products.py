@@ -65,7 +65,7 @@ def check(folder: Folder, report: Report, own_classes: bool) -> None:
         # Whether the jobs can run here is no question; whether the keys and values are right is one.
         experiment = load_merged(overlay(config, {"results": str(root)}), checked=True)
         _check_sets(folder, report, experiment)
-        products = _products(experiment, folder.root)
+        products = _products(experiment)
         for product in products:
             if product.is_due or any((folder.root / file).exists() for file in product.files):
                 _check_product(folder, report, experiment, product, str(config["results"]))
@@ -89,7 +89,7 @@ def _check_sets(folder: Folder, report: Report, experiment: Experiment) -> None:
             report.differ("rows", file, "is not there, but the config has this set")
 
 
-def _products(experiment: Experiment, stored: Path) -> list[Product]:
+def _products(experiment: Experiment) -> list[Product]:
     """What the workflow makes of a config. The comparison with the paper reads tables, and the document reads all."""
     reports, products = tables.configured(experiment), []
     for name, one in sorted(reports.items(), key=lambda item: item[1].rule == "comparison"):
