@@ -12,7 +12,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, System
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import MainComet
-from entropy_valley.scoring.metrics import ScoringJob
+from entropy_valley.scoring.metrics import Scorer, ScoringJob
 from entropy_valley.verification.folder import SCORES_HEADER, Folder, Report, Row, Set, Unchecked, cells_of
 from entropy_valley.verification.sets import check_ids
 
@@ -104,8 +104,7 @@ def _check_comet(folder: Folder, report: Report, cells: Sequence[Scored], comet:
     for cell in cells:
         used, header = cell.entry.get("digests", {}).get("comet"), f"{cell.home}/{SCORES_HEADER}"
         report.compare("COMET", header, f"digest of the checkpoint of {name}", used, metric.digest)
-        again = metrics.score(name, metric, *cell.texts)
-        _compare(report, "COMET", cell, name, (again.system, again.segments or ()))
+        _compare(report, "COMET", cell, name, _again(name, metric, cell))
 
 
 def _by_sacrebleu(cell: Scored, name: str) -> Again | Unchecked:
@@ -116,7 +115,12 @@ def _by_sacrebleu(cell: Scored, name: str) -> Again | Unchecked:
         metrics.prepare(name, metric, ScoringJob(cell.params["target_language"]))
     except InputError as error:
         return Unchecked(f"{error.place}: {error.problem}")
-    again = metrics.score(name, metric, *cell.texts)
+    return _again(name, metric, cell)
+
+
+def _again(name: str, metric: Scorer, cell: Scored) -> Again:
+    sources, hypotheses, references = cell.texts
+    again = metrics.score(name, metric, sources, hypotheses, references)
     return again.system, again.segments or ()
 
 
