@@ -190,7 +190,7 @@ class Report:
         return self.cells
 
     def facts(self, root: str) -> dict[str, Any]:
-        """What its record says of it."""
+        """What its record says of it, for `entropy-valley verify`, which computes its numbers again."""
         cells = [{**cell.key(), "path": sets_of(self.experiment).home[cell].folder(root)} for cell in self.cells]
         return {
             "cells": cells,
