@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from entropy_valley.settings import words_of
 
 _LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 GUIDE = "docs/extending.md shows what the class needs."
+_ours_alone = ContextVar("ours_alone", default=False)
 
 
 def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
@@ -46,6 +48,16 @@ def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
         remedy = f"{errors.question(name, ours)}Name one of {', '.join(sorted(ours))}, or module:name."
         raise InputError(f"{kind} {name!r}", "unknown", remedy)
     return ours[name]
+
+
+@contextlib.contextmanager
+def ours_alone() -> Iterator[None]:
+    """In the block a name of a user's own class is an InputError: names from strangers shall execute nothing."""
+    token = _ours_alone.set(True)
+    try:
+        yield
+    finally:
+        _ours_alone.reset(token)
 
 
 def with_code(name: str) -> str:
@@ -140,9 +152,11 @@ def _digest(path: Path) -> str:
 
 def _imported(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
+    place = f"{kind} {name!r}"
+    if _ours_alone.get():
+        raise InputError(place, "is not of this package, and is not imported", "Allow it if you trust its origin.")
     if str(Path.cwd()) not in sys.path:  # a script's path starts at its own folder, not at the user's
         sys.path.append(str(Path.cwd()))
-    place = f"{kind} {name!r}"
     try:
         imported = importlib.import_module(module)
     except Exception as error:  # whatever the user's file does

@@ -32,6 +32,7 @@ from entropy_valley.settings import Foreign, misfits
 # --- The rows of a set of cells, and its headers.
 
 TRANSLATIONS, SCORES = "translations.jsonl", "scores.jsonl"
+CONFIG = "config.json"  # of the last run into the folder of results, whole
 DIAGNOSTICS = "diagnostics.json"  # of a run: the all-mask canvases that figures show
 REMEDY = "Remove the file and run the rule that makes it again."
 REMAKE = "`entropy-valley audit` lists what to make again; remove what was edited or copied, and run again."

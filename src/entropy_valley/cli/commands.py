@@ -72,14 +72,16 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
         help="say whether the tables of a folder of results follow from its texts",
-        description="Compute all that is in a folder of results again, by code of its own. Ends with status 1 where "
-        "something differs.",
+        description="Check the files of a folder of results, score its texts again, and make every table, figure and "
+        "page again. Ends with status 1 where something differs.",
     )
     parser.add_argument("results", type=Path, help="the folder of results, such as results")
     parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
     again = "also decode N sentences of each run again, on this machine"
     parser.add_argument("--translate", type=_count, metavar="N", help=again)
-    parser.add_argument("--device", help="of --translate: cpu, cuda or cuda:N; default: a GPU where there is one")
+    parser.add_argument("--device", help="cpu, cuda or cuda:N; default: a GPU where there is one")
+    own = "import the classes of your own that the config names, from this folder: their code is executed"
+    parser.add_argument("--own-classes", action="store_true", help=own)
     parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
     parser.set_defaults(command=_of_module("verify"))
 

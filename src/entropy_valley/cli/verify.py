@@ -1,4 +1,4 @@
-"""`entropy-valley verify`: does every table of a folder of results follow from its texts?"""
+"""`entropy-valley verify`: does everything in a folder of results follow from its texts?"""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections import Counter
 from entropy_valley import verification
 from entropy_valley.cli.commands import LISTED
 from entropy_valley.errors import brief, listed
-from entropy_valley.verification import Report, again
+from entropy_valley.verification import Report
 
 WIDTH = 60
 
 
 def verify(arguments: argparse.Namespace) -> None:
-    folder, report = verification.verify(arguments.results, arguments.comet)
-    if arguments.translate:
-        again.check(folder, report, arguments.translate, arguments.device)
+    folder, report = verification.verify(
+        arguments.results, arguments.comet, arguments.translate or 0, arguments.device, arguments.own_classes
+    )
     print("\n".join(_lines(report, None if arguments.all else LISTED)))
     if folder.others:
         print(f"\nNot read, since they are results of their own: {listed(folder.others)}")
@@ -28,7 +28,7 @@ def verify(arguments: argparse.Namespace) -> None:
 def _lines(report: Report, most: int | None) -> list[str]:
     differs = Counter(one.part for one in report.differences)
     parts = dict.fromkeys([*report.same, *differs, *report.unchecked])
-    ordered = sorted(parts, key=lambda part: part if part.endswith(".csv") else "")  # tables and figures come last
+    ordered = sorted(parts, key=lambda part: part if "/" in part else "")  # tables, figures and pages come last
     rows = [(part, report.same[part], differs[part], report.unchecked[part].total()) for part in ordered]
     rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
     lines = [f"{'':<{WIDTH}}{'same':>10}{'differs':>10}{'not checkable':>16}"]

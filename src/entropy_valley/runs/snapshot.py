@@ -20,7 +20,7 @@ from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import extends, merge, near, read_files, read_values
 from entropy_valley.errors import InputError, listed
-from entropy_valley.results import code
+from entropy_valley.results import CONFIG, code
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
@@ -90,7 +90,8 @@ def offer(results: Sequence[str]) -> None:
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
-    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts.
+    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts; and once
+    more as :data:`CONFIG`, for people and for `entropy-valley verify`.
 
     It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
     path = Path(results, "work", "configs", f"{_digest(config)}.json").absolute()
@@ -98,6 +99,7 @@ def hand_down(results: str, config: Mapping[str, Any]) -> None:
     try:
         if not path.is_file():
             files.write_text(path, files.canonical(config))
+        files.write_json(Path(results, CONFIG), config)
     except OSError as error:
         remedy = "Free space or correct the permissions, then run the same command again."
         raise InputError(results, f"nothing can be written there: {error.strerror}", remedy) from None

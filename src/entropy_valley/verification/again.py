@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
+from entropy_valley.decoding.variable_length import VARIABLE_LENGTH
 from entropy_valley.results import TRANSLATIONS, System
-from entropy_valley.verification import sets
-from entropy_valley.verification.folder import HEADERS, REMEDY, Folder, Report, Row, Set, Unchecked
+from entropy_valley.verification.folder import HEADER, Folder, Report, Row, Set, Unchecked
+from entropy_valley.verification.sets import NO_TESTSET, ONE_PASS_A_STEP
 
 if TYPE_CHECKING:
     import torch
@@ -23,18 +24,23 @@ MOST_STEPS = 10_000
 MODEL = ("family", "precision", "merge_adapter", "shifted", "head_precision", "attention", "bos", "prompt")
 
 
-def check(folder: Folder, report: Report, count: int, device: str | None = None) -> None:
-    """Decode ``count`` sentences of each run again; ``device`` is a GPU where there is one, unless it is named."""
+def usable(device: str | None) -> str:
+    """The device, a GPU where there is one unless it is named. InputError for one that is not there."""
     import torch
 
     from entropy_valley.model.load import require_device
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     require_device(device, "--device cpu")
+    return device
+
+
+def check(folder: Folder, report: Report, count: int, device: str) -> None:
+    """Decode ``count`` sentences of each run again."""
     models: dict[str, Backbone | Unchecked] = {}
-    for one, system, row in drawn(folder, count):
-        place = f"{one.home}/{HEADERS[0]}"
-        with files.readable(folder.root / place, "header of translations that can be decoded again", REMEDY):
+    for one, system, row in drawn(folder, report, count):
+        place = f"{one.home}/{HEADER}"
+        with report.reading(PART, folder.root / place, place):
             params = folder.records[place]["params"]
             key = files.digest([one.backbone, one.direction, one.run, *(params[name] for name in MODEL)])
             if key not in models:
@@ -43,13 +49,15 @@ def check(folder: Folder, report: Report, count: int, device: str | None = None)
             _check_sentence(folder, report, models[key], one, system, row)
 
 
-def drawn(folder: Folder, count: int) -> Iterator[tuple[Set, System, Row]]:
+def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Set, System, Row]]:
     """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
     runs: dict[tuple[str, ...], list[tuple[Set, System, Row]]] = {}
     for one in folder.sets:
-        for system, rows in folder.outputs(one.home).items():
-            if system.order:  # an autoregressive system denoises nothing
-                runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
+        file = f"{one.home}/{TRANSLATIONS}"
+        with report.reading(PART, folder.root / file, file):
+            for system, rows in folder.rows(file).items():
+                if system.order:  # an autoregressive system denoises nothing
+                    runs.setdefault(one[1:], []).extend((one, system, row) for row in rows)
     for of_run in runs.values():
         of_run.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[1].label} {at[2].values['id']}"))
         yield from of_run[:count]
@@ -83,11 +91,11 @@ def _check_sentence(
     from entropy_valley.decoding.orders import reveal_counts
     from entropy_valley.model.prompt import Prompt
 
-    params, file = folder.records[f"{one.home}/{HEADERS[0]}"]["params"], f"{one.home}/{TRANSLATIONS}"
+    params, file = folder.records[f"{one.home}/{HEADER}"]["params"], f"{one.home}/{TRANSLATIONS}"
     place, stored, rank = f"line {row.line}, tokens", row.values["tokens"], _rank(params, system)
-    source = folder.testset(one.home, system.testset).get(row.values["id"])
+    source = folder.testset(one.direction, system.testset).get(row.values["id"])
     if isinstance(backbone, Unchecked) or isinstance(rank, Unchecked) or source is None:
-        reasons = [why for why in (backbone, rank, sets.NO_TESTSET) if isinstance(why, Unchecked)]
+        reasons = [why for why in (backbone, rank, NO_TESTSET) if isinstance(why, Unchecked)]
         report.compare(PART, file, place, stored, reasons[0])
         return
     prompt = Prompt(params["prompt"], backbone.tokenizer, backbone.bos_id if params["bos"] else None)
@@ -125,10 +133,8 @@ def _check_entropies(
         value: Any = sum(entropies[:-1]) / (length - 1)
         if precision != "float32":
             value = Unchecked(f"entropies in {precision}, whose last digits depend on the machine")
-        elif abs(value - score) < NEAR:
-            value = score
         place = f"line {row.line}, entropy of {length} slots"
-        report.compare("EV's entropies, read again", file, place, score, value)
+        report.compare("EV's entropies, read again", file, place, score, value, NEAR)
 
 
 def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unchecked:
@@ -137,9 +143,9 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Unc
 
     order = params["orders"][system.order]
     name, settings = order["order"], dict(order["order_settings"])
-    if name in sets.CHANGING:
+    if name in VARIABLE_LENGTH:
         return Unchecked("a canvas that changes in decoding")
-    if settings.pop("sig", "stepwise_kl" if name in sets.ONE_PASS_A_STEP else "distractor") != "stepwise_kl":
+    if settings.pop("sig", "stepwise_kl" if name in ONE_PASS_A_STEP else "distractor") != "stepwise_kl":
         return Unchecked("an order by the SIG against a distractor")
     if name not in RANKS:
         return Unchecked(f"the reveal order {name}")

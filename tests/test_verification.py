@@ -1,0 +1,316 @@
+"""`entropy-valley verify` on the finished run: what was changed is found, and nothing else.
+
+Records are made to fit the changes. What needs the models of a run is in ``workflow/test_smallest_demo.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import finished
+import pytest
+from forging import changed, edited, sealed
+
+from entropy_valley import cli, files, plugins
+from entropy_valley.errors import InputError
+from entropy_valley.results import CONFIG
+from entropy_valley.verification import Folder, Report, products, scores, verify
+
+# --- What is made of sets: tables, figures, pages, the document.
+
+
+def without(*endings):
+    """Remove files beside one."""
+
+    def remove(path):
+        for ending in endings:
+            path.with_suffix(ending).unlink()
+
+    return remove
+
+
+def text(pattern, replacement):
+    return lambda path: changed(path, edited(pattern, replacement))
+
+
+def last_byte(path):
+    content = bytearray(path.read_bytes())
+    content[-30] ^= 1
+    path.write_bytes(content)
+
+
+def line_more(path):
+    path.write_text(path.read_text(encoding="utf-8") + path.read_text(encoding="utf-8").splitlines()[-1] + "\n")
+
+
+ALL = (".tex", ".float.tex", ".md", ".html", ".csv", ".made.json")
+NUMBER = text(r"(,0\.)\d\d", r"\g<1>0505")
+MADE = {  # a file, its change, and what a line about it says
+    "a number in Markdown": ("tables/main.md", text(r"(\d)\.(\d)", r"\g<1>7.\2"), "line 3: "),
+    "a footnote": ("tables/lengths.md", text("reference", "test"), "is stored"),
+    "a number in LaTeX": ("tables/coverage.tex", text(r"0\.(\d)", r"9.\1"), "is stored"),
+    "a caption": ("tables/hyperparams.float.tex", text("caption{", "caption{Our "), "is stored"),
+    "a page of a table": ("tables/cases.html", text(r"0\.(\d)", r"9.\1"), "is stored"),
+    "a page of sentences": ("pages/en-zh.grammar.html", text("test-000002", "test-000003"), "test-000003"),
+    "the document": ("report.tex", text("Length-adaptive", "Adaptive"), "is stored"),
+    "a PNG": ("figures/hero.png", last_byte, "content: "),
+    "a PDF": ("figures/cases.pdf", last_byte, "content: "),
+    "a number of a figure": ("figures/entropy_valley.csv", NUMBER, "is stored"),
+    "a number beside the paper's": ("tables/paper_comparison.csv", NUMBER, "is stored"),
+    "a setting": ("tables/hyperparams.csv", text("learning_rate,0.01", "learning_rate,0.02"), "value: 0.02 is stored"),
+    "a prompt": ("tables/prompts.csv", text("Chinese", "German"), "is stored"),
+    "a mean": ("tables/matrix.csv", NUMBER, "mean: 0.0505"),
+    "a p-value": ("tables/full_significance.csv", text(r"e-0?5", "e-99"), "e-99 is stored"),
+    "a column": ("tables/ar_reference.csv", text("ci_low", "low"), "columns: "),
+    "a row more": ("tables/dissociation.csv", line_more, "number of rows: "),
+    "a row less": ("tables/selector_checks.csv", text(r"\n.*\n$", "\n"), "number of rows: "),
+    "no CSV": ("tables/crossbb.csv", without(".csv"), "is not there"),
+    "no record": ("tables/cost.csv", without(".made.json"), "is not there"),
+    "no table": ("tables/readings.md", without(*ALL), "is not there"),
+    "no figure": ("figures/pareto.png", without(".png", ".pdf", ".csv", ".made.json"), "is not there"),
+}
+UNCHANGED = ("tables/ceiling.csv", text(r"(,0\.\d{10}),", r"\g<1>4,"))  # in the eleventh digit
+
+
+@pytest.fixture(scope="module")
+def differences(tmp_path_factory):
+    """The lines about each table, figure or page, after all the changes."""
+    run = finished.Run(tmp_path_factory.mktemp("finished"))
+    finished.make_all(run)
+    files.write_json(run.root / CONFIG, finished.config() | {"results": str(run.root)})
+    (run.root / "tables/mine.csv").write_text("1\n")
+    for file, change, *_ in (*MADE.values(), UNCHANGED):
+        change(run.root / file)
+    sealed(run.root, str(run.root))
+    _, report = verify(run.root)
+    assert report.unchecked["tables, figures and pages"] == {products.FURTHER.reason: 1}
+    assert len(report.same) > 40 and report.same.total() > 40_000
+    lines = {}
+    for one in report.differences:
+        lines.setdefault(stem(one.file), []).append(str(one))
+    return lines
+
+
+def stem(file):
+    """A table, figure or page by one of its files."""
+    return file.rpartition("/")[0] + file.rpartition("/")[2].partition(".")[0]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_changed_table_figure_or_page_is_found(differences, name):
+    file, _, problem = MADE[name]
+    assert any(problem in line for line in differences.get(stem(file), ()))
+
+
+def test_nothing_else_is_found(differences):
+    assert differences.keys() == {stem(file) for file, *_ in MADE.values()}
+
+
+# --- The sets themselves.
+
+SET = "en-zh/llada-tiny/seed1/matrix"
+ROWS, SCORES = f"{SET}/translations.jsonl", f"{SET}/scores.jsonl"
+EV = {"method": "ev", "steps": 8}
+
+
+def row(file, change, **values):
+    return lambda root: changed(root / file, change, **(EV | values))
+
+
+def canvas(**values):
+    return row(ROWS, lambda row: row | {"canvas": row["canvas"] | values})
+
+
+def header(file, change):
+    """Change what a header says of a cell."""
+
+    def edit(root):
+        content = files.read_json(root / file)
+        change(next(one for one in content["facts"]["cells"] if EV.items() <= one.items()))
+        files.write_json(root / file, content)
+
+    return edit
+
+
+def exchanged(file):
+    """Exchange two methods."""
+    pair = {"ev": "ratio", "ratio": "ev"}
+
+    def edit(root):
+        rows = files.read_jsonl(root / file)
+        files.write_jsonl(root / file, [row | {"method": pair.get(row["method"], row["method"])} for row in rows])
+
+    return edit
+
+
+def dropped(file, count=1):
+    """Drop the last sentences of a cell, or of a test set."""
+
+    def edit(root):
+        rows = files.read_jsonl(root / file)
+        mine = [at for at, row in enumerate(rows) if "method" not in row or EV.items() <= row.items()][-count:]
+        files.write_jsonl(root / file, [row for at, row in enumerate(rows) if at not in mine])
+
+    return edit
+
+
+def swapped(root):
+    """Exchange the sets of two runs."""
+    one, other = root / SET, root / SET.replace("seed1", "seed2")
+    one.rename(root / "other")
+    other.rename(one)
+    (root / "other").rename(other)
+
+
+IN_SETS = {  # the changes, and what a line says
+    "a text": ([row(ROWS, lambda row: row | {"hypothesis": "你好。"})], "scores.jsonl: line 17, chrf: "),
+    "a canvas": ([canvas(length=7)], "line 17, canvas.length: 7 is stored, 8 follows"),
+    "candidates": ([canvas(candidates=[5, 7, 8, 9, 11])], "line 17, canvas.candidates: "),
+    "an entropy": ([canvas(scores=[0.0, 0.3, 0.3, 0.3, 0.3])], "line 17, canvas.length: "),
+    "slots of a canvas": ([row(ROWS, lambda row: row | {"length": 99})], "line 17, length: 99 is stored, 8 follows"),
+    "calls": ([row(ROWS, lambda row: row | {"calls": 12})], "line 17, calls and slots of the sentence: "),
+    "calls of probes": ([canvas(calls=1)], "line 17, calls and slots of the probes: "),
+    "totals": (
+        [header(f"{SET}/translations.json", lambda one: one.update(passes=1))],
+        "passes of grammar ev med-T8: 1",
+    ),
+    "token counts": (
+        [
+            lambda root: changed(
+                root / "en-zh/llada-tiny/tokens/grammar.jsonl", lambda row: row | {"source_tokens": 1}, id="test-000001"
+            )
+        ],
+        "canvas.candidates: ",
+    ),
+    "a score": ([row(SCORES, lambda row: row | {"toy_comet": 0.9})], "grammar ev med-T8, the mean of its rows: "),
+    "chrF": ([row(SCORES, lambda row: row | {"chrf": 99.0})], "line 17, chrf: 99.0 is stored"),
+    "BLEU": ([header(f"{SET}/scores.json", lambda one: one.update(bleu=91.0))], "bleu of grammar ev med-T8: 91.0 is"),
+    "two methods": ([exchanged(ROWS), exchanged(SCORES)], "canvas.candidates: "),
+    "two methods of the scores": ([exchanged(SCORES)], "chrf: "),
+    "two runs": ([swapped], "path: "),
+    "a sentence": ([dropped(ROWS)], "translations.jsonl: grammar ev med-T8 lacks 1 sentence: test-000016"),
+    "sentences": ([dropped(SCORES, 2)], "scores.jsonl: grammar ev med-T8 lacks 2 sentences: test-000015, test-000016"),
+    "a sentence of the test set": (
+        [dropped("corpus/en-zh/test/grammar.jsonl")],
+        "grammar ev med-T8 has what is not in its test set: test-000016",
+    ),
+    "a cell": ([dropped(ROWS, 16)], "translations.jsonl: cells: "),
+    "a header": ([lambda root: (root / SET / "scores.json").unlink()], "scores.json: is not there"),
+    "a set": ([lambda root: shutil.rmtree(root / SET)], "scores.jsonl: is not there, but the config has this set"),
+    "a row that cannot be read": (
+        [row(ROWS, lambda row: {key: value for key, value in row.items() if key != "canvas"})],
+        "translations.jsonl: cannot be checked: ",
+    ),
+    "a ratio as text": (
+        [lambda root: changed(root / SET / "translations.json", edited(r'"ratios": 0.71', '"ratios": "1e999999999"'))],
+        "translations.jsonl: cannot be checked: ",
+    ),
+    "a large id": (
+        [lambda root: changed(root / ROWS, edited('"test-000001"', "[1]"))],
+        "its cell or id is not a plain value",
+    ),
+    "no record": ([lambda root: (root / SET / "scores.json").write_text("[" * 100_000)], "scores.json: cannot be"),
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """The finished run with two of its sets, which are quick to check."""
+    root = finished.Run(tmp_path).root
+    for path in {path.parent for path in root.rglob("translations.jsonl")}:
+        if path.relative_to(root).as_posix() not in (SET, SET.replace("seed1", "seed2")):
+            shutil.rmtree(path)
+    files.write_json(root / CONFIG, finished.config() | {"results": str(root)})
+    return root
+
+
+@pytest.fixture
+def without_products(monkeypatch):
+    """Sets alone are checked."""
+    monkeypatch.setattr(products, "_products", lambda *_: [])
+
+
+@pytest.mark.parametrize("name", IN_SETS)
+def test_a_changed_set_is_found_and_the_rest_is_checked(root, without_products, name):
+    changes, problem = IN_SETS[name]
+    for change in changes:
+        change(root)
+    if "record" not in name:
+        sealed(root, "results/fixture")
+    _, report = verify(root)
+    lines = [str(one) for one in report.differences]
+    assert any(problem in line for line in lines)
+    assert not any("digest in" in line for line in lines) or name in ("a set", "no record", "two runs")
+    assert report.same.total() > 1_000
+
+
+def test_a_file_that_is_not_what_its_record_says_ends_with_status_1(root, without_products, monkeypatch, capsys):
+    changed(root / ROWS, edited("打电话", "打"))
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", "verify", str(root)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    printed = capsys.readouterr().out
+    assert ended.value.code == 1 and f"\n{ROWS}: digest in {SET}/scores.json and " in printed
+    assert "COMET's checkpoint is not at hand" in printed
+
+
+def test_a_config_is_needed_and_its_own_classes_are_not_imported(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("raise SystemExit('executed')")
+    config = files.read_json(root / CONFIG)
+    for name in ("evil:Method", "other"):
+        methods = config["length_methods"] | {"mine": {"method": name}}
+        files.write_json(root / CONFIG, config | {"length_methods": methods})
+        _, report = verify(root)
+        problems = [str(one) for one in report.differences]
+        if name == "other":
+            assert len(problems) == 1 and problems[0].startswith("config.json: cannot be checked: ")
+        else:
+            assert not problems and report.unchecked["tables, figures and pages"] == {products.OWN.reason: 1}
+    with plugins.ours_alone(), pytest.raises(InputError, match="is not of this package"):
+        plugins.find("length method", {}, "evil:Method")
+    (root / CONFIG).unlink()
+    assert "config.json: is not there" in str(verify(root)[1].differences[0])
+
+
+def test_a_comet_checkpoint_that_is_named_must_be_there(root):
+    with pytest.raises(InputError, match=r"elsewhere: file not found"):
+        verify(root, root / "elsewhere")
+
+
+def test_bleu_whose_tokenizer_is_not_installed_is_not_checkable(root, monkeypatch):
+    def missing(**_):
+        raise RuntimeError("\nJapanese tokenization requires extra dependencies.\n")
+
+    monkeypatch.setattr("sacrebleu.metrics.BLEU", missing)
+    report = Report()
+    scores.check(Folder(root, report), report, None, "cpu")
+    reason = "BLEU into 'zh': sacreBLEU has no tokenizer (Japanese tokenization requires extra dependencies.)"
+    assert report.unchecked["BLEU and chrF"] == {reason: 16}
+
+
+def test_results_within_others_are_results_of_their_own(root, tmp_path):
+    """As results/demo in results."""
+    (tmp_path / "outer").mkdir()
+    for name in ("demo", "mine"):
+        (tmp_path / "outer" / name).symlink_to(root)
+    with pytest.raises(InputError, match=r"no records of results\. Name the folder .*, such as \S+/demo, \S+/mine\."):
+        Folder(tmp_path / "outer", Report())
+    for place in (tmp_path, tmp_path / "none", root / "en-zh"):
+        with pytest.raises(InputError, match=str(place)):
+            Folder(place, Report())
+    records = Folder(root, Report()).records
+    (root / "demo/tables").mkdir(parents=True)
+    (root / "demo/tables/main.made.json").write_text("{}")
+    inside = Folder(root, Report())
+    assert inside.others == ["demo"] and inside.records == records
+
+
+def test_what_a_stranger_names_elsewhere_is_not_read(root):
+    """A record that names an input outside of the folder by a path in it."""
+    place = root / SET / "scores.json"
+    changed(place, edited(r'"results/fixture/corpus', '"results/fixture/../secret/corpus'))
+    report = Report()
+    Folder(root, report).check(report)
+    assert report.unchecked["files and the digests in records"]["an input that is not among the results"] == 1
