@@ -46,7 +46,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	$(if $(CUDA),echo $(CUDA) > $(VENV)/.cuda)
 	touch $@
 
-# About four minutes on two quiet cores; the last line names the page to open.
+# Four to seven minutes on two quiet cores; the last line names the page to open.
 demo: install
 	snakemake --workflow-profile demo all pages live
 	@$(call SHOW_DEMO,demo)
