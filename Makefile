@@ -46,7 +46,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	$(if $(CUDA),echo $(CUDA) > $(VENV)/.cuda)
 	touch $@
 
-# About four minutes on two quiet cores; the last line names the page to open.
+# Four to seven minutes on two quiet cores; the last line names the page to open.
 demo: install
 	snakemake --workflow-profile demo all pages live
 	@$(call SHOW_DEMO,demo)
@@ -60,14 +60,16 @@ demo-authors: install
 	snakemake --workflow-profile demo --configfile config/demo-authors.yaml
 	entropy-valley show results/demo-authors/tables/main.md
 
-# The numbers of README and docs, from three pre-trainings, about two hours on two cores, and from Tatoeba, which is
-# downloaded, about one. What they say is then written into the pages: read the changes, and the claims beside them.
+# The numbers of README and docs, from three pre-trainings, about one and a half hours on two cores, from three others,
+# about one, and from Tatoeba, which is downloaded, about one. What they say is then written into the pages: read the changes, and the claims beside them.
 findings: install
 	snakemake --workflow-profile demo -- results/demo/tables/main.csv
 	snakemake --workflow-profile demo --configfile config/findings.yaml
+	snakemake --workflow-profile demo --configfile config/unseen.yaml
 	snakemake --cores 2 --configfile config/tatoeba.yaml
 	python docs/keep_tables.py results/demo config/demo.yaml
 	python docs/keep_tables.py results/findings config/findings.yaml
+	python docs/keep_tables.py results/unseen config/unseen.yaml
 	python docs/keep_tables.py results/tatoeba config/tatoeba.yaml
 	python docs/other_weights.py
 	python docs/check_numbers.py --write docs/numbers/*.txt

@@ -4,14 +4,16 @@
 
 The paper prints the slots of all calls of a sentence (``tab:direct_length_baselines``): of Ratio 32 times its canvas,
 of EV 32 times its canvas and its probes once. What the probes take depends on |x|, in tokens of LLaDA. A count of words
-or of characters stands for it, multiplied by the factor that gives Ratio's mean canvas. EV's number of probes, which
-the paper prints too, shows how well this fits. The second question is how far one slot more goes: COMET of a fixed
-ratio with one slot more on average, interpolated between the ratios of ``tab:ratio_sweep``.
+or of characters stands for it, multiplied by the factor that gives Ratio's mean canvas, without a slot for the EOS or
+with one (``ratio_slot``). EV's number of probes, which the paper prints too, shows how well this fits. The second
+question is how far one slot more goes: COMET of a fixed ratio with one slot more on average, interpolated between the
+ratios of ``tab:ratio_sweep``.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 import sys
 from collections import Counter
@@ -51,14 +53,14 @@ def grid(direction: str) -> list[float]:
     ]
 
 
-def _factor(direction: str, counts: Sequence[int]) -> float:
-    """The factor by which counts become tokens of which Ratio's mean canvas, without an EOS slot, is the paper's."""
+def _factor(direction: str, counts: Sequence[int], slot: int) -> float:
+    """The factor by which counts become tokens of which Ratio's mean canvas, with 0 or 1 EOS slots, is the paper's."""
     ratio = number("sec:appendix_repro", "ratio", direction=direction, system="ratio")
     canvas = number("tab:direct_length_baselines", "slots", direction=direction, system="ratio") / STEPS
     low, high = 0.0, 4.0
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if _mean_canvas(_tokens(counts, middle), ratio) < canvas else (low, middle)
+        low, high = (middle, high) if _mean_canvas(_tokens(counts, middle), ratio, slot) < canvas else (low, middle)
     return high
 
 
@@ -66,9 +68,9 @@ def _tokens(counts: Sequence[int], factor: float) -> list[int]:
     return [max(1, round(factor * count)) for count in counts]
 
 
-def _mean_canvas(tokens: Sequence[int], ratio: float) -> float:
+def _mean_canvas(tokens: Sequence[int], ratio: float, slot: int) -> float:
     sentences = Counter(tokens).items()  # a few hundred lengths, of thousands of sentences
-    return sum(times * (candidate_length(ratio, count) - 1) for count, times in sentences) / len(tokens)
+    return sum(times * (candidate_length(ratio, count) - 1 + slot) for count, times in sentences) / len(tokens)
 
 
 def canvases(direction: str, tokens: Sequence[int]) -> Row:
@@ -109,12 +111,13 @@ def measure(folder: Path) -> list[Row]:
         name: (folder / f"generaltest2022.{file}").read_text("utf-8").splitlines() for name, file in SOURCES.items()
     }
     rows = []
-    for unit, count in UNITS.items():
+    for (unit, count), slot in itertools.product(UNITS.items(), (0, 1)):
         counts = {direction: [count(line) for line in lines] for direction, lines in texts.items()}
-        factors = {direction: _factor(direction, counts[direction]) for direction in ("en-zh", "zh-en")}
+        factors = {direction: _factor(direction, counts[direction], slot) for direction in ("en-zh", "zh-en")}
         for direction in SOURCES:
             tokens = _tokens(counts[direction], factors.get(direction, factors["en-zh"]))
-            row: Row = {"unit": unit, "direction": direction, "source_tokens": sum(tokens) / len(tokens)}
+            row: Row = {"unit": unit, "ratio_slot": slot, "direction": direction}
+            row["source_tokens"] = sum(tokens) / len(tokens)
             row |= canvases(direction, tokens) if direction in factors else {}
             rows.append(row | one_slot_more(direction, tokens))
     return rows

@@ -32,6 +32,7 @@ OVERLAYS = [
     ["demo"],
     ["demo-full"],
     ["findings"],
+    ["unseen"],
     ["smallest"],
     ["tatoeba"],
     ["released"],
