@@ -6,10 +6,10 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import config as configuration, errors, tables
+from entropy_valley import config as configuration, errors, machine, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.orders import KNOWN
-from entropy_valley.runs import slurm, snapshot
+from entropy_valley.runs import snapshot
 
 gc.set_threshold(200_000, 50, 100)  # a large matrix has millions of objects, and few of them go before the end
 
@@ -64,7 +64,7 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
-    slurm.require_empty_queue()
+    machine.require_empty_queue()
     snapshot.hand_down(R, config)
     plan_of_jobs()  # with the times of jobs before this run
 

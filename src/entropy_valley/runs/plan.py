@@ -1,14 +1,11 @@
 """What the jobs of a dry run will take: hours, GPU-hours, disk and downloads, before any of them runs.
 
 The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
-second does is measured: from finished jobs where there are any, else from the passes that `check` timed. Which jobs
-run, Snakemake decides.
+second does is measured where jobs have finished, else published. Which jobs run, Snakemake decides.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import files, machine
-from entropy_valley.checking import checks, subject
-from entropy_valley.checking.subject import BYTES, RELEASED
+from entropy_valley.checking import subject
 from entropy_valley.config import Experiment, params, paths
 from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.config.schema import checkpoints
 from entropy_valley.errors import listed
+from entropy_valley.model.size import BYTES, RELEASED
 from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs.audit import Audit, concerns
 from entropy_valley.runs.jobs import Job, finished
@@ -48,35 +45,11 @@ FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 # Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
-FINISHED, CHECKED, ASSUMED, AS_USUAL = "finished", "checked", "assumed", "usual"
-PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
+FINISHED, ASSUMED, AS_USUAL = "finished", "assumed", "usual"
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
 
-# --- What jobs request of a cluster beside GPUs.
-
 RUN = "run.md"  # in the folder of results: what the last run took
-DEFAULT_MINUTES, DEFAULT_MB = 60, 8_000  # of jobs without a GPU, as in profiles/slurm/config.yaml
-# A time limit is this many times the planned minutes, and the minutes until a job computes: to load a model and compile
-# kernels. It need not be safe: a job that nears it saves and requeues itself. Only a job that ends before it has saved
-# anything fails, so the second attempt has more time until it computes.
-MARGIN, PREPARING, SECOND = 1.1, {"train": 4, "score": 4}, 25
-PREPARING |= dict.fromkeys(("translate", "shard", "diagnose", "latency"), 7)
-# Parts of `max_runtime` that a job requests at most: the translations and the scores of a set share an allocation.
-AT_MOST = {"translate": 0.75, "score": 0.25}
-
-
-def longest(experiment: Experiment, rule: str) -> int:
-    """The longest time limit that a job with a GPU requests, in minutes."""
-    return math.floor(experiment.max_runtime * AT_MOST.get(rule, 1))
-
-
-def memory(rule: str, attempt: int, processes: int) -> int:
-    """The MB of memory that a job requests, by its rule if it uses a GPU. The second attempt has twice as much where
-    memory grows with the test sets and the grid; that of a training does not. ``processes``: of a training, one of
-    which alone has as much as a job that translates."""
-    if rule == "train":
-        return max(MEMORY["train"] * processes, MEMORY["translate"])
-    return MEMORY.get(rule, DEFAULT_MB) * min(attempt, 2)
+SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
 
 def cores(rule: str, processes: int) -> int:
@@ -120,7 +93,6 @@ class Plan:
         self.new, self.done = new, finished(experiment)
         work = self._model.of([*self.done, *left], new)
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
-        self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
         self.finished: Counter[str] = Counter()  # jobs by kind
         self.speeds: dict[str, float] = {}
         self.slower = 1.0  # nothing has finished
@@ -144,49 +116,23 @@ class Plan:
     def allocations(self, jobs: Iterable[Job]) -> int:
         """How many allocations such jobs have: a set is translated and scored in one."""
         jobs = list(jobs)
-        sets = Counter(str(job.wildcards) for job in jobs if job.rule in AT_MOST)
+        sets = Counter(str(job.wildcards) for job in jobs if job.rule in SHARED)
         return len(jobs) - sum(count - 1 for count in sets.values())
 
-    def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
-        """GPU-hours that jobs use, and those that their time limits reserve."""
-        held = {job: self.held(job) for job in jobs if self.held(job)}
-        used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
-        return used, sum(self._reserved[job] * count for job, count in held.items()) / 60
-
-    @functools.cached_property
-    def _reserved(self) -> dict[Job, int]:
-        """The minutes that the jobs with a GPU reserve."""
-        return {job: math.prod(self.limits(job)) for job in self.left if self.held(job)}
+    def gpu_hours(self, jobs: Iterable[Job]) -> float:
+        """GPU-hours that jobs use."""
+        return sum(self.seconds[job] * self.held(job) for job in jobs) / 3600
 
     def published(self, training: float = GPU, decoder: float = GPU) -> float:
         """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""
         speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
-    def limits(self, job: Job, attempt: int = 1) -> tuple[int, int]:
-        """The time limit that a job requests, in minutes, and how often: a job that takes longer than the longest limit
-        requeues itself. It is for all its cells, whether they are in the store or not. Finished jobs may have taken
-        much from it, and seem fast: they only make a limit longer, but for a training."""
-        work, speed = self._model.alone(job), self.speed(job)[0]
-        if job.rule != "train":
-            speed = min(speed, self._unfinished(job)[0])
-        needed = MARGIN * (self._start(job) + work / max(1, self.held(job)) / speed) / 60
-        if not self.held(job):
-            return max(DEFAULT_MINUTES, math.ceil(needed)), 1
-        start, most = PREPARING[job.rule], longest(self.experiment, job.rule)
-        times = max(1, math.ceil(needed / (most - start)))
-        return min(most, start + math.ceil(needed / times) + SECOND * (attempt - 1)), times
-
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
         kind = kind_of(job)
-        return (self.speeds[kind], FINISHED) if kind in self.speeds else self._unfinished(job)
-
-    def _unfinished(self, job: Job) -> tuple[float, str]:
-        """The same as if no job had finished."""
-        kind = kind_of(job)
-        if kind in PASSES and (name := paths.checkpoint_of(self.experiment, job.wildcards["backbone"])) in self.passes:
-            return self.passes[name], CHECKED
+        if kind in self.speeds:
+            return self.speeds[kind], FINISHED
         return self._assumed(kind), ASSUMED if self.held(job) and kind in CPU else AS_USUAL
 
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
@@ -367,10 +313,10 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
     """A row for each rule: jobs, cells, time, GPU-hours, and the reasons of its jobs; then a row for all."""
 
     def row(name: str, cells: int, jobs: Sequence[Job], *last: str) -> list[str]:
-        spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
+        spent = [hours(plan.gpu_hours(jobs))] if plan.gpus else []
         return [name, str(len(jobs)), str(cells or ""), duration(sum(plan.seconds[job] for job in jobs)), *spent, *last]
 
-    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "for", "why"]]
+    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours"] * bool(plan.gpus), "for", "why"]]
     for rule in reversed(dict.fromkeys(job.rule for job in reversed(plan.left))):  # by the last job of each
         jobs = [job for job in plan.left if job.rule == rule]
         # Those of a shard are counted with its set.
@@ -409,15 +355,13 @@ def assumed(plan: Plan, most: int = 5) -> str:
 
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
-    used, reserved = plan.gpu_hours(on_gpu)
+    used = plan.gpu_hours(on_gpu)
     processes = plan.experiment.training.processes
     cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
         f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
-        f"{hours(used)} GPU-hours "
-        f"({hours(reserved)} reserved by time limits), {hours(cpu_hours)} CPU-hours; "
-        f"on {GPUS} GPUs at least {duration(least)}"
+        f"{hours(used)} GPU-hours, {hours(cpu_hours)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
@@ -437,7 +381,6 @@ def speeds(plan: Plan) -> str:
         rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
     measured = {
         FINISHED: "from finished jobs here",
-        CHECKED: "from passes that `entropy-valley check` timed",
         ASSUMED: "from the paper's 420 GPU-hours on H20",
     }
     texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import files, machine
-from entropy_valley.runs import slurm
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.plan import RUN, Plan, duration, hours
 from entropy_valley.stats.job_costs import peak_memory
@@ -117,11 +116,9 @@ def _allocations(numbers: Iterable[str]) -> dict[str, Allocation]:
     """What ``sacct`` says of jobs by their numbers; nothing where it does not answer."""
     wanted = sorted(set(numbers))
     options = ["--duplicates", "--noheader", "--parsable2", "--noconvert", f"--format={','.join(COLUMNS)}"]
-    text = (
-        slurm.answer("env", "SLURM_TIME_FORMAT=%s", "sacct", f"--jobs={','.join(wanted)}", *options) if wanted else ""
-    )
+    text = machine.ask_slurm("sacct", f"--jobs={','.join(wanted)}", *options).stdout if wanted else ""
     found: dict[str, Allocation] = {}
-    for name, submitted, started, ran, minutes, memory in (row.split("|") for row in (text or "").splitlines()):
+    for name, submitted, started, ran, minutes, memory in (row.split("|") for row in text.splitlines()):
         number, _, step = name.partition(".")
         old = found.get(number, Allocation(0, 0, 0, 0))
         if step:  # the memory of its processes, at most
