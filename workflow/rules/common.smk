@@ -24,7 +24,7 @@ from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, moved, rec
 from entropy_valley.stats.job_costs import MEMORY
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# What the rule `check` checks, and what the first job on a GPU does before it computes: src/entropy_valley/runs/job.py.
+# What is checked by `check`, and by the first job on a GPU before it computes (src/entropy_valley/runs/job.py).
 CHECKED = subject.of(EXPERIMENT)
 CHECK = dict(folder=paths.checks_folder(EXPERIMENT), subject=CHECKED) if GPU and EXPERIMENT.check else None
 # The folder of a run, and that of one of its sets of cells.

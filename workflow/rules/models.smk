@@ -132,10 +132,9 @@ else:
 
 
 rule check:
-    """Check the machine that a training gets: `snakemake --profile slurm check`. Its log has what was found.
-
-    It has no output, so it runs whenever it is asked for.
-    """
+    """Check the machine that a training gets: `snakemake --profile slurm --force check`."""
+    output:
+        f"{R}/check.txt",
     log:
         f"{R}/logs/check.log",
     retries: 0
