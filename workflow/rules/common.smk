@@ -81,12 +81,12 @@ def end_of_run():
     snapshot.warn_of_changed_code()
 
 
-def memory_of(rule):
-    """The memory of a rule's jobs, in MB. The second attempt has twice as much where memory grows with the test sets
+def memory_of(name):
+    """The memory of the jobs of a rule, in MB. The second attempt has twice as much where memory grows with the test sets
     and the grid. That of a training does not: each of its processes loads the backbone."""
-    if GPU and rule == "train":
+    if GPU and name == "train":
         return max(MEMORY["train"] * EXPERIMENT.training.processes, MEMORY["translate"])
-    first = MEMORY[rule] if GPU else 8_000
+    first = MEMORY[name] if GPU else 8_000
     return of_jobs(lambda wildcards, attempt: first * min(attempt, 2))
 
 
