@@ -1,6 +1,5 @@
 import gc
 import os
-import time
 
 from snakemake.utils import min_version
 
@@ -33,7 +32,6 @@ config = snapshot.merged(config, BASE, workflow.configfiles)
 FILES = snapshot.config_files(BASE, workflow.configfiles)
 EXPERIMENT = configuration.load_merged(config, FILES, tables.problems, checked=snapshot.is_handed_down())
 REPORTS = tables.configured(EXPERIMENT)
-STARTED = time.time()
 
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)
@@ -66,15 +64,14 @@ include: "workflow/rules/reports.smk"
 onstart:
     machine.require_empty_queue()
     snapshot.hand_down(R, config)
-    plan_of_jobs()  # with the times of jobs before this run
 
 
 onsuccess:
-    end_of_run()
+    snapshot.warn_of_changed_code()
 
 
 onerror:
-    end_of_run()
+    snapshot.warn_of_changed_code()
 
 
 TARGETS = [

@@ -9,17 +9,15 @@
 # So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
 # is.
 
-import functools
 import inspect
 import itertools
-import sys
 
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, live, pages, reader
-from entropy_valley.runs import jobs, plan, run_report, work
+from entropy_valley.runs import jobs, plan, work
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
 from entropy_valley.stats.job_costs import MEMORY
 
@@ -65,20 +63,7 @@ def execution_of(execution):
     return of_jobs(lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R)))
 
 
-# What jobs take, and what those that run a model request of a cluster beside GPUs: their time limits are in its profile.
-
-
-@functools.cache
-def plan_of_jobs():
-    """What jobs take, by what finished ones took before this run."""
-    return plan.Plan(EXPERIMENT)
-
-
-def end_of_run():
-    """Say what this run took, beside the plan, and which code was edited meanwhile."""
-    if line := run_report.write(plan_of_jobs(), STARTED):
-        print(f"{line} ({R}/{plan.RUN})", file=sys.stderr)
-    snapshot.warn_of_changed_code()
+# What jobs that run a model request of a cluster beside GPUs. Their time limits are in its profile.
 
 
 def memory_of(name):

@@ -27,7 +27,6 @@ from entropy_valley.decoding.orders import MinimumEntropy, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import Synthetic
-from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
 from entropy_valley.model.checkpoint import check as check_checkpoint
 from entropy_valley.model.checkpoint import write_checkpoint
@@ -336,6 +335,8 @@ def _of_shape(backbone: dict[str, Any], subject: Subject, folder: Path, name: st
 
 def _write_checkpoint(backbone: dict[str, Any], subject: Subject, folder: Path) -> None:
     """A checkpoint of random weights. It has fewer tokens than the release, whose tokenizer has them at other ids."""
+    from entropy_valley.demo.pretraining import train_tokenizer  # whose packages jobs on GPUs do without
+
     vocabulary = size_of(backbone).vocabulary - 64
     model = random_backbone(backbone, subject, vocab_size=vocabulary)
     texts = (text for pair in sentences(100) for text in pair.values())

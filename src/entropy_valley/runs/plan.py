@@ -9,21 +9,19 @@ from __future__ import annotations
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from entropy_valley import files, machine
+from entropy_valley import machine
 from entropy_valley.checking import subject
-from entropy_valley.config import Experiment, params, paths
-from entropy_valley.config.matrix import Cell, Run
-from entropy_valley.config.schema import checkpoints
+from entropy_valley.config import Experiment, params
+from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import listed
-from entropy_valley.model.size import BYTES, RELEASED
+from entropy_valley.model.size import BYTES
 from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs.audit import Audit, concerns
+from entropy_valley.runs.downloads import downloads, downloads_line, missing
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
-from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import MEMORY, gpus
 from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
@@ -35,20 +33,15 @@ GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 # Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
-# Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
-SHORT, SECONDS = 0.6, {"corpus": 1.8, "table": 1.5, "figure": 2.4, "comparison": 1.5, "page": 1.5, "train_comet": 38.0}
-SECONDS |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
-LONG = SECONDS | {"corpus": 600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
+# Seconds of a job that runs no model; on a GPU's machine there may be tens of millions of pairs, and large downloads.
+SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0)
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
-ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
-SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 # Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
 FINISHED, ASSUMED, AS_USUAL = "finished", "assumed", "usual"
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
 
-RUN = "run.md"  # in the folder of results: what the last run took
 SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
 
@@ -94,10 +87,8 @@ class Plan:
         work = self._model.of([*self.done, *left], new)
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
         self.finished: Counter[str] = Counter()  # jobs by kind
-        self.speeds: dict[str, float] = {}
-        self.slower = 1.0  # nothing has finished
-        self.speeds, self.slower = self._measured()
-        self.seconds = {job: self._seconds(job, self._work[job]) for job in self.left}
+        self.speeds = self._measured()
+        self.seconds = {job: self._start(job) + self._work[job] / self.speed(job)[0] for job in self.left}
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
@@ -138,33 +129,22 @@ class Plan:
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
         """Work a second of a kind of jobs of which nothing was measured."""
         if kind not in CPU:
-            return 1 / (LONG if self.gpus else SECONDS).get(kind, SHORT)
+            return 1 / (LONG.get(kind, SHORT) if self.gpus else SHORT)
         if not self.gpus:
             return CPU[kind]
         return {"train": training, "score": GPU_COMET}.get(kind, decoder)
 
-    def expected(self, job: Job) -> float:
-        """Seconds of any job if all its cells are new."""
-        return self._seconds(job, self._model.alone(job) / max(1, self.held(job)))
-
-    def _seconds(self, job: Job, work: float) -> float:
-        """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
-        speed, source = self.speed(job)
-        return (self._start(job) + work / speed) * (1 if source == FINISHED else self.slower)
-
-    def _measured(self) -> tuple[dict[str, float], float]:
-        """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
-        GPUs 1, which say nothing of the jobs on CPUs."""
-        groups: dict[str, list[tuple[float, float]]] = {}
-        done = [job for job in self.done if self._work[job]]
-        for job in done:
-            took = self.done[job]
-            groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-            self.finished[kind_of(job)] += 1
-        speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
-                  for kind, rows in groups.items()}  # fmt: skip
-        usual = sum(self._seconds(job, self._work[job]) for job in done)
-        return speeds, sum(self.done[job] for job in done) / usual if usual and not self.gpus else 1.0
+    def _measured(self) -> dict[str, float]:
+        """Work a second of the kinds of which jobs have finished."""
+        work: defaultdict[str, float] = defaultdict(float)
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for job, took in self.done.items():
+            if self._work[job]:
+                kind = kind_of(job)
+                self.finished[kind] += 1
+                work[kind] += self._work[job]
+                seconds[kind] += max(took - self._start(job), took / 2, 1e-9)
+        return {kind: work[kind] / seconds[kind] for kind in work}
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded."""
@@ -202,96 +182,6 @@ class Plan:
         return {what: size for what, size in sizes.items() if size}
 
 
-# --- What they would download that does not exist yet.
-
-
-@dataclass(frozen=True)
-class Download:
-    """Something on the hub; ``bytes`` is None if its size is unknown."""
-
-    name: str
-    bytes: float | None
-
-    def __str__(self) -> str:
-        size = "size unknown" if self.bytes is None else machine.amount(self.bytes)
-        return f"{self.name} ({size})"
-
-
-def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
-    """What jobs would download, each once."""
-    return list(dict.fromkeys(one for job in jobs for one in _downloads(experiment, job.rule, job.wildcards)))
-
-
-def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterator[Download]:
-    match rule:
-        case "fetch_backbone":
-            name = wildcards["backbone"]
-            hub = experiment.backbones[name].hub
-            if hub and not subject.is_downloaded(experiment, name):
-                size = subject.size(experiment, name)
-                yield Download(hub.repository, RELEASED * size.parameters if size else None)
-        case "fetch_comet":
-            metric = paths.downloaded_comets(experiment)[wildcards["checkpoint"]]
-            if not Path(paths.comet_folder(experiment, metric)).exists():
-                repository = checkpoints(experiment.scoring)[metric].checkpoint
-                yield Download(repository, comet_checkpoint.size(wildcards["checkpoint"]) or None)
-        case "fetch_dataset":
-            name = wildcards["dataset"]
-            if not Path(paths.dataset_folder(experiment, name)).exists():
-                dataset = paths.downloaded_datasets(experiment)[name]
-                yield Download(str(dataset.files), dataset.rows * ROW if dataset.rows else None)
-        case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
-            given = paths.released_adapter(experiment, run)
-            if given.repository:
-                size = subject.size(experiment, run.backbone)
-                yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
-
-
-def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
-    """All downloads in a line, where they go, and how to agree to them if they are large and the config does not."""
-    items = downloads(experiment, jobs)
-    if not items:
-        return "none"
-    sizes = [item.bytes for item in items]
-    unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
-    folder, total = Path(experiment.models).absolute(), sum(filter(None, sizes))
-    space = machine.free(folder)
-    short = f", {machine.amount(total - space)} too little" * (total > space)
-    place = f" into {folder} ({machine.amount(space)} free{short})"
-    text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
-    large = None in sizes or total >= SMALL
-    ask = ". To agree, add at the end of the command: --config confirm=yes"
-    return text + ask * (large and not experiment.confirm)
-
-
-# --- What they would read of the user's own that does not exist.
-
-
-def missing(experiment: Experiment, jobs: Iterable[Job]) -> list[str]:
-    """The user's own files and folders that jobs read and that are not there: each once, as the config names it."""
-    named = (path for job in jobs for path in _own_files(experiment, job.rule, job.wildcards))
-    return [path for path in dict.fromkeys(named) if not Path(path).exists()]
-
-
-def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterable[str]:
-    match rule:
-        case "corpus":
-            direction = wildcards["direction"]
-            return experiment.sources[experiment.directions[direction].train].watched(direction, "train", "dev")
-        case "testset":
-            return experiment.sources[wildcards["testset"]].watched(wildcards["direction"], "test")
-        case "fetch_backbone":
-            return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
-        case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
-            return filter(None, [paths.released_adapter(experiment, run).folder])
-        case "score":
-            comets = checkpoints(experiment.scoring).values()
-            return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]
-    return ()
-
-
 # --- In print.
 
 
@@ -302,9 +192,6 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
     yield f"Config:    {', '.join(configs)}"
     yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
     yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
-    run = Path(plan.experiment.results, RUN)
-    if run.is_file():
-        yield f"Last run:  {next(iter(files.read_lines(run)), '')}"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
 
@@ -384,8 +271,7 @@ def speeds(plan: Plan) -> str:
         ASSUMED: "from the paper's 420 GPU-hours on H20",
     }
     texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
-    slower = f", {plan.slower:.1f} times as long" * (FINISHED in rules)
-    usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
+    usual = "as usual" if plan.gpus else "as on two quiet cores"
     return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * (AS_USUAL in rules)])
 
 
