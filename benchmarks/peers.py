@@ -150,7 +150,7 @@ def load(name: str, folder: Path) -> Any:
 
 
 def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canvas]) -> str:
-    """What a peer takes beside ours, which runs as the jobs do, on a GPU in padded passes. Ours runs before and after it:
+    """What a peer takes beside ours, which runs as the jobs do, on a GPU in padded passes. Ours runs before and after:
     a machine that other programs use shows in how far the two ratios are apart."""
     module, (_, decode, order) = load(name, folder), CALLS[name]
     model, device, count = Stock(backbone), backbone.device.type, len(canvases)

@@ -242,8 +242,7 @@ def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
     mine = {"label": "mine", "family": "llada", "bos": False, "folder": "models/llada-tuned"}
     jobs = demo(backbones={"mine": mine}, matrix={"backbones": ["mine"]}, tables={"backbone": "mine"})
     unknown = Plan(jobs.experiment, [job for job in jobs.all if job.rule == "train"])
-    assert unknown.assumed == {"mine": "LLaDA-8B"}
-    assert plan.totals(unknown)[-1].endswith("mine: does not exist; counts as large as LLaDA-8B until it does")
+    assert plan.totals(unknown)[-1] == "Sizes:     not known yet of mine; counted as LLaDA-8B"
 
 
 def test_large_and_unknown_downloads_need_a_word(monkeypatch):

@@ -41,7 +41,6 @@ FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in
 # Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
 FINISHED, ASSUMED, AS_USUAL = "finished", "assumed", "usual"
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
-
 SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
 
@@ -154,10 +153,10 @@ class Plan:
         return START + weights / LOADED
 
     @property
-    def assumed(self) -> dict[str, str]:
-        """Backbones whose size nothing says, each with the model that it counts as."""
+    def assumed(self) -> list[str]:
+        """Backbones whose size is not known yet, which count as LLaDA-8B."""
         used = dict.fromkeys(job.wildcards["backbone"] for job in self.left if "backbone" in job.wildcards)
-        return {name: "LLaDA-8B" for name in used if subject.size(self.experiment, name) is None}
+        return [name for name in used if subject.size(self.experiment, name) is None]
 
     @property
     def disk(self) -> dict[str, float]:
@@ -175,10 +174,8 @@ class Plan:
             elif job.rule == "corpus":
                 sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule in ("translate", "merge"):
-                cells = self.new.get(job, job.cells)
-                sizes["cells"] += CELL * sum(
-                    params.sentences(config, cell.run.direction, cell.testset) for cell in cells
-                )
+                for cell in self.new.get(job, job.cells):
+                    sizes["cells"] += CELL * params.sentences(config, cell.run.direction, cell.testset)
         return {what: size for what, size in sizes.items() if size}
 
 
@@ -226,18 +223,10 @@ def totals(plan: Plan) -> list[str]:
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *([assumed(plan)] if plan.assumed else ()),
+        *([f"Sizes:     not known yet of {listed(plan.assumed, 5)}; counted as LLaDA-8B"] if plan.assumed else ()),
         *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
-
-
-def assumed(plan: Plan, most: int = 5) -> str:
-    """Which backbones have no size yet, and what they count as."""
-    names, (model, *_) = list(plan.assumed), plan.assumed.values()
-    shown = ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
-    do, count, it = ("does", "counts", "it does") if len(names) == 1 else ("do", "count", "they do")
-    return f"{shown}: {do} not exist; {count} as large as {model} until {it}"
 
 
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
@@ -266,10 +255,7 @@ def speeds(plan: Plan) -> str:
     for job in plan.left:
         source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
         rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
-    measured = {
-        FINISHED: "from finished jobs here",
-        ASSUMED: "from the paper's 420 GPU-hours on H20",
-    }
+    measured = {FINISHED: "from finished jobs here", ASSUMED: "from the paper's 420 GPU-hours on H20"}
     texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
     usual = "as usual" if plan.gpus else "as on two quiet cores"
     return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * (AS_USUAL in rules)])
