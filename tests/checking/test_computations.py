@@ -9,7 +9,6 @@ import re
 import time
 
 import pytest
-import tiny_checkpoints
 import torch
 
 from entropy_valley import checking, machine, tables
@@ -19,7 +18,6 @@ from entropy_valley.checking.subject import Subject
 from entropy_valley.config import load_files
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.demo.settings import stock_config
-from entropy_valley.errors import InputError
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.size import Size
 from entropy_valley.training import sft
@@ -126,15 +124,6 @@ def test_a_backbone_that_is_not_run_has_one_line_that_says_why(monkeypatch):
     assert [*lines][-4:] == ["memory llada-8b", "decoding llada-8b", "memory llama3-8b", "decoding llama3-8b"]
     assert lines["decoding llada-8b"] == ("skipped", "too large to be run on a CPU for a check")
     assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
-
-
-def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):
-    tiny_checkpoints.write(folder / "whole", "llada", eos=1.5)
-    backbone = {"family": "llada", "folder": str(folder / "whole"), "arguments": None}
-    assert "of weights" in computations.fits(backbone, Subject())
-    (folder / "whole/model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="not a whole llada checkpoint"):
-        computations.fits(backbone, Subject())
 
 
 def test_work_is_what_the_benchmark_counts():

@@ -7,7 +7,9 @@ import gc
 import importlib.util
 import itertools
 import multiprocessing
+import os
 import random
+import signal
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -28,7 +30,6 @@ from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import Synthetic
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
-from entropy_valley.model.checkpoint import check as check_checkpoint
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model, torch_dtype
@@ -127,6 +128,7 @@ def train(job: Finetuning, minutes: float, until: Path | None = None) -> None:
 def _train_here(job: Finetuning) -> None:
     from entropy_valley.training import sft
 
+    machine.end_with_parent(signal.SIGKILL, os.getppid())
     with errors.in_one_line():
         sft.run(job, job.processes)
 
@@ -148,11 +150,8 @@ def sentences(count: int) -> list[dict[str, str]]:
 
 def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training; on a GPU also what such a pass
-    really holds. A checkpoint that is there has all its tensors."""
+    really holds."""
     size, item, room = size_of(backbone), BYTES[subject.precision], device_memory(subject.device)
-    folder, family = Path(backbone["folder"]), find_family(backbone["family"])
-    if (folder / "config.json").is_file():
-        check_checkpoint(empty_model(family, arguments_of(backbone), torch_dtype(subject.precision)), family, folder)
     rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
     weights, largest = size.parameters * item, size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"

@@ -66,11 +66,6 @@ def backbone(experiment: Experiment, name: str) -> dict[str, Any]:
     return {"family": section.family, "folder": backbone_folder(experiment, name), "arguments": shape}
 
 
-def is_downloaded(experiment: Experiment, name: str) -> bool:
-    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
-    return bool(experiment.backbones[name].own_folder) or Path(backbone_folder(experiment, name)).is_dir()
-
-
 def size(experiment: Experiment, name: str, expected: bool = False) -> Size | None:
     """The size of a backbone by its shape; None where that is known only after its download. ``expected``: before its
     download, whether it is there by now or not."""

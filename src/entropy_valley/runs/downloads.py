@@ -36,12 +36,17 @@ def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
     return list(dict.fromkeys(one for job in jobs for one in _downloads(experiment, job.rule, job.wildcards)))
 
 
+def is_downloaded(experiment: Experiment, name: str) -> bool:
+    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
+    return bool(experiment.backbones[name].own_folder) or Path(paths.backbone_folder(experiment, name)).is_dir()
+
+
 def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterator[Download]:
     match rule:
         case "fetch_backbone":
             name = wildcards["backbone"]
             hub = experiment.backbones[name].hub
-            if hub and not subject.is_downloaded(experiment, name):
+            if hub and not is_downloaded(experiment, name):
                 size = subject.size(experiment, name)
                 yield Download(hub.repository, RELEASED * size.parameters if size else None)
         case "fetch_comet":
