@@ -96,7 +96,7 @@ def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
     )
     assert "1000 tokens padded to 1024 in" in computations.speed(llada, padded)
     monkeypatch.setattr(computations, "device_memory", lambda device: 1000)
-    with pytest.raises(CheckError, match="does not fit"):
+    with pytest.raises(CheckError, match=r"does not fit\. Use a larger GPU"):
         computations.fits(llada, given)
 
 

@@ -53,6 +53,7 @@ TRAINED, EVERY = 20, 5  # steps of a training that is resumed, and between its c
 SENTENCE_TOKENS = 1121
 PROMPT, MASKS = 24, 16  # tokens and slots of the canvases of a full pass
 CPU_MEMORY = 0.5e9  # bytes of weights: on a CPU, a larger backbone is not run
+OTHER_BUILD = "Try another build of torch or driver: docs/running.md"
 UNKNOWN = "its size is not known before it is downloaded"
 TWO_LAYERS = {"num_hidden_layers": 2}  # all layers of a model have the same shapes, so two stand for all
 SPAWN = multiprocessing.get_context("spawn")  # a GPU cannot be used after a fork
@@ -156,7 +157,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     weights, largest = size.parameters * item, size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
-        raise CheckError(f"{text}: it does not fit this device")
+        raise CheckError(f"{text}: it does not fit. Use a larger GPU, or another backbone")
     if subject.device == "cuda" and not not_run(backbone, subject):
         engine = Engine(random_backbone(backbone, subject), fill=subject.fill, compile_layers=subject.compile_layers)
         full_pass(engine)
@@ -210,7 +211,7 @@ def same_texts(backbone: dict[str, Any], subject: Subject) -> str:
             same, cases = same + sum(map(list.__eq__, ours, plain)), cases + len(canvases)
     text = f"{same} of {cases} canvases decoded as by the plain algorithm"
     if same < 0.9 * cases:
-        raise CheckError(f"{text}: this device computes something else in float32")
+        raise CheckError(f"{text}: this device computes something else in float32. {OTHER_BUILD}")
     return text
 
 
@@ -249,7 +250,7 @@ def same_entropies(backbone: dict[str, Any], subject: Subject) -> str:
     plain = _mean_distance(_plain_entropies(rounded, canvases), expected)
     text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
     if not engine <= 2 * plain + 1e-3:
-        raise CheckError(f"{text}: the engine computes something else in bfloat16")
+        raise CheckError(f"{text}: the engine computes something else in bfloat16. {OTHER_BUILD}")
     return text
 
 
