@@ -1,15 +1,14 @@
 import gc
 import os
-import time
 
 from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import config as configuration, errors, tables
+from entropy_valley import config as configuration, errors, machine, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.orders import KNOWN
-from entropy_valley.runs import slurm, snapshot
+from entropy_valley.runs import snapshot
 
 gc.set_threshold(200_000, 50, 100)  # a large matrix has millions of objects, and few of them go before the end
 
@@ -33,7 +32,6 @@ config = snapshot.merged(config, BASE, workflow.configfiles)
 FILES = snapshot.config_files(BASE, workflow.configfiles)
 EXPERIMENT = configuration.load_merged(config, FILES, tables.problems, checked=snapshot.is_handed_down())
 REPORTS = tables.configured(EXPERIMENT)
-STARTED = time.time()
 
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)
@@ -64,17 +62,16 @@ include: "workflow/rules/reports.smk"
 
 
 onstart:
-    slurm.require_empty_queue()
+    machine.require_empty_queue()
     snapshot.hand_down(R, config)
-    plan_of_jobs()  # with the times of jobs before this run
 
 
 onsuccess:
-    end_of_run()
+    snapshot.warn_of_changed_code()
 
 
 onerror:
-    end_of_run()
+    snapshot.warn_of_changed_code()
 
 
 TARGETS = [

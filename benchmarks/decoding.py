@@ -27,14 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import peers
 import torch
 from baselines import Padded
 from machine import arguments, describe, matmul_rate, peak_memory, seconds, write
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
-from entropy_valley.checking import peers
-from entropy_valley.checking.checks import Line
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import Denoising
 from entropy_valley.decoding.prompts import CachePolicy
@@ -181,7 +180,7 @@ def _print_peak(options: argparse.Namespace) -> None:
     print(peak_memory(lambda: run(longest, *options.peak, PEAK_STEPS, **_settings(options)), options.device))
 
 
-def beside_peers(shape: str, options: argparse.Namespace) -> Iterator[Line]:
+def beside_peers(shape: str, options: argparse.Namespace) -> Iterator[str]:
     """Public decoders beside the engine on canvases of Fixed Ratio, those that have one slot a step."""
     workload = make(SHAPES[shape], options.device, options.sentences, options.lengths)
     counts = Denoising.named("med", STEPS, "llada").counts

@@ -28,7 +28,6 @@ FORKED.set_forkserver_preload(
         "entropy_valley.tables.live",
         "entropy_valley.tables.pages",
         "entropy_valley.runs.jobs",
-        "entropy_valley.runs.run_report",
         "forked_start",
     ]
 )

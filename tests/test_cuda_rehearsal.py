@@ -15,7 +15,6 @@ import torch
 from held import Held
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 
-from entropy_valley.checking.subject import Size
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.prompts import NO_REUSE, Reuse
@@ -27,6 +26,7 @@ from entropy_valley.model.attention import Packed, hidden_states
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, empty_model, stock_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
+from entropy_valley.model.size import Size
 from entropy_valley.scoring import comet
 from entropy_valley.scoring.comet_checkpoint import comet_models
 from entropy_valley.training import memory

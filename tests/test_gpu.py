@@ -1,4 +1,4 @@
-"""What only a GPU can answer: `pytest -m gpu`. `entropy-valley check --thorough` asks it on whole models."""
+"""What only a GPU can answer: `pytest -m gpu`. `entropy-valley check --thorough` asks more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This machine: its CPU, free memory and disk, a free GPU for a job, the processes of jobs, and their time limit."""
+"""This machine: its CPU, free memory and disk, GPUs for a job, the processes of jobs, and what SLURM says of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import io
 import math
 import os
 import platform
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from entropy_valley.errors import InputError
 
@@ -77,26 +77,25 @@ def description() -> dict[str, Any]:
     return {"cpu": name, "instructions": instructions, **limits, "torch": importlib.metadata.version("torch")}
 
 
-# --- Which GPUs of a machine a job takes: free ones, unless its scheduler has given it some.
+# --- Which GPUs of a machine a job takes: Snakemake counts them, and assigns none. A scheduler such as SLURM does.
 #
-# Each GPU has a lock file, named by its UUID in a folder that all users of the machine share. A job holds the locks of
-# its GPUs until it ends.
+# A job claims a GPU by a socket with the GPU's name, in the namespace of sockets without files. The kernel gives a name
+# to one process of the machine, of any user, and frees it when that process ends.
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
-LOCKS = "ENTROPY_VALLEY_GPU_LOCKS"  # the environment variable with another folder of locks
-POLL = 0.5  # seconds
 UNKNOWN = "GPU"  # the name of one that is not listed
-# ``lock`` names it on this machine, ``visible`` in CUDA_VISIBLE_DEVICES, ``name`` is for people.
-Gpu = namedtuple("Gpu", ["lock", "visible", "name"])
+# ``uuid`` names it on this machine, ``visible`` in CUDA_VISIBLE_DEVICES, ``name`` is for people.
+Gpu = namedtuple("Gpu", ["uuid", "visible", "name"])
 
 
 @contextlib.contextmanager
 def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) -> Iterator[dict[str, str]]:
-    """Wait until ``count`` GPUs are free and hold them; the environment variables that show a process these alone.
+    """Claim ``count`` GPUs; the environment variables that show a process these alone.
 
-    Nothing is held, and no variable set, where no GPU is asked for, where a scheduler has given this job no more than
-    it asks for, and where no GPU is known. Raises InputError if the machine has fewer.
+    Nothing is claimed, and no variable set, where no GPU is asked for, where a scheduler has given this job no more
+    than it asks for, and where no GPU is known. Jobs of a run find as many as they want, because Snakemake counts them;
+    others wait. Raises InputError if the machine has fewer.
     """
     present = visible(variables) if count else []
     if not present or (len(present) <= count and any(map(variables.get, SCHEDULERS))):
@@ -105,39 +104,36 @@ def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) 
     if len(present) < count:
         remedy = "Ask for fewer (`training.processes`), or use a machine that has them."
         raise InputError("GPUs", f"{count} wanted, {len(present)} on this machine", remedy)
-    queue, locks = _lock("queue"), {gpu: _lock(gpu.lock) for gpu in present}
-    with contextlib.ExitStack() as stack:
-        mine: list[Gpu] = []
-        waiting = f"waiting: {count} of {len(present)} GPUs wanted, other jobs use them"
-        # Jobs queue: two that take one GPU after the other would wait for each other.
-        with contextlib.ExitStack() as queued:
-            told = False
-            while len(mine) < count:
-                with contextlib.suppress(Timeout):
-                    queue.is_locked or queued.enter_context(queue.acquire(blocking=False))
-                    for gpu in (one for one in present if one not in mine):
-                        if len(mine) < count:
-                            with contextlib.suppress(Timeout):
-                                stack.enter_context(locks[gpu].acquire(blocking=False))
-                                mine.append(gpu)
-                if len(mine) < count:
-                    if not told:
-                        say(waiting)
-                    told = True
-                    time.sleep(POLL)
-        mine.sort(key=present.index)
-        say("on " + ", ".join(f"{gpu.name} ({gpu.lock})" for gpu in mine))
-        yield {VISIBLE: ",".join(gpu.visible for gpu in mine)}
+    claims = _claims(count, present)
+    if not claims:
+        say(f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them")
+    while not claims:
+        time.sleep(random.uniform(0.2, 1.0))  # two that take one after the other do not wait for each other
+        claims = _claims(count, present)
+    say("on " + ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in claims))
+    try:
+        yield {VISIBLE: ",".join(gpu.visible for gpu in claims)}
+    finally:
+        for claim in claims.values():
+            claim.close()
 
 
-def _lock(name: str) -> FileLock:
-    """A lock that every user of the machine may take. Not in a sticky folder: there the kernel refuses other users'
-    files."""
-    folder = Path(os.environ.get(LOCKS, "/tmp/entropy-valley-gpus"))
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir()
-        folder.chmod(0o777)
-    return FileLock(folder / f"{name.replace('/', '_')}.lock", mode=0o666)
+def _claims(count: int, present: Iterable[Gpu]) -> dict[Gpu, socket.socket]:
+    """The first ``count`` GPUs that no process has claimed, each with this one's claim; none if there are fewer."""
+    claims: dict[Gpu, socket.socket] = {}
+    for gpu in present:
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0entropy-valley {gpu.uuid}")
+        except OSError:  # another process has it
+            claim.close()
+            continue
+        claims[gpu] = claim
+        if len(claims) == count:
+            return claims
+    for claim in claims.values():
+        claim.close()
+    return {}
 
 
 def visible(variables: Mapping[str, str]) -> list[Gpu]:
@@ -264,11 +260,12 @@ def _descendants(process: int) -> Iterator[int]:
                 yield from _descendants(child)
 
 
-# --- The time limit of a SLURM job. A job that SLURM ends there counts as failed. So one that has just saved what it
-# resumes from, and has little time left, goes back to the queue itself.
+# --- SLURM: the time limit of a job, and jobs of an earlier run.
 #
-# It asks SLURM when its time is over. The signal of `sbatch --signal` would not reach it: where SLURM tracks processes
-# by control groups, only the first process of a job step gets it, and that is a Snakemake.
+# A job that SLURM ends at its limit counts as failed. So one that has just saved what it resumes from, and has little
+# time left, goes back to the queue itself. It asks SLURM when its time is over. The signal of `sbatch --signal` would
+# not reach it: where SLURM tracks processes by control groups, only the first process of a job step gets it, and that
+# is a Snakemake.
 
 REQUEUE = "ENTROPY_VALLEY_REQUEUE"  # the environment variable with how many seconds before the limit; unset: never
 ANSWER = 60  # seconds that SLURM has to answer, and until it is asked again if it does not
@@ -285,7 +282,7 @@ def nears_its_limit() -> bool:
     job, seconds = _slurm_job(), os.environ.get(REQUEUE)
     if time.monotonic() < _next_look or not (job and seconds):
         return False
-    end = re.search(r"EndTime=(\d+)", _scontrol("show", "job", job).stdout)
+    end = re.search(r"EndTime=(\d+)", ask_slurm("scontrol", "show", "job", job).stdout)
     left = int(end[1]) - time.time() - float(seconds) if end else ANSWER
     _next_look = time.monotonic() + left
     return left <= 0
@@ -296,7 +293,7 @@ def requeue() -> None:
     global _next_look
     _next_look = math.inf
     print("little time is left: saved, and back to the queue", file=sys.stderr, flush=True)  # before SLURM ends it
-    answer = _scontrol("requeue", _slurm_job())
+    answer = ask_slurm("scontrol", "requeue", _slurm_job())
     while answer.returncode == 0:
         time.sleep(ANSWER)
     print(f"SLURM does not requeue it: {answer.stderr.strip()}", file=sys.stderr, flush=True)
@@ -308,9 +305,25 @@ def _slurm_job() -> str:
     return f"{array}_{task}" if array else os.environ.get("SLURM_JOB_ID", "")
 
 
-def _scontrol(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What ``scontrol`` answers, times in seconds since 1970; status 1 where it is not there or does not answer."""
-    command, variables = ["scontrol", *arguments], {**os.environ, "SLURM_TIME_FORMAT": "%s"}
+def require_empty_queue() -> None:
+    """Raise InputError where jobs of an earlier run of this folder wait or run: a second job would wait for the first
+    on idle GPUs, or compute the same again. Without SLURM there are none."""
+    states = "--states=PENDING,RUNNING,SUSPENDED,CONFIGURING"
+    lines = ask_slurm("squeue", "--me", "--noheader", states, "--format=%j|%Z|%k").stdout.splitlines()
+    folder, runs = os.path.realpath("."), []
+    for run, place, comment in (line.split("|", 2) for line in lines if line.count("|") >= 2):
+        if comment.startswith("rule_") and os.path.realpath(place) == folder:
+            runs.append(run)
+    if runs:
+        cancel = " ".join(f"scancel --name={run};" for run in dict.fromkeys(runs)).rstrip(";")
+        remedy = f"Wait for their end, and their results are taken. Or cancel them, and they resume later: {cancel}"
+        raise InputError("SLURM", f"{len(runs)} jobs of an earlier run of this folder are in the queue", remedy)
+
+
+def ask_slurm(*command: str) -> subprocess.CompletedProcess[str]:
+    """What a command of SLURM answers, times in seconds since 1970; nothing and status 1 where there is no SLURM, or it
+    does not answer."""
+    variables = {**os.environ, "SLURM_TIME_FORMAT": "%s"}
     try:
         return subprocess.run(
             command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import multiprocessing
+import os
 import re
+import time
 
 import pytest
-import tiny_checkpoints
 import torch
 
 from entropy_valley import checking, machine, tables
 from entropy_valley.checking import checks, computations, subject
 from entropy_valley.checking.checks import CheckError, SkippedError
-from entropy_valley.checking.subject import Size, Subject
+from entropy_valley.checking.subject import Subject
 from entropy_valley.config import load_files
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.demo.settings import stock_config
-from entropy_valley.errors import InputError
+from entropy_valley.model.load import load_backbone
+from entropy_valley.model.size import Size
+from entropy_valley.training import sft
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
 
@@ -75,52 +78,25 @@ def test_the_engine_in_bfloat16(tiny, monkeypatch):
 
 def test_the_company_of_a_canvas(smallest, monkeypatch):
     tiny_model = smallest["backbones"]["llada-tiny"]
-    assert "6 of 6 canvases have the same bits" in computations.company(tiny_model, Subject(**smallest))
-    changed(
-        monkeypatch,
-        lambda count, read: dataclasses.replace(read, tokens=[*read.tokens, count]),
-    )
+    assert computations.company(tiny_model, Subject(**smallest)).startswith("6 of 6 canvases have the same bits")
+    changed(monkeypatch, lambda count, read: dataclasses.replace(read, tokens=[*read.tokens, count]))
     with pytest.raises(SkippedError, match=r"^0 of 6 canvases .* results may change with the sentences"):
         computations.company(tiny_model, Subject(**smallest))
     with pytest.raises(CheckError, match=r"^0 of 6 canvases .* `decoding.batch_invariant: false`"):
         computations.company(tiny_model, Subject(**smallest | {"batch_invariant": True}))
 
 
-def test_comet(folder, monkeypatch):
-    from entropy_valley.scoring import comet
-
-    text = computations.comet(folder / "one", Subject())
-    assert re.match(r"\d+ texts/s, at most 0.0e\+00 from a CPU's, 6 of 6", text)
-    right, off = comet.unpadded_scores, itertools.chain((0.0, 0.0, 0.01), itertools.repeat(0.0))  # the third: a CPU's
-    monkeypatch.setattr(comet, "unpadded_scores", lambda *given: shifted(right(*given), next(off)))
-    with pytest.raises(CheckError, match=r"at most 1\.0e-02"):
-        computations.comet(folder / "two", Subject())
-    off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
-    assert "0 of 6 the same alone" in computations.comet(folder / "three", Subject())
-    off = itertools.chain((0.0, 1e-6, 1e-6), itertools.repeat(0.0))
-    with pytest.raises(CheckError, match="0 of 6 the same alone"):
-        computations.comet(folder / "four", Subject(thorough=True))
-
-
-def shifted(scores, by):
-    return [(one, score + by) for one, score in scores]
-
-
-def test_memory_and_speed_of_the_configured_backbones(smallest, tmp_path, monkeypatch):
+def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
     given, padded = Subject(**smallest), Subject(**smallest | {"batch_invariant": True})
     llada, llama = (smallest["backbones"][name] for name in ("llada-tiny", "llama3-tiny"))
-    assert "GFLOP/s in float32" in computations.speed(given)
     text = computations.fits(llama, given)
-    assert "of weights and" in text and "a training: 8192 tokens a pass, a step at least" in text
-    text = computations.decoding(llada, given)
-    assert "1000 tokens in" in text and "a sentence (EV, T = 32) takes about" in text
-    (tmp_path / "passed.txt").write_text(f"{checks.Line('pass llada-tiny', 'ok', text, 1.0)}\n")
-    assert checks.pass_speeds(tmp_path)["llada-tiny"] >= 1e9
-    assert "1000 tokens padded to 1024 in" in computations.decoding(llada, padded)
-    with pytest.raises(SkippedError, match="autoregressive"):
-        computations.decoding(llama, given)
+    assert "of weights and" in text and text.endswith("; a training: 8192 tokens a pass")
+    assert re.match(
+        r"1000 tokens in .* GFLOP/s: a sentence \(EV, T = 32\) takes about", computations.speed(llada, given)
+    )
+    assert "1000 tokens padded to 1024 in" in computations.speed(llada, padded)
     monkeypatch.setattr(computations, "device_memory", lambda device: 1000)
-    with pytest.raises(CheckError, match="does not fit"):
+    with pytest.raises(CheckError, match=r"does not fit\. Use a larger GPU"):
         computations.fits(llada, given)
 
 
@@ -129,6 +105,8 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded(monkey
     monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
     for one in paper["backbones"].values():
         assert "a training: 8192 tokens" in computations.fits(one, Subject(training=paper["training"]))
+        plan = computations.pass_plan(one, Subject("cuda", training=paper["training"]), 80 * 10**9)
+        assert plan.micro_tokens >= 4096 and plan.expected < 80 * 10**9
     assert (paper["processes"], paper["precision"], paper["device"]) == (8, "bfloat16", "cuda")
     billions = {name: Size.of(subject.model_config(one)).parameters / 1e9 for name, one in paper["backbones"].items()}
     expected = {"llada-8b": 8.02, "dream-7b": 7.62, "diffullama-7b": 6.74, "llama3-8b": 8.03, "dream-instruct": 7.62}
@@ -137,25 +115,15 @@ def test_the_papers_backbones_have_their_sizes_before_they_are_downloaded(monkey
         computations.fits({"family": "llada", "folder": "nowhere", "arguments": None}, Subject())
 
 
-def test_a_backbone_that_is_not_run_has_one_line_for_all_of_its_passes(monkeypatch):
-    for name in ("training", "comet"):
-        monkeypatch.setattr(computations, name, lambda *_: "")
+def test_a_backbone_that_is_not_run_has_one_line_that_says_why(monkeypatch):
+    monkeypatch.setattr(computations, "training", lambda *_: "")
+    monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
     paper = subject.of(load_files(SMALLEST[:2], tables.problems))["backbones"]
     given = Subject(backbones={name: paper[name] for name in ("llada-8b", "llama3-8b")})
-    monkeypatch.setattr(computations, "device_memory", lambda device: 80 * 10**9)
-    lines = {line.name: (line.state, line.text) for line in checking.everything(given)}
+    lines = {line.name: (line.state, line.text) for line in checking.everything(given, thorough=True)}
     assert [*lines][-4:] == ["memory llada-8b", "decoding llada-8b", "memory llama3-8b", "decoding llama3-8b"]
     assert lines["decoding llada-8b"] == ("skipped", "too large to be run on a CPU for a check")
     assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
-
-
-def test_a_checkpoint_that_lacks_a_tensor_is_found(folder):
-    tiny_checkpoints.write(folder / "whole", "llada", eos=1.5)
-    backbone = {"family": "llada", "folder": str(folder / "whole"), "arguments": None}
-    assert "of weights" in computations.fits(backbone, Subject())
-    (folder / "whole/model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="not a whole llada checkpoint"):
-        computations.fits(backbone, Subject())
 
 
 def test_work_is_what_the_benchmark_counts():
@@ -166,19 +134,40 @@ def test_work_is_what_the_benchmark_counts():
 
 
 def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):
-    import signal
-
-    from entropy_valley.training import sft
-
-    monkeypatch.setattr(sft, "run", lambda job, threads: signal.raise_signal(signal.SIGALRM))
-    with pytest.raises(CheckError, match="did not end within 420 s"):
-        computations.training(Subject(), tmp_path)
+    monkeypatch.setattr(computations, "SPAWN", multiprocessing.get_context("fork"))
+    job = computations.finetuning(tmp_path, "float32", 2, "cuda")
+    monkeypatch.setattr(sft, "run", lambda job, threads: time.sleep(600))
+    with pytest.raises(CheckError, match=r"did not end within 0.001 minutes\. NCCL_DEBUG=INFO says more"):
+        computations.train(job, 0.001)
     monkeypatch.setattr(sft, "run", lambda job, threads: exit(1))
     with pytest.raises(CheckError, match="a process of a training failed"):
-        computations.training(Subject(), tmp_path)
+        computations.train(job, 1)
+    monkeypatch.setattr(computations.importlib.util, "find_spec", lambda name: None)
+    (line,) = checks.run([("training", lambda: computations.train(job, 1))])
+    assert line.text == "deepspeed is not installed here: run `make install`"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     (line,) = checks.run([("training", lambda: computations.training(Subject("cuda", 4), tmp_path))])
     assert (line.state, line.text) == ("failed", "1 GPUs for 4 processes: lower `training.processes`")
+
+
+@pytest.mark.parametrize("family", ["llada", "dream", "diffullama"])
+def test_the_checkpoint_of_a_training_is_one_of_its_family(family, tmp_path):
+    shape = stock_config(vocabulary=1200, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
+    described = {"family": family, "folder": os.devnull, "arguments": shape}
+    computations._write_checkpoint(described, Subject(), tmp_path / "checkpoint")
+    loaded = load_backbone(tmp_path / "checkpoint", family)
+    expected = computations.random_backbone(described, Subject(), vocab_size=1136).model.state_dict()
+    assert all(torch.equal(weight, expected[name]) for name, weight in loaded.model.state_dict().items())
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_all_of_the_thorough_check_passes(smallest):
+    lines = {line.name: line for line in checking.everything(Subject(**smallest), thorough=True)}
+    assert {line.state for line in lines.values()} == {"ok", "skipped"}, lines
+    kinds = ("memory", "decoding", "bfloat16", "company", "speed", "resuming")
+    assert {f"{kind} llada-tiny" for kind in kinds} <= {name for name, line in lines.items() if line.state == "ok"}
+    assert lines["resuming llada-tiny"].text.endswith("resumed: the same adapter")
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from entropy_valley import checking, cli, machine, tables
+from entropy_valley import checking, cli, tables
 from entropy_valley.checking import checks, subject
 from entropy_valley.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
-from entropy_valley.config import base_files, load_files
+from entropy_valley.config import load_files
 from entropy_valley.errors import InputError
 from entropy_valley.runs import job
 
@@ -39,7 +41,7 @@ def test_each_end_is_a_line(capsys):
     given += [raising(InputError("here", "wrong", "Mend it.")), raising(ModuleNotFoundError(name="comet"))]
     lines = list(run([(f"check {number}", check) for number, check in enumerate(given)]))
     assert [line.state for line in lines] == [OK, FAILED, SKIPPED, FAILED, FAILED, FAILED]
-    wrong = ["ValueError: odd", "here: wrong. Mend it.", "comet is not installed here"]
+    wrong = ["ValueError: odd", "here: wrong. Mend it.", "comet is not installed here: run `make install`"]
     assert [line.text for line in lines] == ["3 GB", "no GPU", "a CPU", *wrong]
     assert "raise error" in capsys.readouterr().err  # where it broke
 
@@ -47,12 +49,10 @@ def test_each_end_is_a_line(capsys):
 @pytest.mark.parametrize(("state", "status"), [(OK, 0), (SKIPPED, 0), (FAILED, 1)])
 def test_a_failure_is_the_exit_status(state, status):
     lines, said = [Line("one", OK, "1", 0.1), Line("two", state, "2", 0.2)], io.StringIO()
-    if status:
-        with pytest.raises(SystemExit, match="1"):
-            checks.report(lines, said)
-    else:
-        assert checks.report(lines, said) == lines
+    assert checks.report(lines, said) == lines
     assert said.getvalue().splitlines() == [str(line) for line in lines]
+    with pytest.raises(SystemExit, match="1") if status else contextlib.nullcontext():
+        checks.require_passed(lines)
 
 
 def test_without_a_gpu_the_others_are_not_tried(monkeypatch, capsys):
@@ -65,18 +65,26 @@ def test_without_a_gpu_the_others_are_not_tried(monkeypatch, capsys):
     assert "driver on your system is too old. docs/running.md has the builds" in gpus_line
 
 
-def test_a_check_by_hand_on_a_gpu_is_that_of_the_jobs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "config", "config")
-    shutil.copy(ROOT / "config.yaml", ".")
-    line = Line("pass llada-8b", OK, "4080 tokens in 0.1 s, 485,000 GFLOP/s (60 % of the products' speed)", 1.0)
-    monkeypatch.setattr(checking, "everything", lambda subject: [line])
-    monkeypatch.setattr(machine, "device_name", lambda device: "cuda NVIDIA H100")
-    monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--processes", "1"])
-    cli.main()
-    assert checks.pass_speeds(Path("results/work/checks")) == {"llada-8b": 4.85e14}
-    monkeypatch.setattr(machine, "run_module", None)  # no job checks again
-    job.require_checked("results/work/checks", {**subject.of(load_files(base_files("."))), "processes": 1})
+def test_a_gpu_without_the_precision_of_the_config_says_what_to_set(monkeypatch):
+    turing = SimpleNamespace(name="Tesla T4", total_memory=15 * 10**9, major=7, minor=5)
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: turing)
+    assert checks.gpus("cuda", "float32") == "Tesla T4, 15.0 GB, 7.5"
+    with pytest.raises(CheckError, match=r"no bfloat16\. Set `precision: float32`"):
+        checks.gpus("cuda", "bfloat16")
+
+
+def test_the_thorough_check_writes_a_table_also_where_one_has_failed(tmp_path, monkeypatch, capsys):
+    lines = [Line("training", OK, "1 process"), Line("decoding llada-tiny", FAILED, "0 of 48 | none")]
+    monkeypatch.setattr(checking, "everything", lambda subject, thorough: lines if thorough else [])
+    arguments = ["--configfile", "config/demo.yaml", "--out", str(tmp_path / "check.md")]
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--thorough", *arguments])
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    head, *_, first, last = (tmp_path / "check.md").read_text().splitlines()
+    assert f"torch {torch.__version__}" in head and first == "| training | ok | 1 process |"
+    assert last == "| decoding llada-tiny | failed | 0 of 48 / none |" and last in capsys.readouterr().out
 
 
 def test_an_installation_of_another_build_fails(monkeypatch, capsys):
@@ -113,8 +121,7 @@ def test_make_install_takes_the_build_that_was_asked_for(tmp_path):
 @pytest.mark.cluster  # half a minute of CPU time: two processes start
 def test_all_checks_pass_with_two_processes(tmp_path, capfd):
     smallest = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
-    asked = subject.of(load_files(smallest, tables.problems)) | {"processes": 2}
-    job.require_checked(str(tmp_path), asked)
+    job.require_checked(str(tmp_path), subject.of(load_files(smallest, tables.problems)) | {"processes": 2})
     (report,) = (path.read_text() for path in tmp_path.glob("*.txt"))
     log = capfd.readouterr().err  # what the training says stands between the lines
     assert all(line in log for line in report.splitlines())
@@ -122,5 +129,5 @@ def test_all_checks_pass_with_two_processes(tmp_path, capfd):
     apart = {"GPUs", "decoding llama3-tiny"}  # an autoregressive one
     assert {name for name, state in states.items() if state == "skipped"} <= apart
     assert all(state == "ok" for name, state in states.items() if name not in apart)
-    assert {"torch", "training", "float32 llada-tiny", "COMET"} <= states.keys()
+    assert {"torch", "training", "decoding llada-tiny"} <= states.keys()
     assert "2 processes, float32, losses " in report

@@ -85,7 +85,6 @@ EXECUTION = {
     "models": "elsewhere",
     "device": "cpu",
     "store": False,
-    "max_runtime": 120,
     "training": {"processes": 4, "micro_tokens": "auto", "checkpoint_every": 7, "wandb": "mine"},
     "decoding": {"shards": 3},
     "latency": {"minutes": 5},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from entropy_valley.checking.subject import Size
 from entropy_valley.decoding import head
 from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.head import Head
@@ -13,6 +12,7 @@ from entropy_valley.model import attention
 from entropy_valley.model.attention import Packed, Rows, hidden_states
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model
+from entropy_valley.model.size import Size
 
 LLADA = find_family("llada")
 CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}

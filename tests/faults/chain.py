@@ -13,7 +13,7 @@ from faults import Counted
 from stages import given, stages
 
 # What is not a result: logs, what a run took, finished work by key, checkpoints of a training.
-NO_RESULTS = ("logs", "benchmarks", "store", "work", "given", "run.md")
+NO_RESULTS = ("logs", "benchmarks", "store", "work", "given")
 
 
 def results(folder: Path) -> dict[str, bytes]:

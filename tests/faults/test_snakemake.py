@@ -136,7 +136,7 @@ def ended_in(text):
 def contents(workspace):
     """The text of each result."""
     root = workspace.folder / "results"
-    of_runs = ("logs", "benchmarks", "work", "run.md")
+    of_runs = ("logs", "benchmarks", "work")
     files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
     return {name: path.read_text() for name, path in files.items() if not {*name.parts} & {*of_runs}}
 

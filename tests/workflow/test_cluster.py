@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,14 @@ def test_a_training_that_diverges_is_submitted_twice_and_stops_only_what_needs_i
     assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
     states = sorted(job.state for job in cluster.jobs() if job.id not in before and job.rule == "train")
     assert states == ["COMPLETED", "FAILED", "FAILED"]
+
+
+def test_the_check_is_a_job_and_what_slurm_refuses_is_said(cluster, tmp_path):
+    smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", real=True)
+    smallest.run(*QUICK, "--force", "check", environment=cluster.environment)
+    found = tmp_path / "results/smallest/check.txt"
+    assert re.search(r"^ok +training .*\n(.*\n)*ok +decoding llada-tiny", found.read_text(), re.MULTILINE)
+    partitions = tmp_path / "profiles/slurm/partitions.yaml"
+    partitions.write_text(partitions.read_text().replace("  cpu:", "  elsewhere:"))
+    said = smallest.run(*QUICK, "--force", "check", environment=cluster.environment, fails=True)
+    assert "failed: check" in said and "invalid partition specified: elsewhere" in said, said

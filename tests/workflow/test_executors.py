@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from workspace import Workspace
@@ -18,7 +19,8 @@ SMALL = {
     "autoregressive": {"backbones": []},
     "tables": {"studies": []},
 }
-SMI = "#!/bin/bash\n" + "".join(f'echo "GPU {i}: NVIDIA H100 80GB HBM3 (UUID: GPU-{i})"\n' for i in range(8))
+UUIDS = [f"GPU-{number}{os.getpid()}" for number in range(8)]  # which no other test claims
+SMI = "#!/bin/bash\n" + "".join(f'echo "GPU 0: NVIDIA H100 80GB HBM3 (UUID: {uuid})"\n' for uuid in UUIDS)
 
 
 @pytest.mark.slow
@@ -31,10 +33,10 @@ def test_trainings_of_two_processes_share_out_eight_gpus(tmp_path, monkeypatch):
     (tmp_path / "bin" / "nvidia-smi").write_text(SMI)
     (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
     adapters = [f"results/{run}/adapter/adapter.json" for run in RUNS]
-    workspace.run("--workflow-profile", "local-gpu", *adapters, environment={machine.LOCKS: str(tmp_path / "locks")})
+    workspace.run("--workflow-profile", "local-gpu", *adapters)
     seen = workspace.gpus_seen("train")
     assert [len(one) for one in seen] == [2] * 4
-    assert sorted(gpu for one in seen for gpu in one) == [f"GPU-{i}" for i in range(8)]
+    assert sorted(gpu for one in seen for gpu in one) == UUIDS
 
 
 # Writes which params a job was given.

@@ -10,7 +10,7 @@ import yaml
 
 from entropy_valley.config.params import SPECS
 from entropy_valley.runs import jobs
-from entropy_valley.runs.plan import AT_MOST, DEFAULT_MINUTES, PREPARING, cores, memory
+from entropy_valley.runs.plan import SHARED, cores
 from entropy_valley.stats.job_costs import gpus
 from entropy_valley.tables import REPORTS
 
@@ -25,38 +25,33 @@ SLURM = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(e
 
 
 def test_every_rule_that_asks_for_a_gpu_has_its_time_memory_and_cores_on_a_cluster():
-    assert gpus("cuda", 8).keys() == ON_GPU == PREPARING.keys() == {"train", *SLURM["set-threads"]}
+    """The check requests what a training does."""
+    assert gpus("cuda", 8).keys() == ON_GPU - {"check"} == {"train", *SLURM["set-threads"]}
     assert all(cores(rule, 8) == count for rule, count in SLURM["set-threads"].items())
-    asked = [f'{resource}_of("{rule}")' in RULES[rule] for rule in ON_GPU for resource in ("memory", "runtime")]
-    assert all(asked) and ON_GPU <= SLURM["set-resources"].keys() <= RULES.keys()
+    assert all("memory_of(" in RULES[rule] for rule in ON_GPU)
+    assert {rule for rule, block in SLURM["set-resources"].items() if block["runtime"] >= 60} == ON_GPU
 
 
-def test_the_rules_that_share_an_allocation_share_the_longest_time_limit():
-    assert SLURM["groups"].keys() == AT_MOST.keys() and sum(AT_MOST.values()) == 1
-    assert len(set(SLURM["groups"].values())) == 1
+def test_the_rules_that_share_an_allocation_share_its_time_limit():
+    assert {*SLURM["groups"]} == {*SHARED} and len(set(SLURM["groups"].values())) == 1
+    times = {rule: block["runtime"] for rule, block in SLURM["set-resources"].items()}
+    assert sum(times[rule] for rule in SHARED) == times["train"]
 
 
 def test_rules_that_a_cluster_runs_have_a_benchmark():
     """By it the plan counts allocations."""
     local = {name for name, text in RULES.items() if "localrule: True" in text}
     scripts = {name for name, text in RULES.items() if "script:" in text}
-    assert {name for name, text in RULES.items() if "benchmark:" in text} == scripts - local
+    assert {name for name, text in RULES.items() if "benchmark:" in text} == scripts - local - {"check"}
 
 
 def test_every_rule_with_a_script_has_its_spec_and_a_log_by_which_it_is_known():
     """A workflow that has this one as a module may call a rule otherwise, see ``rule_of``."""
-    assert {*jobs.RULES} == {name for name, text in RULES.items() if "script:" in text}
+    assert {*jobs.RULES, "check"} == {name for name, text in RULES.items() if "script:" in text}
     assert [name for name in SPECS if f'spec_of("{name}")' not in RULES[name]] == []
     assert [name for name in jobs.RULES if not re.search(rf"{{R}}/logs/{name}[/.]", RULES[name])] == []
     assert [name for name in jobs.RULES if "spec=" not in RULES[name]] == []
     assert [name for name, text in RULES.items() if "shell:" in text] == []
-
-
-def test_jobs_without_a_gpu_request_what_the_checks_expect():
-    usual = SLURM["default-resources"]
-    amounts = [eval(usual["mem_mb"], {"attempt": attempt}) for attempt in (1, 2, 3)]
-    assert (usual["runtime"], amounts) == (DEFAULT_MINUTES, [memory("", attempt, 8) for attempt in (1, 2, 3)])
-    assert amounts[0] < amounts[1] == amounts[2]
 
 
 @pytest.mark.parametrize("name", ["default", "demo", "local-gpu", "slurm"])

@@ -277,8 +277,6 @@ def test_every_job_has_a_log_and_long_ones_the_time_that_they_took(demo):
     assert len(logs) == sum(planned.values()) - 2  # `all` and `pages` do nothing
     took = {path.relative_to(folder / "benchmarks").with_suffix("") for path in (folder / "benchmarks").rglob("*.tsv")}
     assert took < logs and {name.parts[0] for name in took} >= {"pretrain", "train", "translate", "score"}
-    row = r"^\| translate \| \d+ \| [\d.]+ (s|min) \| [\d.]+ (s|min) \| – \| – \| 0\.\d GB \|$"
-    assert re.search(row, (folder / "run.md").read_text(), re.M)
     with open(folder / "benchmarks/train/en-zh.llada-tiny.seed1.tsv", newline="") as file:
         (training,) = csv.DictReader(file, delimiter="\t")
     assert float(training["s"]) > 0

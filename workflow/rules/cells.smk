@@ -27,7 +27,6 @@ rule translate:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of("translate"),
         mem_mb=memory_of("translate"),
     params:
         spec=spec_of("translate"),
@@ -55,7 +54,6 @@ rule shard:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of("shard"),
         mem_mb=memory_of("shard"),
     params:
         spec=spec_of("shard"),
@@ -107,7 +105,6 @@ rule diagnose:
         "../../envs/models.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of("diagnose"),
         mem_mb=memory_of("diagnose"),
     params:
         spec=spec_of("diagnose"),
@@ -141,7 +138,6 @@ rule latency:
     threads: lambda w: workflow.cores
     resources:
         gpu=GPU,
-        runtime=runtime_of("latency"),
         mem_mb=memory_of("latency"),
     params:
         spec=spec_of("latency"),
@@ -168,7 +164,6 @@ rule score:
         "../../envs/comet.yaml"
     resources:
         gpu=GPU,
-        runtime=runtime_of("score"),
         mem_mb=memory_of("score"),
     params:
         spec=spec_of("score"),

@@ -9,24 +9,22 @@
 # So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
 # is.
 
-import functools
 import inspect
 import itertools
-import sys
 
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
 from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, live, pages, reader
-from entropy_valley.runs import jobs, plan, run_report, work
+from entropy_valley.runs import jobs, plan, work
 from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
+from entropy_valley.stats.job_costs import MEMORY
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# What the first job on a GPU checks before it computes, see src/entropy_valley/runs/job.py.
-CHECK = (
-    dict(folder=paths.checks_folder(EXPERIMENT), subject=subject.of(EXPERIMENT)) if GPU and EXPERIMENT.check else None
-)
+# What is checked by `check`, and by the first job on a GPU before it computes (src/entropy_valley/runs/job.py).
+CHECKED = subject.of(EXPERIMENT)
+CHECK = dict(folder=paths.checks_folder(EXPERIMENT), subject=CHECKED) if GPU and EXPERIMENT.check else None
 # The folder of a run, and that of one of its sets of cells.
 RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
 SET = f"{RUN}/{{set}}"
@@ -65,36 +63,16 @@ def execution_of(execution):
     return of_jobs(lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R)))
 
 
-# What jobs that run a model request of a cluster, beside GPUs. A computer without one has no use for it.
+# What jobs that run a model request of a cluster beside GPUs. Their time limits are in its profile.
 
 
-@functools.cache
-def plan_of_jobs():
-    """What jobs take, by what finished ones took before this run."""
-    return plan.Plan(EXPERIMENT)
-
-
-def end_of_run():
-    """Say what this run took, beside the plan, and which code was edited meanwhile."""
-    if line := run_report.write(plan_of_jobs(), STARTED):
-        print(f"{line} ({R}/{plan.RUN})", file=sys.stderr)
-    snapshot.warn_of_changed_code()
-
-
-def runtime_of(rule):
-    """The time limit of a rule's jobs, in minutes."""
-
-    @of_jobs
-    def minutes(wildcards, attempt):
-        return plan_of_jobs().limits(jobs.Job(EXPERIMENT, rule, dict(wildcards.items())), attempt)[0]
-
-    return minutes
-
-
-def memory_of(rule):
-    """The memory of a rule's jobs, in MB."""
-    processes = EXPERIMENT.training.processes
-    return of_jobs(lambda wildcards, attempt: plan.memory(rule if GPU else "", attempt, processes))
+def memory_of(name):
+    """The memory of the jobs of a rule, in MB. The second attempt has twice as much where memory grows with the test sets
+    and the grid. That of a training does not: each of its processes loads the backbone."""
+    if GPU and name == "train":
+        return max(MEMORY["train"] * EXPERIMENT.training.processes, MEMORY["translate"])
+    first = MEMORY[name] if GPU else 8_000
+    return of_jobs(lambda wildcards, attempt: first * min(attempt, 2))
 
 
 # Sentence pairs.

@@ -122,7 +122,6 @@ else:
         threads: plan.cores("train", EXPERIMENT.training.processes) if GPU else EXPERIMENT.training.processes
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
-            runtime=runtime_of("train"),
             mem_mb=memory_of("train"),
         params:
             spec=spec_of("train"),
@@ -130,6 +129,26 @@ else:
             gpus=all_gpus,
         script:
             "../scripts/train.py"
+
+
+rule check:
+    """Check the machine that a training gets: `snakemake --profile slurm --force check`."""
+    output:
+        f"{R}/check.txt",
+    log:
+        f"{R}/logs/check.log",
+    retries: 0
+    conda:
+        "../../envs/models.yaml"
+    threads: plan.cores("train", CHECKED["processes"]) if GPU else CHECKED["processes"]
+    resources:
+        gpu=GPU * CHECKED["processes"],
+        mem_mb=memory_of("train"),
+    params:
+        spec="{}",
+        execution=dict(subject=CHECKED),
+    script:
+        "../scripts/check.py"
 
 
 COMET = f"{R}/checkpoints/{{checkpoint}}.json"

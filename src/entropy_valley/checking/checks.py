@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import re
+import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from entropy_valley import machine
+from entropy_valley import files, machine
 from entropy_valley.errors import InputError
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
-MEASURED, SLOW = "measured", "slow"  # of the thorough check: nothing was expected, or more speed was
 Check = Callable[[], str]
 
 
@@ -31,74 +29,62 @@ class SkippedError(Exception):
 
 @dataclass(frozen=True)
 class Line:
-    """The outcome of a check, the seconds it took, and what was ``expected``, if that is a number or a count."""
+    """The outcome of a check, and the seconds that it took."""
 
     name: str
     state: str
     text: str
     seconds: float = 0.0
-    expected: str = ""
 
     def __str__(self) -> str:
-        expected = f"; expected: {self.expected}" if self.expected else ""
-        return f"{self.state:8} {self.name:25} {self.text}{expected} ({self.seconds:.1f} s)"
-
-    @property
-    def row(self) -> str:
-        """As a row of a Markdown table."""
-        cells = (self.name, self.expected, self.text, self.state)
-        return f"| {' | '.join(' '.join(cell.split()).replace('|', '/') for cell in cells)} |"
+        return f"{self.state:8} {self.name:25} {self.text} ({self.seconds:.1f} s)"
 
 
-def pass_speeds(folder: Path) -> dict[str, float]:
-    """Operations a second of a full decoding pass of each backbone, from the lines of checks in the files of a folder;
-    of several GPUs the slowest."""
-    speeds: dict[str, float] = {}
-    for file in sorted(folder.glob("*.txt")):
-        lines = file.read_text(encoding="utf-8")
-        for name, rate in re.findall(rf"^{OK} +pass (\S+) .*?([1-9][\d,]*) GFLOP/s", lines, re.M):
-            speeds[name] = min(speeds.get(name, math.inf), float(rate.replace(",", "")) * 1e9)
-    return speeds
-
-
-def run(checks: Iterable[tuple[str, Check]], missing: str = FAILED) -> Iterator[Line]:
-    """Run each check and yield its line. An exception of any kind is a failure; ``missing``: the state where a package
-    is not installed."""
+def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:
+    """Run each check and yield its line. An exception of any kind is a failure."""
     for name, check in checks:
         started = time.monotonic()
         try:
             state, text = OK, check()
+        except SkippedError as reason:
+            state, text = SKIPPED, str(reason)
+        except (CheckError, InputError) as error:
+            state, text = FAILED, str(error)
+        except ModuleNotFoundError as error:
+            state, text = FAILED, f"{error.name} is not installed here: run `make install`"
         except Exception as error:
-            state, text = ending(error, missing)
-        yield Line(name, state, " ".join(text.split()), round(time.monotonic() - started, 1))
-
-
-def skip(reason: str) -> str:
-    """A check that does not apply here."""
-    raise SkippedError(reason)
-
-
-def ending(error: Exception, missing: str = FAILED) -> tuple[str, str]:
-    """State and text of a check that raised."""
-    if isinstance(error, SkippedError):
-        return SKIPPED, str(error)
-    if isinstance(error, CheckError | InputError):
-        return FAILED, str(error)
-    if isinstance(error, ModuleNotFoundError):  # DeepSpeed or COMET: a machine may have a part of what jobs need
-        return missing, f"{error.name} is not installed here"
-    traceback.print_exception(error)
-    return FAILED, f"{type(error).__name__}: {error}"
+            traceback.print_exception(error)
+            state, text = FAILED, f"{type(error).__name__}: {error}"
+        yield Line(name, state, " ".join(text.split()), time.monotonic() - started)
 
 
 def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:
-    """Print each line as soon as it is there. Exits with status 1 if a check has failed."""
+    """Print each line as soon as it is known."""
     done = []
     for line in lines:
         print(line, file=to, flush=True)
         done.append(line)
-    if any(line.state == FAILED for line in done):
-        sys.exit(1)
     return done
+
+
+def require_passed(lines: Iterable[Line]) -> None:
+    """End this process with status 1 if a check has failed."""
+    if any(line.state == FAILED for line in lines):
+        sys.exit(1)
+
+
+def write_table(lines: Sequence[Line], device: str, out: Path) -> None:
+    """Write the lines as a table in Markdown, with the machine and the versions that they are from; and print it."""
+    import torch
+    import transformers
+
+    chip = torch.cuda.get_device_name() if device == "cuda" else machine.processor()[0]
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}, Python {platform.python_version()}"
+    table = [f"{chip}; {versions}; {time.strftime('%Y-%m-%d')}", "", "| check | state | found |", "|---|---|---|"]
+    for line in lines:
+        table.append(f"| {line.name} | {line.state} | {line.text.replace('|', '/')} |")
+    files.write_text(out, "\n".join([*table, ""]))
+    print("", *table, "", f"This table is also in {out}", sep="\n")
 
 
 def installation(wanted: str = "") -> Iterator[Line]:
@@ -116,8 +102,11 @@ def torch_build(wanted: str = "") -> str:
     return f"torch {torch.__version__}, {build} build"
 
 
-def gpus(device: str = "cpu") -> str:
-    """The NVIDIA driver runs this build of torch, which computes on each GPU; for ``device`` "cuda" one is there."""
+def gpus(device: str = "cpu", precision: str = "float32") -> str:
+    """The NVIDIA driver runs this build of torch; for ``device`` "cuda" a GPU is there that has the ``precision``.
+
+    Nothing is computed yet: on some clusters a GPU takes one process, and the first ones are those of a training.
+    """
     import torch
 
     try:
@@ -130,8 +119,8 @@ def gpus(device: str = "cpu") -> str:
         if "too old" in reason:
             raise CheckError(f"{reason}. docs/running.md has builds for older drivers") from None
         raise SkippedError(reason) from None
-    devices = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
-    for one in devices:
-        (torch.ones(2, device=one) + 1).cpu()  # raises where this build has no kernels for the GPU
-    properties = map(torch.cuda.get_device_properties, devices)
-    return "; ".join(f"{one.name}, {machine.amount(one.total_memory)}, {one.major}.{one.minor}" for one in properties)
+    found = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    text = "; ".join(f"{gpu.name}, {machine.amount(gpu.total_memory)}, {gpu.major}.{gpu.minor}" for gpu in found)
+    if device == "cuda" and precision == "bfloat16" and any(gpu.major < 8 for gpu in found):
+        raise CheckError(f"{text}: a GPU older than Ampere (8.0) has no bfloat16. Set `precision: float32`")
+    return text

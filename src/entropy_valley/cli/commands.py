@@ -14,9 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files
-from entropy_valley.checking import PEERS, SHAPES, STEPS
-
 CONFIGFILES = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
 FILTERS = ("backbone", "direction", "testset", "method")  # of the cells of an audit
 LISTED = 40  # differences that `verify` prints, unless all are wanted
@@ -37,9 +34,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--processes", type=_count, metavar="N", help=processes)
     installation = "look at torch's build and the driver alone"
     parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
-    profile = "ask SLURM whether it grants what the jobs of the config request"
-    parser.add_argument("--profile", metavar="NAME", help=profile)
-    _add_thorough(parser)
+    thorough = (
+        "also: the same bits in any company, bfloat16 beside float32, COMET, speed, and a training that is killed"
+    )
+    parser.add_argument("--thorough", action="store_true", help=thorough)
+    out = "of the table that --thorough writes; default: results/check.md"
+    parser.add_argument("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
     parser.set_defaults(command=_check)
 
     parser = _command(
@@ -141,28 +141,6 @@ def _add_translate(commands: Any) -> None:
     parser.set_defaults(command=_of_module("translate"))
 
 
-def _add_thorough(parser: argparse.ArgumentParser) -> None:
-    thorough = "test a GPU without a config: are its results correct, how fast is it, how much memory is used"
-    parser.add_argument("--thorough", action="store_true", help=thorough)
-    clone = "PYTHONPATH=src python -m entropy_valley check --thorough"
-    missing = "What a machine lacks, such as DeepSpeed or COMET, is named and skipped. At the end it prints a table."
-    group = parser.add_argument_group(
-        "with --thorough", f"It also runs in a clone that is not installed: {clone}. {missing}"
-    )
-    shape = "of the model, which has random weights; default: llada-8b, or without a GPU tiny"
-    group.add_argument("--shape", choices=SHAPES, help=shape)
-    group.add_argument("--minutes", type=float, default=60, help="limit for all steps together; default: 60")
-    group.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP", help=f"of these: {', '.join(STEPS)}")
-    pairs = "pairs in JSON Lines, with id, source and target: how certain a real model is by the length of the canvas"
-    group.add_argument("--testset", type=Path, metavar="FILE", help=pairs)
-    group.add_argument("--direction", default="en-zh", help="of these pairs; default: en-zh")
-    peer = "time a public decoder, too, on the same canvases. FOLDER is your clone of it: its code is run. NAME: "
-    peer += ", ".join(f"{name} ({repository})" for name, repository in PEERS.items())
-    group.add_argument("--peer", nargs="+", default=[], metavar="NAME=FOLDER", help=peer)
-    out = "of the table; default: results/check.md"
-    group.add_argument("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
-
-
 def _command(commands: Any, name: str, says: str) -> argparse.ArgumentParser:
     """A command whose own help begins with what the list of all commands says of it."""
     return commands.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.")
@@ -225,28 +203,17 @@ def _check(arguments: argparse.Namespace) -> None:
     from entropy_valley.checking import checks, subject
 
     if arguments.installation is not None:
-        checks.report(checks.installation(arguments.installation))
+        checks.require_passed(checks.report(checks.installation(arguments.installation)))
         return
-    if arguments.thorough:
-        from entropy_valley.checking import thorough
-
-        thorough.run(arguments)
     from entropy_valley.cli import configs
-    from entropy_valley.config import paths
-    from entropy_valley.runs.job import passed_check
 
-    experiment = configs.experiment(arguments.configfile)
-    if arguments.profile is not None:
-        from entropy_valley.runs import slurm
-
-        checks.report(checks.run(slurm.checks(experiment, arguments.configfile, arguments.profile)))
-        return
-    given = {name: value for name in ("device", "processes") if (value := getattr(arguments, name)) is not None}
-    whole = {**subject.of(experiment), **given}
-    lines = checks.report(checking.everything(subject.Subject(**whole)))
-    if whole["device"] == "cuda":  # for the jobs with as many GPUs, which need no other check, and for the plan
-        passed = passed_check(paths.checks_folder(experiment), whole)
-        files.write_text(passed, "".join(f"{line}\n" for line in lines))
+    whole = subject.of(configs.experiment(arguments.configfile))
+    for name in ("device", "processes"):
+        whole[name] = getattr(arguments, name) or whole[name]
+    lines = checks.report(checking.everything(subject.Subject(**whole), arguments.thorough))
+    if arguments.thorough:
+        checks.write_table(lines, whole["device"], arguments.out)
+    checks.require_passed(lines)
 
 
 def _export(arguments: argparse.Namespace) -> None:

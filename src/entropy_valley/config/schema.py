@@ -514,9 +514,6 @@ class Experiment(Section):
         True,
         description="with cuda: check each kind of GPU (`entropy-valley check`) before the first job on it",
     )
-    max_runtime: Runtime[int] = Field(
-        240, ge=60, description="the longest time limit, in minutes, that a job on a GPU requests of a cluster"
-    )
     store: Runtime[bool] = Field(
         True, description="share finished canvases and scores between jobs; false: compute all anew"
     )

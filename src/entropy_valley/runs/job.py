@@ -20,7 +20,7 @@ from typing import Any
 from entropy_valley import errors, files, machine
 
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
-_held = contextlib.ExitStack()  # the locks of this process's GPUs, until it ends
+_held = contextlib.ExitStack()  # the claims on GPUs, until this process ends
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
 
 
 def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
-    """Wait for free GPUs and keep them until the process ends; nothing where a scheduler has given it some.
+    """Claim free GPUs and keep them until the process ends; nothing where a scheduler has given it some.
 
     ``check``: the ``subject`` of :mod:`entropy_valley.checking`, and the ``folder`` of what was checked; None: nothing
     is checked.
@@ -97,11 +97,15 @@ def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
     """Check once whether this environment's jobs run on such GPUs; a check that fails ends this process."""
     passed = passed_check(folder, subject)
     with files.locked(passed):  # of jobs that begin together one checks, and the others wait
-        if passed.is_file():
-            return
-        if machine.run_module("entropy_valley.checking", files.canonical(subject), str(passed)):
-            remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
-            raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
+        if not passed.is_file():
+            check_machine(subject, passed)
+
+
+def check_machine(subject: Mapping[str, Any], out: str | Path) -> None:
+    """Do the check in a process of its own, and write its lines to ``out``; one that fails ends this process."""
+    if machine.run_module("entropy_valley.checking", files.canonical(subject), str(out)):
+        remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
+        raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
 
 
 def passed_check(folder: str, subject: Mapping[str, Any]) -> Path:

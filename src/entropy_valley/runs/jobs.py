@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,15 @@ from entropy_valley.stats.job_costs import finished_seconds
 
 SHOWING = ("table", "comparison", "figure", "page", "live", "document", "pdf")  # rules that only show results
 # Of a job as Snakemake tells it, what is kept.
-FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "resources", "reason")
+FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "reason")
 RULES = (*params.SPECS, *SHOWING)
-RESOURCES = ("gpu", "runtime")
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
     """One job. ``rule`` is that of our workflow, also where another one has it under a prefix; ``outputs`` are its
-    files, the first of which has the record beside it. ``log`` and ``benchmark`` are "" for a rule without.
-    ``resources`` are those of a first attempt. ``reason`` is why Snakemake runs it, in its words."""
+    files, the first of which has the record beside it. ``log`` and ``benchmark`` are "" for a rule without. ``reason``
+    is why Snakemake runs it, in its words."""
 
     experiment: Experiment
     rule: str
@@ -50,7 +49,6 @@ class Job:
     inputs: tuple[str, ...] = ()
     log: str = ""
     benchmark: str = ""
-    resources: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
 
     @classmethod
@@ -61,8 +59,7 @@ class Job:
         if rule not in RULES or f"{experiment.results}/logs/{rule}" not in log:
             rule = f"{name} (not of this workflow)" if name in RULES else name
         outputs, inputs = (tuple(map(_path, told[name])) for name in ("output", "input"))
-        fields = (told[name] for name in ("resources", "reason"))
-        return cls(experiment, rule, told["wildcards"], outputs, inputs, log, benchmark, *fields)
+        return cls(experiment, rule, told["wildcards"], outputs, inputs, log, benchmark, told["reason"])
 
     @functools.cached_property
     def spec(self) -> str:
@@ -171,10 +168,9 @@ def write(out: Path, told: Iterable[Mapping[str, Any]], config: Mapping[str, Any
 def told_by(record: logging.LogRecord) -> dict[str, Any]:
     """What a dry run tells of a job, as plain values."""
     told = {name: getattr(record, name) for name in FIELDS}
-    resources = {name: told["resources"].get(name) for name in RESOURCES}
     files = {name: list(told[name] or ()) for name in ("input", "output", "log")}
     benchmark = [told["benchmark"]] if told["benchmark"] else []
-    return told | files | {"benchmark": benchmark, "resources": resources, "wildcards": dict(told["wildcards"])}
+    return told | files | {"benchmark": benchmark, "wildcards": dict(told["wildcards"])}
 
 
 # --- Finished jobs, by their benchmarks.

@@ -1,32 +1,27 @@
 """What the jobs of a dry run will take: hours, GPU-hours, disk and downloads, before any of them runs.
 
 The work of a job is tokens × passes × operations of the weights, see :mod:`entropy_valley.runs.work`. How much work a
-second does is measured: from finished jobs where there are any, else from the passes that `check` timed. Which jobs
-run, Snakemake decides.
+second does is measured where jobs have finished, else published. Which jobs run, Snakemake decides.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from entropy_valley import files, machine
-from entropy_valley.checking import checks, subject
-from entropy_valley.checking.subject import BYTES, RELEASED
-from entropy_valley.config import Experiment, params, paths
-from entropy_valley.config.matrix import Cell, Run
-from entropy_valley.config.schema import checkpoints
+from entropy_valley import machine
+from entropy_valley.checking import subject
+from entropy_valley.config import Experiment, params
+from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import listed
+from entropy_valley.model.size import BYTES
 from entropy_valley.results import TRANSLATIONS, system_of
 from entropy_valley.runs.audit import Audit, concerns
+from entropy_valley.runs.downloads import downloads, downloads_line, missing
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
-from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.stats.job_costs import MEMORY, gpus
 from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
@@ -38,45 +33,15 @@ GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 # Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
 CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
-# Seconds of a job that runs no model, from the demo; on a GPU's machine some are larger: tens of millions of pairs.
-SHORT, SECONDS = 0.6, {"corpus": 1.8, "table": 1.5, "figure": 2.4, "comparison": 1.5, "page": 1.5, "train_comet": 38.0}
-SECONDS |= {"length_ratios": 1.4, "document": 1.0, "pdf": 10.0}
-LONG = SECONDS | {"corpus": 600.0, "fetch_backbone": 600.0, "fetch_comet": 120.0, "fetch_dataset": 300.0}
+# Seconds of a job that runs no model; on a GPU's machine there may be tens of millions of pairs, and large downloads.
+SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0)
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
-ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
-SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 # Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
-FINISHED, CHECKED, ASSUMED, AS_USUAL = "finished", "checked", "assumed", "usual"
-PASSES = ("translate", "diagnose")  # kinds that run full passes, as `check` times them
+FINISHED, ASSUMED, AS_USUAL = "finished", "assumed", "usual"
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
-
-# --- What jobs request of a cluster beside GPUs.
-
-RUN = "run.md"  # in the folder of results: what the last run took
-DEFAULT_MINUTES, DEFAULT_MB = 60, 8_000  # of jobs without a GPU, as in profiles/slurm/config.yaml
-# A time limit is this many times the planned minutes, and the minutes until a job computes: to load a model and compile
-# kernels. It need not be safe: a job that nears it saves and requeues itself. Only a job that ends before it has saved
-# anything fails, so the second attempt has more time until it computes.
-MARGIN, PREPARING, SECOND = 1.1, {"train": 4, "score": 4}, 25
-PREPARING |= dict.fromkeys(("translate", "shard", "diagnose", "latency"), 7)
-# Parts of `max_runtime` that a job requests at most: the translations and the scores of a set share an allocation.
-AT_MOST = {"translate": 0.75, "score": 0.25}
-
-
-def longest(experiment: Experiment, rule: str) -> int:
-    """The longest time limit that a job with a GPU requests, in minutes."""
-    return math.floor(experiment.max_runtime * AT_MOST.get(rule, 1))
-
-
-def memory(rule: str, attempt: int, processes: int) -> int:
-    """The MB of memory that a job requests, by its rule if it uses a GPU. The second attempt has twice as much where
-    memory grows with the test sets and the grid; that of a training does not. ``processes``: of a training, one of
-    which alone has as much as a job that translates."""
-    if rule == "train":
-        return max(MEMORY["train"] * processes, MEMORY["translate"])
-    return MEMORY.get(rule, DEFAULT_MB) * min(attempt, 2)
+SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
 
 def cores(rule: str, processes: int) -> int:
@@ -120,12 +85,9 @@ class Plan:
         self.new, self.done = new, finished(experiment)
         work = self._model.of([*self.done, *left], new)
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
-        self.passes = checks.pass_speeds(Path(paths.checks_folder(experiment))) if self.gpus else {}
         self.finished: Counter[str] = Counter()  # jobs by kind
-        self.speeds: dict[str, float] = {}
-        self.slower = 1.0  # nothing has finished
-        self.speeds, self.slower = self._measured()
-        self.seconds = {job: self._seconds(job, self._work[job]) for job in self.left}
+        self.speeds = self._measured()
+        self.seconds = {job: self._start(job) + self._work[job] / self.speed(job)[0] for job in self.left}
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
@@ -144,81 +106,44 @@ class Plan:
     def allocations(self, jobs: Iterable[Job]) -> int:
         """How many allocations such jobs have: a set is translated and scored in one."""
         jobs = list(jobs)
-        sets = Counter(str(job.wildcards) for job in jobs if job.rule in AT_MOST)
+        sets = Counter(str(job.wildcards) for job in jobs if job.rule in SHARED)
         return len(jobs) - sum(count - 1 for count in sets.values())
 
-    def gpu_hours(self, jobs: Iterable[Job]) -> tuple[float, float]:
-        """GPU-hours that jobs use, and those that their time limits reserve."""
-        held = {job: self.held(job) for job in jobs if self.held(job)}
-        used = sum(self.seconds[job] * count for job, count in held.items()) / 3600
-        return used, sum(self._reserved[job] * count for job, count in held.items()) / 60
-
-    @functools.cached_property
-    def _reserved(self) -> dict[Job, int]:
-        """The minutes that the jobs with a GPU reserve."""
-        return {job: math.prod(self.limits(job)) for job in self.left if self.held(job)}
+    def gpu_hours(self, jobs: Iterable[Job]) -> float:
+        """GPU-hours that jobs use."""
+        return sum(self.seconds[job] * self.held(job) for job in jobs) / 3600
 
     def published(self, training: float = GPU, decoder: float = GPU) -> float:
         """GPU-hours of all jobs on H20 by published times alone, whatever was measured here."""
         speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
-    def limits(self, job: Job, attempt: int = 1) -> tuple[int, int]:
-        """The time limit that a job requests, in minutes, and how often: a job that takes longer than the longest limit
-        requeues itself. It is for all its cells, whether they are in the store or not. Finished jobs may have taken
-        much from it, and seem fast: they only make a limit longer, but for a training."""
-        work, speed = self._model.alone(job), self.speed(job)[0]
-        if job.rule != "train":
-            speed = min(speed, self._unfinished(job)[0])
-        needed = MARGIN * (self._start(job) + work / max(1, self.held(job)) / speed) / 60
-        if not self.held(job):
-            return max(DEFAULT_MINUTES, math.ceil(needed)), 1
-        start, most = PREPARING[job.rule], longest(self.experiment, job.rule)
-        times = max(1, math.ceil(needed / (most - start)))
-        return min(most, start + math.ceil(needed / times) + SECOND * (attempt - 1)), times
-
     def speed(self, job: Job) -> tuple[float, str]:
         """Work a second of a job, and where that is from."""
         kind = kind_of(job)
-        return (self.speeds[kind], FINISHED) if kind in self.speeds else self._unfinished(job)
-
-    def _unfinished(self, job: Job) -> tuple[float, str]:
-        """The same as if no job had finished."""
-        kind = kind_of(job)
-        if kind in PASSES and (name := paths.checkpoint_of(self.experiment, job.wildcards["backbone"])) in self.passes:
-            return self.passes[name], CHECKED
+        if kind in self.speeds:
+            return self.speeds[kind], FINISHED
         return self._assumed(kind), ASSUMED if self.held(job) and kind in CPU else AS_USUAL
 
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
         """Work a second of a kind of jobs of which nothing was measured."""
         if kind not in CPU:
-            return 1 / (LONG if self.gpus else SECONDS).get(kind, SHORT)
+            return 1 / (LONG.get(kind, SHORT) if self.gpus else SHORT)
         if not self.gpus:
             return CPU[kind]
         return {"train": training, "score": GPU_COMET}.get(kind, decoder)
 
-    def expected(self, job: Job) -> float:
-        """Seconds of any job if all its cells are new."""
-        return self._seconds(job, self._model.alone(job) / max(1, self.held(job)))
-
-    def _seconds(self, job: Job, work: float) -> float:
-        """Seconds of a job; of a kind of which none has finished, as much slower than usual as the others were."""
-        speed, source = self.speed(job)
-        return (self._start(job) + work / speed) * (1 if source == FINISHED else self.slower)
-
-    def _measured(self) -> tuple[dict[str, float], float]:
-        """The speeds of kinds of which jobs have finished, and how many times as long as usual these jobs took; with
-        GPUs 1, which say nothing of the jobs on CPUs."""
-        groups: dict[str, list[tuple[float, float]]] = {}
-        done = [job for job in self.done if self._work[job]]
-        for job in done:
-            took = self.done[job]
-            groups.setdefault(kind_of(job), []).append((self._work[job], max(took - self._start(job), took / 2)))
-            self.finished[kind_of(job)] += 1
-        speeds = {kind: sum(work for work, _ in rows) / max(sum(took for _, took in rows), 1e-9)
-                  for kind, rows in groups.items()}  # fmt: skip
-        usual = sum(self._seconds(job, self._work[job]) for job in done)
-        return speeds, sum(self.done[job] for job in done) / usual if usual and not self.gpus else 1.0
+    def _measured(self) -> dict[str, float]:
+        """Work a second of the kinds of which jobs have finished."""
+        work: defaultdict[str, float] = defaultdict(float)
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for job, took in self.done.items():
+            if self._work[job]:
+                kind = kind_of(job)
+                self.finished[kind] += 1
+                work[kind] += self._work[job]
+                seconds[kind] += max(took - self._start(job), took / 2, 1e-9)
+        return {kind: work[kind] / seconds[kind] for kind in work}
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded."""
@@ -228,10 +153,10 @@ class Plan:
         return START + weights / LOADED
 
     @property
-    def assumed(self) -> dict[str, str]:
-        """Backbones whose size nothing says, each with the model that it counts as."""
+    def assumed(self) -> list[str]:
+        """Backbones whose size is not known yet, which count as LLaDA-8B."""
         used = dict.fromkeys(job.wildcards["backbone"] for job in self.left if "backbone" in job.wildcards)
-        return {name: "LLaDA-8B" for name in used if subject.size(self.experiment, name) is None}
+        return [name for name in used if subject.size(self.experiment, name) is None]
 
     @property
     def disk(self) -> dict[str, float]:
@@ -249,101 +174,9 @@ class Plan:
             elif job.rule == "corpus":
                 sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule in ("translate", "merge"):
-                cells = self.new.get(job, job.cells)
-                sizes["cells"] += CELL * sum(
-                    params.sentences(config, cell.run.direction, cell.testset) for cell in cells
-                )
+                for cell in self.new.get(job, job.cells):
+                    sizes["cells"] += CELL * params.sentences(config, cell.run.direction, cell.testset)
         return {what: size for what, size in sizes.items() if size}
-
-
-# --- What they would download that does not exist yet.
-
-
-@dataclass(frozen=True)
-class Download:
-    """Something on the hub; ``bytes`` is None if its size is unknown."""
-
-    name: str
-    bytes: float | None
-
-    def __str__(self) -> str:
-        size = "size unknown" if self.bytes is None else machine.amount(self.bytes)
-        return f"{self.name} ({size})"
-
-
-def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
-    """What jobs would download, each once."""
-    return list(dict.fromkeys(one for job in jobs for one in _downloads(experiment, job.rule, job.wildcards)))
-
-
-def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterator[Download]:
-    match rule:
-        case "fetch_backbone":
-            name = wildcards["backbone"]
-            hub = experiment.backbones[name].hub
-            if hub and not subject.is_downloaded(experiment, name):
-                size = subject.size(experiment, name)
-                yield Download(hub.repository, RELEASED * size.parameters if size else None)
-        case "fetch_comet":
-            metric = paths.downloaded_comets(experiment)[wildcards["checkpoint"]]
-            if not Path(paths.comet_folder(experiment, metric)).exists():
-                repository = checkpoints(experiment.scoring)[metric].checkpoint
-                yield Download(repository, comet_checkpoint.size(wildcards["checkpoint"]) or None)
-        case "fetch_dataset":
-            name = wildcards["dataset"]
-            if not Path(paths.dataset_folder(experiment, name)).exists():
-                dataset = paths.downloaded_datasets(experiment)[name]
-                yield Download(str(dataset.files), dataset.rows * ROW if dataset.rows else None)
-        case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
-            given = paths.released_adapter(experiment, run)
-            if given.repository:
-                size = subject.size(experiment, run.backbone)
-                yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
-
-
-def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
-    """All downloads in a line, where they go, and how to agree to them if they are large and the config does not."""
-    items = downloads(experiment, jobs)
-    if not items:
-        return "none"
-    sizes = [item.bytes for item in items]
-    unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
-    folder, total = Path(experiment.models).absolute(), sum(filter(None, sizes))
-    space = machine.free(folder)
-    short = f", {machine.amount(total - space)} too little" * (total > space)
-    place = f" into {folder} ({machine.amount(space)} free{short})"
-    text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
-    large = None in sizes or total >= SMALL
-    ask = ". To agree, add at the end of the command: --config confirm=yes"
-    return text + ask * (large and not experiment.confirm)
-
-
-# --- What they would read of the user's own that does not exist.
-
-
-def missing(experiment: Experiment, jobs: Iterable[Job]) -> list[str]:
-    """The user's own files and folders that jobs read and that are not there: each once, as the config names it."""
-    named = (path for job in jobs for path in _own_files(experiment, job.rule, job.wildcards))
-    return [path for path in dict.fromkeys(named) if not Path(path).exists()]
-
-
-def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterable[str]:
-    match rule:
-        case "corpus":
-            direction = wildcards["direction"]
-            return experiment.sources[experiment.directions[direction].train].watched(direction, "train", "dev")
-        case "testset":
-            return experiment.sources[wildcards["testset"]].watched(wildcards["direction"], "test")
-        case "fetch_backbone":
-            return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
-        case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
-            return filter(None, [paths.released_adapter(experiment, run).folder])
-        case "score":
-            comets = checkpoints(experiment.scoring).values()
-            return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]
-    return ()
 
 
 # --- In print.
@@ -356,9 +189,6 @@ def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterat
     yield f"Config:    {', '.join(configs)}"
     yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
     yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
-    run = Path(plan.experiment.results, RUN)
-    if run.is_file():
-        yield f"Last run:  {next(iter(files.read_lines(run)), '')}"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
 
@@ -367,10 +197,10 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
     """A row for each rule: jobs, cells, time, GPU-hours, and the reasons of its jobs; then a row for all."""
 
     def row(name: str, cells: int, jobs: Sequence[Job], *last: str) -> list[str]:
-        spent = map(hours, plan.gpu_hours(jobs)) if plan.gpus else ()
+        spent = [hours(plan.gpu_hours(jobs))] if plan.gpus else []
         return [name, str(len(jobs)), str(cells or ""), duration(sum(plan.seconds[job] for job in jobs)), *spent, *last]
 
-    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours", "reserved"] * bool(plan.gpus), "for", "why"]]
+    rows = [["rule", "jobs", "cells", "time of all", *["GPU-hours"] * bool(plan.gpus), "for", "why"]]
     for rule in reversed(dict.fromkeys(job.rule for job in reversed(plan.left))):  # by the last job of each
         jobs = [job for job in plan.left if job.rule == rule]
         # Those of a shard are counted with its set.
@@ -393,31 +223,21 @@ def totals(plan: Plan) -> list[str]:
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *([assumed(plan)] if plan.assumed else ()),
+        *([f"Sizes:     not known yet of {listed(plan.assumed, 5)}; counted as LLaDA-8B"] if plan.assumed else ()),
         *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
 
-def assumed(plan: Plan, most: int = 5) -> str:
-    """Which backbones have no size yet, and what they count as."""
-    names, (model, *_) = list(plan.assumed), plan.assumed.values()
-    shown = ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
-    do, count, it = ("does", "counts", "it does") if len(names) == 1 else ("do", "count", "they do")
-    return f"{shown}: {do} not exist; {count} as large as {model} until {it}"
-
-
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
-    used, reserved = plan.gpu_hours(on_gpu)
+    used = plan.gpu_hours(on_gpu)
     processes = plan.experiment.training.processes
     cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
         f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
-        f"{hours(used)} GPU-hours "
-        f"({hours(reserved)} reserved by time limits), {hours(cpu_hours)} CPU-hours; "
-        f"on {GPUS} GPUs at least {duration(least)}"
+        f"{hours(used)} GPU-hours, {hours(cpu_hours)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
@@ -435,14 +255,9 @@ def speeds(plan: Plan) -> str:
     for job in plan.left:
         source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
         rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
-    measured = {
-        FINISHED: "from finished jobs here",
-        CHECKED: "from passes that `entropy-valley check` timed",
-        ASSUMED: "from the paper's 420 GPU-hours on H20",
-    }
+    measured = {FINISHED: "from finished jobs here", ASSUMED: "from the paper's 420 GPU-hours on H20"}
     texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
-    slower = f", {plan.slower:.1f} times as long" * (FINISHED in rules)
-    usual = "as usual" if plan.gpus else f"as on two quiet cores{slower}"
+    usual = "as usual" if plan.gpus else "as on two quiet cores"
     return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * (AS_USUAL in rules)])
 
 

@@ -14,7 +14,6 @@ from statistics import fmean
 from typing import Any
 
 from entropy_valley.checking import subject
-from entropy_valley.checking.subject import BYTES, Size
 from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import DEV, Cell, CellSet, remembered
 from entropy_valley.config.methods import base_method, source_guided
@@ -23,6 +22,7 @@ from entropy_valley.decoding.prompts import CachePolicy
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import declared
 from entropy_valley.model.prompt import PREFIX, attention_of
+from entropy_valley.model.size import BYTES, Size
 from entropy_valley.results import system_of
 from entropy_valley.runs.jobs import Job
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT

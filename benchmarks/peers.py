@@ -16,8 +16,6 @@ from typing import Any
 
 import torch
 
-from entropy_valley.checking import PEERS
-from entropy_valley.checking.checks import MEASURED, SKIPPED, Line, SkippedError, ending
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import MinimumEntropy, Order
 from entropy_valley.decoding.requests import Canvas, Ledger, Queue
@@ -26,6 +24,13 @@ from entropy_valley.model.load import Backbone, stock_model
 from entropy_valley.translation import latency
 from entropy_valley.translation.job import padded_tokens
 
+# Their repositories on GitHub, by name.
+PEERS = {
+    "authors": "Entropy-Valley/Entropy-Valley",
+    "llada": "ML-GSAI/LLaDA",
+    "dllm": "ZHZisZZ/dllm",
+    "fast-dllm": "NVlabs/Fast-dLLM",
+}
 STEPS = 32  # T. On canvases of at most as many slots, all of them reveal one slot a step
 BATCH = 16  # canvases of a padded pass
 THRESHOLD = 0.9  # Fast-dLLM's: it also reveals every slot that is so probable
@@ -121,38 +126,32 @@ def folders(given: Sequence[str]) -> dict[str, Path]:
     return checkouts
 
 
-def compare(backbone: Backbone, canvases: Sequence[Canvas], checkouts: Mapping[str, Path]) -> Iterator[Line]:
+def compare(backbone: Backbone, canvases: Sequence[Canvas], checkouts: Mapping[str, Path]) -> Iterator[str]:
     """A line for each peer that has a checkout: seconds a canvas, passes, tokens, and the texts that are the same as
     ours in its order."""
-    if not checkouts:
-        raise SkippedError("give --peer NAME=FOLDER, your clone of a public decoder; --help names them")
-    if backbone.shifted:
-        raise SkippedError("they read logits as LLaDA has them, and this backbone's are shifted")
     canvases = [one for one in canvases if one.length <= STEPS]
     for name, folder in checkouts.items():
-        try:
-            yield beside(name, folder, backbone, canvases)
-        except Exception as error:
-            yield Line(f"peer {name}", *ending(error, missing=SKIPPED))
+        yield f"{name}: {beside(name, folder, backbone, canvases)}"
 
 
 def load(name: str, folder: Path) -> Any:
     """The module of a peer. Its import runs code of the checkout, as the user has chosen by naming that folder.
 
-    Raises SkippedError where it has no such file.
+    Raises InputError where it has no such file.
     """
     module = CALLS[name][0]
     file = folder / f"{module.replace('.', '/')}.py"
     if not file.is_file():
-        raise SkippedError(f"no {file}: it is not a clone of https://github.com/{PEERS[name]}")
+        remedy = f"Name a clone of https://github.com/{PEERS[name]}."
+        raise InputError(file, "does not exist", remedy)
     sys.path.insert(0, str(folder))
     sys.path.append(str(file.parent))  # from where some of Fast-dLLM's files import others
     return importlib.import_module(module)
 
 
-def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canvas]) -> Line:
-    """The line of a peer; ours runs as the jobs do, on a GPU in padded passes, before and after it: a machine that
-    other programs use shows in how far the two ratios are apart."""
+def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canvas]) -> str:
+    """What a peer takes beside ours, which runs as the jobs do, on a GPU in padded passes. Ours runs before and after:
+    a machine that other programs use shows in how far the two ratios are apart."""
     module, (_, decode, order) = load(name, folder), CALLS[name]
     model, device, count = Stock(backbone), backbone.device.type, len(canvases)
     engine = Engine(backbone, fill=padded_tokens({}, device, None))
@@ -174,7 +173,8 @@ def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canva
     ends = [other.index(backbone.eos_id) if backbone.eos_id in other else len(other) for other in others]
     same = sum(done[place].tokens[: done[place].text] == others[place][:end] for place, end in enumerate(ends))
     own, counted = engine.ledger, "{} passes of {:,} tokens"
-    text = f"{spent / count:.4f} s a canvas, × {ratios[0]:.2f} to {ratios[1]:.2f}; "
-    text += counted.format(model.passes, model.tokens)
-    expected = f"{(first + last) / 2 / count:.4f} s by ours; {counted.format(own.passes, own.tokens)}"
-    return Line(f"peer {name}", MEASURED, f"{text}; {same} of {count} texts the same", expected=expected)
+    return (
+        f"{spent / count:.4f} s a canvas, × {ratios[0]:.2f} to {ratios[1]:.2f} of ours; "
+        f"{counted.format(model.passes, model.tokens)}, ours {counted.format(own.passes, own.tokens)}; "
+        f"{same} of {count} texts the same"
+    )
