@@ -1,4 +1,4 @@
-"""LoRA adapters in PEFT's format: names and config, folders read, written, merged and exported, the model card."""
+"""LoRA adapters in PEFT's format: files are read and checked here, PEFT attaches and merges; folders, the model card."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -23,63 +23,93 @@ from entropy_valley.results import CARD
 from entropy_valley.settings import Direction, Foreign, read_object
 
 if TYPE_CHECKING:
+    from peft.tuners.lora import LoraLayer
     from torch import Tensor
     from torch.nn import Module
 
-# --- A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``.
+# --- What is read of PEFT's files: nothing of them is executed, and PEFT gets only what is known.
 
 _PREFIX = "base_model.model."
-_MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*+(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
-_STOCK = re.compile(r"model\.layers\.\d+\.(self_attn|mlp)\.\w+|lm_head")  # the linear layers of a stock class
-_PEFT_DEFAULT = 8  # of both `r` and `lora_alpha`
-
-# Settings of training and origin, and the settings that are read here.
+_LORA = re.compile(r"(.+)\.(?:lora_([AB])(?:\.[^.]+)?\.(weight|bias)|(lora_magnitude_vector)(?:\..+)?)")
+_WHOLE = re.compile(r"(.+?)(?:\.base_layer)?\.(weight|bias)")
+_ADAPTED = re.compile(r"model\.layers\.\d+\.(self_attn|mlp)\.\w+|lm_head")  # the linear layers of a stock class
+_CHANGED = re.compile(rf"{_ADAPTED.pattern}|model\.layers\.\d+\.\w+|model\.(norm|embed_tokens)")
+# Settings of training and origin. Of modules that are saved whole, and of trained biases, the tensors say enough.
 _HARMLESS = {
     *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "runtime_config"),
     *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "task_type"),
-    *("eva_config", "lora_dropout", "megatron_core", "qalora_group_size"),
-    *("lora_alpha", "r", "use_rslora"),
+    *("bias", "eva_config", "megatron_core", "modules_to_save", "qalora_group_size"),
 }
-# Other ways to initialise (PiSSA, OLoRA, LoftQ, …) change the backbone's own weights.
-_PLAIN = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
+BASE_CHANGES = ("pissa", "olora")  # what PEFT takes out of the backbone's weights, by itself, whenever it attaches
+
+
+def _simple(patterns: dict[str, Any]) -> dict[str, Any]:
+    for pattern in patterns:
+        if "(" in pattern or len(re.findall(r"[*+{]", pattern)) > 3:
+            raise ValueError(f"{pattern!r} may take long to match; name the modules")
+        re.compile(pattern)
+    return patterns
 
 
 class Settings(Foreign):
-    """What is read of ``adapter_config.json``."""
+    """What PEFT's ``LoraConfig`` is made of, from ``adapter_config.json``."""
 
-    r: PositiveInt = _PEFT_DEFAULT
-    lora_alpha: float = _PEFT_DEFAULT
-    lora_dropout: float | None = None
-    use_rslora: bool | None = None
+    peft_type: Literal["LORA"] = "LORA"
+    r: PositiveInt = 8
+    lora_alpha: int | float = 8
+    lora_dropout: float | None = 0.0
+    use_rslora: bool | None = False
+    use_dora: bool | None = False
+    lora_bias: bool | None = False
+    init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
+    rank_pattern: Annotated[dict[str, PositiveInt], AfterValidator(_simple)] | None = {}
+    alpha_pattern: Annotated[dict[str, int | float], AfterValidator(_simple)] | None = {}
     base_model_name_or_path: str | None = None
+
+    @property
+    def changes_base(self) -> bool:
+        return self.init_lora_weights in BASE_CHANGES
+
+
+def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) -> Any:
+    """The value of the first pattern that matches a module's name, as PEFT looks it up."""
+    if not patterns:
+        return default
+    from peft.utils.other import get_pattern_key
+
+    return patterns.get(get_pattern_key(patterns, module), default)
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """Changes W + scaling · B A of a stock model's linear layers, all of one rank and scaling.
+    """A LoRA adapter of a stock model.
 
-    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU. The scaling is alpha / rank
-    (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski, 2023). ``dropout`` was used in training;
-    ``base`` is the backbone's repository or path, None if unknown.
+    ``layers`` has PEFT's tensors by stock module and by what follows its name, float32 on the CPU: of an adapted linear
+    layer ``lora_A.weight`` (rank, in), ``lora_B.weight`` (out, rank) and perhaps ``lora_B.bias`` and
+    ``lora_magnitude_vector`` (out,); of any module a whole ``weight`` or ``bias`` that replaces the backbone's. In
+    ``settings``, patterns are full stock names.
     """
 
-    pairs: Mapping[str, tuple[Tensor, Tensor]]
-    alpha: float
-    rslora: bool = False
-    dropout: float = 0.0
-    base: str | None = None
+    layers: Mapping[str, Mapping[str, Tensor]]
+    settings: Settings
 
     @property
-    def rank(self) -> int:
-        return len(next(iter(self.pairs.values()))[0])
+    def adapted(self) -> list[str]:
+        return sorted(module for module, parts in self.layers.items() if "lora_A.weight" in parts)
 
     @property
-    def scaling(self) -> float:
-        return self.alpha / (math.sqrt(self.rank) if self.rslora else self.rank)
+    def lora(self) -> dict[str, Tensor]:
+        """The tensors of PEFT's layers, by full stock name."""
+        return {
+            f"{module}.{name}": tensor
+            for module in self.adapted
+            for name, tensor in self.layers[module].items()
+            if name.startswith("lora_")
+        }
 
     @property
     def parameters(self) -> int:
-        return sum(down.numel() + up.numel() for down, up in self.pairs.values())
+        return sum(tensor.numel() for parts in self.layers.values() for tensor in parts.values())
 
     @property
     def digest(self) -> str:
@@ -88,116 +118,185 @@ class Adapter:
         def described(tensor: Tensor) -> list[Any]:
             return [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
 
-        pairs = sorted(self.pairs.items())
-        return files.digest([[module, self.scaling, list(map(described, pair))] for module, pair in pairs])
+        content: list[Any] = []
+        for module, parts in sorted(self.layers.items()):
+            factors = [described(parts[name]) for name in ("lora_A.weight", "lora_B.weight") if name in parts]
+            others = [[name, described(parts[name])] for name in sorted(parts) if not _is_factor(name)]
+            content.append([module, self._scaling(module) if factors else None, factors, *others])
+        if self.settings.changes_base:
+            content.append(self.settings.init_lora_weights)
+        return files.digest(content)
+
+    def _scaling(self, module: str) -> float:
+        rank, settings = len(self.layers[module]["lora_A.weight"]), self.settings
+        alpha = (settings.alpha_pattern or {}).get(module, settings.lora_alpha)
+        return alpha / (math.sqrt(rank) if settings.use_rslora else rank)
+
+
+def _is_factor(name: str) -> bool:
+    return name in ("lora_A.weight", "lora_B.weight")
 
 
 def from_peft(
     weights: Mapping[str, Tensor],
-    settings: Mapping[str, Any],
+    content: Mapping[str, Any],
     family: Family,
     model: Module | None = None,
     *,
     place: object,
 ) -> Adapter:
-    """An adapter from PEFT's tensors and its ``adapter_config.json``.
+    """An adapter from PEFT's tensors and the content of its ``adapter_config.json``.
 
-    Raises one InputError that lists all settings and tensors with which PEFT computes something other than W + scaling
-    · B A with one scaling, and matrices without their pair, of a wrong rank or, with a ``model``, that fit no linear
-    layer of it.
+    Raises one InputError that lists the settings of functions that are not known here, tensors that are not LoRA's or
+    the backbone's, do not fit the settings, one another or the ``model``, or are not finite; and of an adapter that
+    changes nothing.
     """
-    sides, written, extra = _by_module(weights, family)
-    pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
+    settings = Settings.model_validate(content)
+    unknown = [
+        f"{key} is {value!r}"
+        for key, value in sorted(content.items())
+        if value and key not in _HARMLESS and key not in Settings.model_fields
+    ]
+    if settings.lora_bias and (settings.use_dora or settings.changes_base):
+        unknown.append("lora_bias is True beside use_dora or another start of A and B")
+    layers, names, extra = _by_module(weights, family)
+    ranks, alphas, misfits = {}, {}, []
+    for module, parts in sorted(layers.items()):
+        rank = of_pattern(settings.rank_pattern, names[module], settings.r)
+        alpha = of_pattern(settings.alpha_pattern, names[module], settings.lora_alpha)
+        ranks |= {module: rank} if rank != settings.r else {}
+        alphas |= {module: alpha} if alpha != settings.lora_alpha else {}
+        misfits += [f"{names[module]}{misfit}" for misfit in _misfits(module, parts, settings, rank, model)]
+    infinite = [f"{names[module]}.{part}" for module in layers for part, one in layers[module].items() if not _sound(one)]
     problems = {
-        "settings of another function": _other_functions(settings),
-        "tensors beside plain LoRA matrices": extra,
-        "matrices without their pair": [written[module] for module in sides if len(sides[module]) == 1],
-        "matrices that fit no linear layer": _misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
+        "settings of another function": unknown,
+        "tensors of another function": extra,
+        "matrices that fit no linear layer": misfits,
+        "empty or not finite": infinite,
     }
-    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if problem or not pairs:
-        raise InputError(
-            place, problem or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
-        )
-    return Adapter(
-        {module: (down.float().contiguous(), up.float().contiguous()) for module, (down, up) in pairs.items()},
-        settings.get("lora_alpha", _PEFT_DEFAULT),
-        bool(settings.get("use_rslora")),
-        settings.get("lora_dropout") or 0.0,
-        settings.get("base_model_name_or_path"),
-    )
-
-
-def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """PEFT's tensors and ``adapter_config.json``: in the released names of ``family``; without a family in stock names.
-
-    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
-    are left out, because older versions refuse keys that they do not know.
-    """
-    names = {module: family.released_name(module) if family else module for module in adapter.pairs}
-    tensors = {
-        f"{_PREFIX}{names[module]}.lora_{side}.weight": tensor
-        for module, pair in adapter.pairs.items()
-        for side, tensor in zip("AB", pair, strict=True)
-    }
-    settings = {
-        "peft_type": "LORA",
-        "base_model_name_or_path": adapter.base,
-        "inference_mode": True,
-        "r": adapter.rank,
-        "lora_alpha": adapter.alpha,
-        "lora_dropout": adapter.dropout,
-        "use_rslora": adapter.rslora,
-        "target_modules": sorted(names.values()),
-    }
-    return tensors, {key: value for key, value in settings.items() if value}
+    problem = "; ".join(f"{what}: {listed(sorted(found))}" for what, found in problems.items() if found)
+    if not layers:
+        problem = problem or "no LoRA matrices"
+    elif not problem and not settings.changes_base and not any(map(_changes, layers.values())):
+        problem = "it changes nothing: every lora_B is zero, or its lora_A"
+    if problem:
+        raise InputError(place, problem, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
+    changes: dict[str, Any] = {"rank_pattern": ranks, "alpha_pattern": alphas}
+    if not settings.changes_base:
+        changes["init_lora_weights"] = True
+    return Adapter(layers, settings.model_copy(update=changes))
 
 
 def _by_module(
     weights: Mapping[str, Tensor], family: Family
 ) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
-    """Tensors by stock module and side, each module's name in the file, and the names of all other tensors."""
-    sides: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
-    written, extra = {}, []
+    """Tensors by stock module and part, each module's name in the file, and the names of all other tensors."""
+    layers: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
+    names, extra = {}, []
     for name, tensor in weights.items():
-        match = _MATRIX.fullmatch(name)
-        module = family.stock_name(match[1]) if match else name
-        if match and match[2] not in sides[module] and tensor.is_floating_point() and tensor.dim() == 2:
-            sides[module][match[2]], written[module] = tensor, match[1]
+        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name)
+        if match := _LORA.fullmatch(bare):
+            part = match[4] or f"lora_{match[2]}.{match[3]}"
+        elif match := _WHOLE.fullmatch(bare):
+            part = match[2]
+        module = family.stock_name(match[1]) if match else ""
+        if match and tensor.is_floating_point() and part not in layers[module]:
+            layers[module][part], names[module] = tensor.detach().cpu().float().contiguous(), match[1]
         else:
             extra.append(name)
-    return sides, written, extra
-
-
-def _other_functions(settings: Mapping[str, Any]) -> list[str]:
-    """Settings that may change W + scaling · B A, unknown ones of later PEFT versions included."""
-    return [
-        f"{key} is {value!r}"
-        for key, value in sorted(settings.items())
-        if key not in _HARMLESS and value and value not in _PLAIN.get(key, ())
-    ]
+    return {module: parts for module, parts in layers.items() if parts}, names, extra
 
 
 def _misfits(
-    pairs: Mapping[str, tuple[Tensor, Tensor]], written: Mapping[str, str], rank: int, model: Module | None
+    module: str, parts: Mapping[str, Tensor], settings: Settings, rank: int, model: Module | None
 ) -> list[str]:
-    """Pairs that are not of the ``rank`` of the settings, or whose product is not of the shape of the weight; without a
-    ``model``, those whose name no stock class has, as of another family."""
+    """What of a module's tensors is missing, too many, or not of the shape of the ``model``'s weight; without a model,
+    of a name that no stock class has."""
     from torch.nn import Linear
 
-    modules = () if model is None else model.named_modules()
-    weights = {name: tuple(module.weight.shape) for name, module in modules if isinstance(module, Linear)}
-    misfits = []
-    for module, (down, up) in pairs.items():
-        product = len(up), down.shape[1]
-        weight = product if model is None and _STOCK.fullmatch(module) else weights.get(module)
-        if len(down) != rank or up.shape[1] != rank or product != weight:
-            shapes = f"A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}"
-            misfits.append(f"{written[module]} has {shapes} on a weight {weight or 'that is not there'}")
-    return misfits
+    shapes = {name: tuple(tensor.shape) for name, tensor in parts.items()}
+    lora = {name: shape for name, shape in shapes.items() if name.startswith("lora_")}
+    if model is None:
+        known = (_ADAPTED if lora else _CHANGED).fullmatch(module)
+        inner, outer = lora.get("lora_A.weight", (0,))[-1], lora.get("lora_B.weight", (0,))[0]
+        expected = {name: shape for name, shape in shapes.items() if name not in lora} if known else {}
+    else:
+        layer = dict(model.named_modules()).get(module)
+        known = isinstance(layer, Linear) if lora else layer
+        outer, inner = layer.weight.shape if lora and known else (0, 0)
+        own = dict(layer.named_parameters(recurse=False)) if layer else {}
+        expected = {name: tuple(own[name].shape) for name in shapes if name in own}
+    if lora:
+        expected |= {"lora_A.weight": (rank, inner), "lora_B.weight": (outer, rank)}
+        expected |= {"lora_B.bias": (outer,)} if settings.lora_bias else {}
+        expected |= {"lora_magnitude_vector": (outer,)} if settings.use_dora else {}
+    if not known:
+        return [" is not there"]
+    return [
+        f".{name} is {shapes.get(name, 'missing')}, not {expected.get(name, 'there')}"
+        for name in sorted(shapes.keys() | expected.keys())
+        if shapes.get(name) != expected.get(name)
+    ]
 
 
-# --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
+def _sound(tensor: Tensor) -> bool:
+    return bool(tensor.numel() and tensor.isfinite().all())
+
+
+def _changes(parts: Mapping[str, Tensor]) -> bool:
+    """Whether a module's tensors can change what it computes: whole ones and biases do, B A unless one of both is zero."""
+    factors = [tensor for name, tensor in parts.items() if _is_factor(name)]
+    return len(parts) > len(factors) or all(tensor.any() for tensor in factors)
+
+
+# --- Attached and merged by PEFT.
+
+
+def inject(model: Module, settings: Settings, modules: list[str]) -> None:
+    """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32."""
+    from peft import LoraConfig, inject_adapter_in_model
+    from peft.tuners.tuners_utils import cast_adapter_dtype
+
+    known = settings.model_dump(exclude={"peft_type", "base_model_name_or_path"}, exclude_none=True)
+    inject_adapter_in_model(LoraConfig(**known, target_modules=modules), model)
+    cast_adapter_dtype(model, "default")
+
+
+def attach(model: Module, adapter: Adapter) -> None:
+    """Put an adapter beside the weights of ``model``, in float32."""
+    from peft import set_peft_model_state_dict
+
+    for module, parts in adapter.layers.items():
+        for name in ("weight", "bias"):
+            if name in parts:
+                model.get_parameter(f"{module}.{name}").data.copy_(parts[name])
+    inject(model, adapter.settings, adapter.adapted)
+    set_peft_model_state_dict(model, adapter.lora)
+
+
+def attached(model: Module) -> dict[str, LoraLayer]:
+    """PEFT's layers, by name."""
+    from peft.tuners.lora import LoraLayer
+
+    return {name: module for name, module in model.named_modules() if isinstance(module, LoraLayer)}
+
+
+def merge(model: Module, place: object) -> None:
+    """Merge the adapter that is beside the weights and comes from ``place``.
+
+    PEFT adds in float32, and rounds once to the weights' dtype. Raises InputError for a bias of LoRA beside a layer
+    without one.
+    """
+    for name, layer in attached(model).items():
+        base = layer.get_base_layer()
+        if layer.lora_bias["default"] and base.bias is None:
+            remedy = "Set `decoding.merge_adapter: false`, or `merge=False` in Python."
+            raise InputError(place, f"lora_bias: {name} has no bias that it could be merged into", remedy)
+        layer.merge()
+        model.set_submodule(name, base)
+
+
+# --- Adapter folders in PEFT's layout: read, written, exported.
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 LOSSES = "losses.csv"  # of one that was trained here
@@ -227,20 +326,25 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
 
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
-    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout."""
-    tensors, settings = to_peft(adapter, family)
+    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout.
+
+    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
+    are left out, because older versions refuse keys that they do not know.
+    """
+    names = {module: family.released_name(module) if family else module for module in adapter.layers}
+    tensors = {}
+    for module, parts in adapter.layers.items():
+        for part, tensor in parts.items():
+            within = "base_layer." if module in adapter.adapted and part in ("weight", "bias") else ""
+            tensors[f"{_PREFIX}{names[module]}.{within}{part}"] = tensor
+    settings = adapter.settings.model_dump()
+    for key in ("rank_pattern", "alpha_pattern"):
+        settings[key] = {names[module]: value for module, value in settings[key].items()}
+    if not adapter.settings.changes_base:
+        del settings["init_lora_weights"]
+    settings |= {"inference_mode": True, "target_modules": sorted(names[module] for module in adapter.adapted)}
     checkpoint.write_tensors(tensors, folder / WEIGHTS)
-    files.write_json(folder / SETTINGS, settings)
-
-
-def merge_adapter(model: Module, adapter: Adapter) -> None:
-    """Add scaling · B A to each adapted weight in place, in float32."""
-    import torch
-
-    for module, pair in adapter.pairs.items():
-        weight = model.get_parameter(f"{module}.weight")
-        down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
-        weight.data.copy_(weight.float() + adapter.scaling * (up @ down))
+    files.write_json(folder / SETTINGS, {key: value for key, value in settings.items() if value})
 
 
 class Spec(Foreign):
