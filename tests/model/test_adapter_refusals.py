@@ -29,7 +29,7 @@ def edit_tensors(folder, change):
 @pytest.fixture
 def refused(tiny, tmp_path):
     folder = tiny["llada"][1]
-    adapter = write(random_adapter(tiny["llada"][0], FAMILIES["llada"]), tmp_path / "given", FAMILIES["llada"])
+    adapter = write(random_adapter(tiny["llada"][0]), tmp_path / "given", FAMILIES["llada"])
 
     def look(match):
         with pytest.raises(InputError, match=match):

@@ -62,6 +62,10 @@ def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> De
                 raise InputError(f"training.lora.{key}", f"no adapted module is called {pattern!r}", "Correct it.")
     torch.manual_seed(seed_of(seed, "lora"))
     adapters.inject(model, peft_settings(settings), modules)
+    if settings.products == "backbone" and model.dtype != torch.float32:
+        model.autocast = True
+        for layer in adapters.attached(model).values():  # PEFT's helper ends before the backward pass, which recomputes
+            layer.cast_input_dtype_enabled = False
     return model
 
 
