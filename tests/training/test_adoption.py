@@ -10,11 +10,12 @@ import torch
 from fake_hub import serve
 from run_rule import run_here
 from safetensors.torch import load_file, save_file
+from tiny_adapters import adapter_of
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
-from entropy_valley.model.adapters import Adapter, read_adapter, write_adapter
+from entropy_valley.model.adapters import read_adapter, write_adapter
 from entropy_valley.model.families import FAMILIES, LORA_TARGETS
 from entropy_valley.model.load import load_backbone
 from entropy_valley.training import adapter as adoption
@@ -34,7 +35,7 @@ def given_adapter(family, checkpoint_folder, out, *, released=True, but=(), head
         if name.rpartition(".")[2] in targets:
             outer, inner = module.weight.shape
             pairs[name] = torch.randn(2, inner), scale * torch.randn(outer, 2)
-    adapter = Adapter(pairs, 4.0, base="/their/disk/base")
+    adapter = adapter_of(pairs, 4.0, base_model_name_or_path="/their/disk/base")
     out.mkdir(parents=True)
     write_adapter(adapter, out, family if released else None)
     return adapter
@@ -56,7 +57,7 @@ def test_either_layout_becomes_ours(checkpoints, tmp_path, family, released):
     given = given_adapter(FAMILIES[family], checkpoints / family, tmp_path / "given", released=released)
     adoption.adopt(job(tmp_path, checkpoints, family, tmp_path / "given"))
     names = load_file(tmp_path / "adapter" / "adapter_model.safetensors").keys()
-    assert names == {f"base_model.model.{module}.lora_{side}.weight" for module in given.pairs for side in "AB"}
+    assert names == {f"base_model.model.{module}.lora_{side}.weight" for module in given.layers for side in "AB"}
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert card["adopted"] and card["adapter_digest"] == given.digest
     assert card["backbone_digest"] == checkpoint.checkpoint_digest(checkpoints / family)
@@ -100,7 +101,7 @@ def test_from_the_hub(checkpoints, tmp_path, reach, revision):
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert card["source"].pop("digest") and card["source"] == source | {"revision": COMMIT}
     adopted = read_adapter(tmp_path / "adapter", FAMILIES["llada"])
-    assert (adopted.digest, adopted.base) == (given.digest, "someone/llada")
+    assert (adopted.digest, adopted.settings.base_model_name_or_path) == (given.digest, "someone/llada")
     assert not (tmp_path / "work").exists()
 
 

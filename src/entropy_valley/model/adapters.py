@@ -46,8 +46,11 @@ BASE_CHANGES = ("pissa", "olora")  # what PEFT takes out of the backbone's weigh
 def _simple(patterns: dict[str, Any]) -> dict[str, Any]:
     for pattern in patterns:
         if "(" in pattern or len(re.findall(r"[*+{]", pattern)) > 3:
-            raise ValueError(f"{pattern!r} may take long to match; name the modules")
-        re.compile(pattern)
+            raise ValueError(f"not {pattern!r}, which may take long to match")
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"not {pattern!r}: {error}") from None
     return patterns
 
 
@@ -171,7 +174,7 @@ def from_peft(
     problems = {
         "settings of another function": unknown,
         "tensors of another function": extra,
-        "matrices that fit no linear layer": misfits,
+        "tensors that do not fit": misfits,
         "empty or not finite": infinite,
     }
     problem = "; ".join(f"{what}: {listed(sorted(found))}" for what, found in problems.items() if found)
