@@ -46,9 +46,12 @@ def peft_save(folder, out, **config):
 
 def adapter_of(pairs, alpha, **settings):
     """A plain adapter from A and B by module."""
-    names, (down, _) = ("lora_A.weight", "lora_B.weight"), next(iter(pairs.values()))
-    layers = {module: dict(zip(names, pair, strict=True)) for module, pair in pairs.items()}
-    return Adapter(layers, Settings(r=len(down), lora_alpha=alpha, **settings))
+    weights = {
+        f"{module}.lora_{side}.weight": one
+        for module, pair in pairs.items()
+        for side, one in zip("AB", pair, strict=True)
+    }
+    return Adapter(weights, Settings(r=len(next(iter(weights.values()))), lora_alpha=alpha, **settings))
 
 
 def random_adapter(model, rank=3, alpha=6.0, **settings):

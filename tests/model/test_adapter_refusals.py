@@ -80,7 +80,7 @@ STOCK, RELEASED = "layers.0.self_attn.q", "transformer.blocks.0.k"
     [
         (
             lambda weights: weights.pop(MODULE.format("transformer.blocks.1.q", "B")),
-            r"blocks\.1\.q_proj\.lora_B\.weight is missing, not \(32, 3\)\. Give",
+            r"layers\.1\.self_attn\.q_proj\.lora_B\.weight is missing, not \(32, 3\)\. Give",
         ),
         (
             lambda weights: weights.update({"base_model.model.lm_head.weight": torch.zeros(3, 2)}),
@@ -88,11 +88,11 @@ STOCK, RELEASED = "layers.0.self_attn.q", "transformer.blocks.0.k"
         ),
         (
             lambda weights: weights.update({MODULE.format(STOCK, "A"): torch.zeros(3, 32)}),
-            "tensors of another function: .*0.*q_proj",
+            "tensors that are there twice: .*0.*q_proj",
         ),
         (
             lambda weights: weights.update({"base_model.model.model.transformer.wte.lora_embedding_A": torch.ones(3, 9)}),
-            "tensors of another function: .*lora_embedding_A",
+            "wte.lora_embedding_A is of no layer",
         ),
         (
             lambda weights: weights.update({MODULE.format(RELEASED, "A"): torch.zeros(3, 32, 1)}),
@@ -139,8 +139,8 @@ def test_everything_at_once(refused):
     edit_tensors(folder, spoil)
     look(
         r"given: settings of another function: use_bdlora is .*; tensors that do not fit: "
-        r".*blocks\.0\.ff_out\.lora_A\.weight is \(3, 31\), not \(3, 48\), .*blocks\.1\.ff_out\.lora_A\.weight is "
-        r"missing, .*blocks\.7\.q_proj is not there, .*wte is not there"
+        r".*blocks\.0\.ff_out\.lora_A\.weight is \(3, 31\), not \(3, 48\), .*blocks\.7\.q_proj\.lora_A\.weight is of no "
+        r"layer, .*layers\.1\.mlp\.down_proj\.lora_A\.weight is missing.*, .*wte\.lora_A\.weight is of no layer"
     )
 
 

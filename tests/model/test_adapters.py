@@ -38,7 +38,7 @@ class TestLayouts:
         bare = load_backbone(folder, family.name).model.state_dict()
         for name, tensor in bare.items():
             assert torch.equal(ours[name], theirs[name])
-            assert torch.equal(ours[name], tensor) == (name.removesuffix(".weight") not in adapter.layers)
+            assert torch.equal(ours[name], tensor) == (name.removesuffix(".weight") not in adapter.modules)
 
     def test_lladas_own_names(self, tiny, tmp_path):
         family = FAMILIES["llada"]
@@ -72,8 +72,7 @@ class TestLayouts:
         write_adapter(adapter, folder, data.draw(st.sampled_from([None, family])))
         again = read_adapter(folder, family)
         assert (again.digest, again.settings) == (adapter.digest, adapter.settings)
-        for module, parts in adapter.layers.items():
-            assert all(torch.equal(again.layers[module][name], tensor) for name, tensor in parts.items()), module
+        assert all(torch.equal(again.weights[name], tensor) for name, tensor in adapter.weights.items())
 
 
 def test_the_digest_of_an_adapter_stays(tiny):
@@ -216,9 +215,10 @@ class TestExport:
             for name, module in model.base_model.model.named_modules()
             if hasattr(module, "get_delta_weight")
         }
-        assert adapted.keys() == {family.released_name(module) for module in adapter.layers}
-        for module, parts in adapter.layers.items():
-            delta = 5.0 / 3**0.5 * (parts["lora_B.weight"] @ parts["lora_A.weight"])
+        assert adapted.keys() == {family.released_name(module) for module in adapter.modules}
+        for module in adapter.modules:
+            down, up = (adapter.weights[f"{module}.lora_{side}.weight"] for side in "AB")
+            delta = 5.0 / 3**0.5 * (up @ down)
             torch.testing.assert_close(adapted[family.released_name(module)], delta, rtol=1e-6, atol=1e-6)
 
     def test_there_and_back_is_the_same_bytes(self, both, family, tmp_path):
@@ -253,7 +253,7 @@ class TestExport:
     def test_names_of_another_family(self, tiny, tmp_path):
         """Without a model to compare them with, LLaDA's names were kept as if they were Dream's."""
         peft_save(tiny["llada"][1], tmp_path / "theirs", target_modules=AUTHORS_TARGETS)
-        with pytest.raises(InputError, match=r"model\.transformer\.blocks\.0\.\w+ is not there.* dream"):
+        with pytest.raises(InputError, match=r"model\.transformer\.blocks\.0\.\w+ \.lora_A\.weight is of no layer.* dream"):
             export(tmp_path / "theirs", tmp_path / "out", family="dream")
 
     def test_a_family_of_the_users_own(self, both, family, tmp_path, monkeypatch):

@@ -1,25 +1,22 @@
-"""LoRA adapters in PEFT's format: files are read and checked here, PEFT attaches and merges; folders, the model card."""
+"""LoRA adapters in PEFT's format: files are read and checked here; PEFT attaches and merges."""
 
 from __future__ import annotations
 
-import contextlib
+import copy
 import math
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, Field, PositiveInt
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, find_family
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Attention, attention_of
-from entropy_valley.results import CARD
+from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
 from entropy_valley.settings import Direction, Foreign, read_object
 
 if TYPE_CHECKING:
@@ -27,23 +24,19 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-# --- What is read of PEFT's files: nothing of them is executed, and PEFT gets only what is known.
-
 _PREFIX = "base_model.model."
-_LORA = re.compile(r"(.+)\.(?:lora_([AB])(?:\.[^.]+)?\.(weight|bias)|(lora_magnitude_vector)(?:\..+)?)")
-_WHOLE = re.compile(r"(.+?)(?:\.base_layer)?\.(weight|bias)")
-_ADAPTED = re.compile(r"model\.layers\.\d+\.(self_attn|mlp)\.\w+|lm_head")  # the linear layers of a stock class
-_CHANGED = re.compile(rf"{_ADAPTED.pattern}|model\.layers\.\d+\.\w+|model\.(norm|embed_tokens)")
+_A, _B = ".lora_A.weight", ".lora_B.weight"
+_STOCK = re.compile(r"model\.(layers\.\d+\.\w+\.|norm\.|embed_tokens\.)[\w.]+|lm_head\.[\w.]+")
 # Settings of training and origin. Of modules that are saved whole, and of trained biases, the tensors say enough.
 _HARMLESS = {
-    *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "runtime_config"),
-    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "task_type"),
-    *("bias", "eva_config", "megatron_core", "modules_to_save", "qalora_group_size"),
+    *("auto_mapping", "inference_mode", "peft_version", "revision", "runtime_config", "task_type"),
+    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "modules_to_save"),
+    *("bias", "eva_config", "megatron_core", "qalora_group_size"),
 }
-BASE_CHANGES = ("pissa", "olora")  # what PEFT takes out of the backbone's weights, by itself, whenever it attaches
 
 
 def _simple(patterns: dict[str, Any]) -> dict[str, Any]:
+    """Patterns of others that PEFT will match."""
     for pattern in patterns:
         if "(" in pattern or len(re.findall(r"[*+{]", pattern)) > 3:
             raise ValueError(f"not {pattern!r}, which may take long to match")
@@ -71,7 +64,8 @@ class Settings(Foreign):
 
     @property
     def changes_base(self) -> bool:
-        return self.init_lora_weights in BASE_CHANGES
+        """Whether PEFT takes the first A and B out of the backbone's weights, whenever it attaches such an adapter."""
+        return self.init_lora_weights in ("pissa", "olora")
 
 
 def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) -> Any:
@@ -87,57 +81,54 @@ def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) ->
 class Adapter:
     """A LoRA adapter of a stock model.
 
-    ``layers`` has PEFT's tensors by stock module and by what follows its name, float32 on the CPU: of an adapted linear
-    layer ``lora_A.weight`` (rank, in), ``lora_B.weight`` (out, rank) and perhaps ``lora_B.bias`` and
-    ``lora_magnitude_vector`` (out,); of any module a whole ``weight`` or ``bias`` that replaces the backbone's. In
-    ``settings``, patterns are full stock names.
+    ``weights`` has PEFT's tensors by stock names, float32 on the CPU: A (rank, in) and B (out, rank) of each adapted
+    layer, what else PEFT has there, and whole tensors that replace the backbone's. In ``settings``, patterns are full
+    stock names.
     """
 
-    layers: Mapping[str, Mapping[str, Tensor]]
+    weights: Mapping[str, Tensor]
     settings: Settings
 
     @property
-    def adapted(self) -> list[str]:
-        return sorted(module for module, parts in self.layers.items() if "lora_A.weight" in parts)
+    def modules(self) -> list[str]:
+        """The adapted layers."""
+        return sorted({name.rpartition(".lora_")[0] for name in self.lora})
 
     @property
     def lora(self) -> dict[str, Tensor]:
-        """The tensors of PEFT's layers, by full stock name."""
-        return {
-            f"{module}.{name}": tensor
-            for module in self.adapted
-            for name, tensor in self.layers[module].items()
-            if name.startswith("lora_")
-        }
+        """The tensors of PEFT's layers; the others are whole."""
+        return {name: tensor for name, tensor in self.weights.items() if ".lora_" in name}
+
+    @property
+    def changes_something(self) -> bool:
+        factors = [(self.weights[name + _A], self.weights[name + _B]) for name in self.modules]
+        more = self.settings.changes_base or len(self.weights) > 2 * len(factors)
+        return more or any(down.any() and up.any() for down, up in factors)
 
     @property
     def parameters(self) -> int:
-        return sum(tensor.numel() for parts in self.layers.values() for tensor in parts.values())
+        return sum(tensor.numel() for tensor in self.weights.values())
 
     @property
     def digest(self) -> str:
         """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
-
-        def described(tensor: Tensor) -> list[Any]:
-            return [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
-
+        described = {
+            name: [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
+            for name, tensor in sorted(self.weights.items())
+        }
         content: list[Any] = []
-        for module, parts in sorted(self.layers.items()):
-            factors = [described(parts[name]) for name in ("lora_A.weight", "lora_B.weight") if name in parts]
-            others = [[name, described(parts[name])] for name in sorted(parts) if not _is_factor(name)]
-            content.append([module, self._scaling(module) if factors else None, factors, *others])
+        for module in self.modules:
+            factors = [described.pop(module + name) for name in (_A, _B)]
+            content.append([module, self._scaling(module), factors])
+        content += described.items()
         if self.settings.changes_base:
             content.append(self.settings.init_lora_weights)
         return files.digest(content)
 
     def _scaling(self, module: str) -> float:
-        rank, settings = len(self.layers[module]["lora_A.weight"]), self.settings
+        rank, settings = len(self.weights[module + _A]), self.settings
         alpha = (settings.alpha_pattern or {}).get(module, settings.lora_alpha)
         return alpha / (math.sqrt(rank) if settings.use_rslora else rank)
-
-
-def _is_factor(name: str) -> bool:
-    return name in ("lora_A.weight", "lora_B.weight")
 
 
 def from_peft(
@@ -150,106 +141,83 @@ def from_peft(
 ) -> Adapter:
     """An adapter from PEFT's tensors and the content of its ``adapter_config.json``.
 
-    Raises one InputError that lists the settings of functions that are not known here, tensors that are not LoRA's or
-    the backbone's, do not fit the settings, one another or the ``model``, or are not finite; and of an adapter that
-    changes nothing.
+    Raises one InputError that lists the settings of functions that are not known here, and tensors that are twice
+    there, do not fit the settings or the ``model`` (on ``meta``), or are not finite; and of an adapter that changes
+    nothing.
     """
     settings = Settings.model_validate(content)
-    unknown = [
-        f"{key} is {value!r}"
-        for key, value in sorted(content.items())
-        if value and key not in _HARMLESS and key not in Settings.model_fields
-    ]
+    known = Settings.model_fields.keys() | _HARMLESS
+    others = [f"{key} is {value!r}" for key, value in sorted(content.items()) if value and key not in known]
     if settings.lora_bias and (settings.use_dora or settings.changes_base):
-        unknown.append("lora_bias is True beside use_dora or another start of A and B")
-    layers, names, extra = _by_module(weights, family)
-    ranks, alphas, misfits = {}, {}, []
-    for module, parts in sorted(layers.items()):
-        rank = of_pattern(settings.rank_pattern, names[module], settings.r)
-        alpha = of_pattern(settings.alpha_pattern, names[module], settings.lora_alpha)
-        ranks |= {module: rank} if rank != settings.r else {}
-        alphas |= {module: alpha} if alpha != settings.lora_alpha else {}
-        misfits += [f"{names[module]}{misfit}" for misfit in _misfits(module, parts, settings, rank, model)]
-    infinite = [f"{names[module]}.{part}" for module in layers for part, one in layers[module].items() if not _sound(one)]
+        others.append("lora_bias is True beside use_dora or init_lora_weights")
+    stock: dict[str, Tensor] = {}
+    written, twice = {}, []
+    for name, tensor in weights.items():
+        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name)
+        bare = re.sub(r"\.(lora_[AB])\.[^.]+\.(weight|bias)$", r".\1.\2", bare).replace(".base_layer.", ".")
+        if family.stock_name(bare) in stock:
+            twice.append(name)
+        written[family.stock_name(bare)] = bare
+        stock[family.stock_name(bare)] = tensor.detach().cpu().float().contiguous()
+    patterns: dict[str, dict[str, Any]] = {"rank_pattern": {}, "alpha_pattern": {}}
+    for key, default in (("rank_pattern", settings.r), ("alpha_pattern", settings.lora_alpha)):
+        for name in stock:
+            value = of_pattern(getattr(settings, key), written[name].removesuffix(_A), default)
+            if name.endswith(_A) and value != default:
+                patterns[key][name.removesuffix(_A)] = value
+    start = settings.init_lora_weights if settings.changes_base else True
+    adapter = Adapter(stock, settings.model_copy(update={**patterns, "init_lora_weights": start}))
     problems = {
-        "settings of another function": unknown,
-        "tensors of another function": extra,
-        "tensors that do not fit": misfits,
-        "empty or not finite": infinite,
+        "settings of another function": others,
+        "tensors that are there twice": twice,
+        "tensors that do not fit": _misfits(adapter, written, model),
+        "empty or not finite": [written[name] for name, one in stock.items() if not (one.numel() and one.isfinite().all())],
     }
-    problem = "; ".join(f"{what}: {listed(sorted(found))}" for what, found in problems.items() if found)
-    if not layers:
+    problem = "; ".join(f"{what}: {listed(sorted(names))}" for what, names in problems.items() if names)
+    if not stock:
         problem = problem or "no LoRA matrices"
-    elif not problem and not settings.changes_base and not any(map(_changes, layers.values())):
+    elif not problem and not adapter.changes_something:
         problem = "it changes nothing: every lora_B is zero, or its lora_A"
     if problem:
         raise InputError(place, problem, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
-    changes: dict[str, Any] = {"rank_pattern": ranks, "alpha_pattern": alphas}
-    if not settings.changes_base:
-        changes["init_lora_weights"] = True
-    return Adapter(layers, settings.model_copy(update=changes))
+    return adapter
 
 
-def _by_module(
-    weights: Mapping[str, Tensor], family: Family
-) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
-    """Tensors by stock module and part, each module's name in the file, and the names of all other tensors."""
-    layers: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
-    names, extra = {}, []
-    for name, tensor in weights.items():
-        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name)
-        if match := _LORA.fullmatch(bare):
-            part = match[4] or f"lora_{match[2]}.{match[3]}"
-        elif match := _WHOLE.fullmatch(bare):
-            part = match[2]
-        module = family.stock_name(match[1]) if match else ""
-        if match and tensor.is_floating_point() and part not in layers[module]:
-            layers[module][part], names[module] = tensor.detach().cpu().float().contiguous(), match[1]
-        else:
-            extra.append(name)
-    return {module: parts for module, parts in layers.items() if parts}, names, extra
+def _misfits(adapter: Adapter, written: Mapping[str, str], model: Module | None) -> list[str]:
+    """What PEFT would find missing, too many or of another shape; without a ``model``, names that no stock class has and
+    matrices that do not fit their rank."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in adapter.weights.items()}
+    if model is None:
+        expected, whole = {}, {name: shape for name, shape in shapes.items() if _STOCK.fullmatch(name)}
+        for module in adapter.modules:
+            if not _STOCK.fullmatch(module + _A):
+                continue
+            rank = of_pattern(adapter.settings.rank_pattern, module, adapter.settings.r)
+            expected[module + _A] = rank, *shapes.get(module + _A, ())[1:]
+            expected[module + _B] = *shapes.get(module + _B, ())[:1], rank
+    else:
+        expected, whole = _expected(adapter, copy.deepcopy(model))
+    misfits = []
+    for name in sorted(shapes.keys() | expected.keys()):
+        if name not in expected and name not in whole:
+            misfits.append(f"{written[name]} is of no layer")
+        elif (shape := shapes.get(name)) != (right := expected.get(name, whole.get(name))):
+            misfits.append(f"{written.get(name, name)} is {shape or 'missing'}, not {right}")
+    return misfits
 
 
-def _misfits(
-    module: str, parts: Mapping[str, Tensor], settings: Settings, rank: int, model: Module | None
-) -> list[str]:
-    """What of a module's tensors is missing, too many, or not of the shape of the ``model``'s weight; without a model,
-    of a name that no stock class has."""
+def _expected(adapter: Adapter, model: Module) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The shapes that PEFT's tensors have beside a model, and those of the model's own."""
+    from peft import get_peft_model_state_dict
     from torch.nn import Linear
 
-    shapes = {name: tuple(tensor.shape) for name, tensor in parts.items()}
-    lora = {name: shape for name, shape in shapes.items() if name.startswith("lora_")}
-    if model is None:
-        known = (_ADAPTED if lora else _CHANGED).fullmatch(module)
-        inner, outer = lora.get("lora_A.weight", (0,))[-1], lora.get("lora_B.weight", (0,))[0]
-        expected = {name: shape for name, shape in shapes.items() if name not in lora} if known else {}
-    else:
-        layer = dict(model.named_modules()).get(module)
-        known = isinstance(layer, Linear) if lora else layer
-        outer, inner = layer.weight.shape if lora and known else (0, 0)
-        own = dict(layer.named_parameters(recurse=False)) if layer else {}
-        expected = {name: tuple(own[name].shape) for name in shapes if name in own}
-    if lora:
-        expected |= {"lora_A.weight": (rank, inner), "lora_B.weight": (outer, rank)}
-        expected |= {"lora_B.bias": (outer,)} if settings.lora_bias else {}
-        expected |= {"lora_magnitude_vector": (outer,)} if settings.use_dora else {}
-    if not known:
-        return [" is not there"]
-    return [
-        f".{name} is {shapes.get(name, 'missing')}, not {expected.get(name, 'there')}"
-        for name in sorted(shapes.keys() | expected.keys())
-        if shapes.get(name) != expected.get(name)
-    ]
-
-
-def _sound(tensor: Tensor) -> bool:
-    return bool(tensor.numel() and tensor.isfinite().all())
-
-
-def _changes(parts: Mapping[str, Tensor]) -> bool:
-    """Whether a module's tensors can change what it computes: whole ones and biases do, B A unless one of both is zero."""
-    factors = [tensor for name, tensor in parts.items() if _is_factor(name)]
-    return len(parts) > len(factors) or all(tensor.any() for tensor in factors)
+    whole = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    layers = {name for name, module in model.named_modules() if isinstance(module, Linear)}
+    if not (modules := [name for name in adapter.modules if name in layers]):
+        return {}, whole
+    inject(model, adapter.settings.model_copy(update={"init_lora_weights": True}), modules)
+    lora = get_peft_model_state_dict(model, save_embedding_layers=False)
+    return {name: tuple(tensor.shape) for name, tensor in lora.items()}, whole
 
 
 # --- Attached and merged by PEFT.
@@ -269,11 +237,9 @@ def attach(model: Module, adapter: Adapter) -> None:
     """Put an adapter beside the weights of ``model``, in float32."""
     from peft import set_peft_model_state_dict
 
-    for module, parts in adapter.layers.items():
-        for name in ("weight", "bias"):
-            if name in parts:
-                model.get_parameter(f"{module}.{name}").data.copy_(parts[name])
-    inject(model, adapter.settings, adapter.adapted)
+    for name in adapter.weights.keys() - adapter.lora.keys():
+        model.get_parameter(name).data.copy_(adapter.weights[name])
+    inject(model, adapter.settings, adapter.modules)
     set_peft_model_state_dict(model, adapter.lora)
 
 
@@ -334,18 +300,20 @@ def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) 
     Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
     are left out, because older versions refuse keys that they do not know.
     """
-    names = {module: family.released_name(module) if family else module for module in adapter.layers}
+    def named(stock: str) -> str:
+        return family.released_name(stock) if family else stock
+
     tensors = {}
-    for module, parts in adapter.layers.items():
-        for part, tensor in parts.items():
-            within = "base_layer." if module in adapter.adapted and part in ("weight", "bias") else ""
-            tensors[f"{_PREFIX}{names[module]}.{within}{part}"] = tensor
+    for name, tensor in adapter.weights.items():
+        module, _, leaf = name.rpartition(".")
+        own = f"{module}.base_layer.{leaf}" if module in adapter.modules else name
+        tensors[_PREFIX + named(own)] = tensor
     settings = adapter.settings.model_dump()
     for key in ("rank_pattern", "alpha_pattern"):
-        settings[key] = {names[module]: value for module, value in settings[key].items()}
+        settings[key] = {named(module): value for module, value in settings[key].items()}
     if not adapter.settings.changes_base:
         del settings["init_lora_weights"]
-    settings |= {"inference_mode": True, "target_modules": sorted(names[module] for module in adapter.adapted)}
+    settings |= {"inference_mode": True, "target_modules": sorted(map(named, adapter.modules))}
     checkpoint.write_tensors(tensors, folder / WEIGHTS)
     files.write_json(folder / SETTINGS, {key: value for key, value in settings.items() if value})
 
@@ -431,71 +399,3 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
         write_adapter(adapter, new, kind if layout == "released" else None)
         if facts:
             files.write_json(new / FACTS, facts)
-
-
-# --- The model card of an adapter: what the Hugging Face hub shows of its folder. It is not tracked: edit it freely.
-
-_CARD = """\
----
-{head}---
-
-# {name}, {source} → {target}: a LoRA adapter for {kind} translation
-
-An adapter for {base}{origin}. Its rank is {rank}, its alpha {alpha}. `{facts}` has all that is known of it, such as the
-prompt.
-
-## Use
-
-{command}PEFT loads it on {layout}; `entropy-valley export` converts between the authors' names of modules and the stock
-class's.{attention}
-
-## Limits
-
-Nothing here says how well it translates: score it on a test set that it has not seen. The licence of the adapter is for
-its owner to add.{licence}
-"""
-_COMMAND = """```bash
-entropy-valley translate --direction {} --backbone {} --adapter FOLDER < in.txt > out.txt
-```
-
-"""
-_PREFIX_NOTE = """ It was trained with `attention: prefix`: the rows of the prompt attend to the
-prompt alone. PEFT does not mask the canvas from them, and alone computes another function."""
-
-
-def write_card(folder: Path, layout: str = "stock") -> None:
-    """Write the card of the adapter in a folder; none where there is one, or where no ``adapter.json`` says enough.
-
-    ``layout`` names the modules: those of the ``stock`` transformers class, or the ``released`` ones.
-    """
-    facts = read_facts(folder)
-    if "spec" in facts and not (folder / CARD).exists():
-        with contextlib.suppress(KeyError):  # too little is said
-            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
-
-
-def card(facts: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
-    """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
-    spec, base, family = facts["spec"], settings.get("base_model_name_or_path"), find_family(facts["family"])
-    kind = "autoregressive" if family.causal else "masked diffusion"
-    source, target = spec["direction"].split("-")
-    head = {"library_name": "peft", "pipeline_tag": "translation", "language": [source, target]}
-    head |= {"tags": [kind.replace(" ", "-"), "machine-translation", "lora"]} | ({"base_model": base} if base else {})
-    origin = f", taken from {facts['source'].get('repository') or 'a given folder'}" if facts.get("adopted") else None
-    release = family.release(base) if base else None
-    return _CARD.format(
-        head=yaml.safe_dump(head, sort_keys=False),
-        name=spec["backbone"],
-        source=source,
-        target=target,
-        kind=kind,
-        base=f"[{base}](https://huggingface.co/{base})" if base else f"the checkpoint `{facts['backbone_digest']}`",
-        origin=origin or f", trained on {facts['pairs']:,} sentence pairs with seed {facts['seed']}",
-        rank=settings["r"],
-        alpha=settings["lora_alpha"],
-        facts=FACTS,
-        layout="the model class of its authors" if layout == "released" else "its stock class in transformers",
-        command="" if family.causal else _COMMAND.format(spec["direction"], spec["backbone"]),
-        attention=_PREFIX_NOTE if attention_of(spec) == PREFIX else "",
-        licence=f" Its checkpoint is under the licence {release.licence}." if release else "",
-    )
