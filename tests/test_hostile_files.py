@@ -30,7 +30,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
 from entropy_valley.human_evaluation.pack import Pack
-from entropy_valley.model import adapters
+from entropy_valley.model import adapters, card
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
@@ -81,7 +81,7 @@ class Readers:
     def adapter(self, folder):
         Translator.load(self.originals / "checkpoint", folder, ratios=[1.0], prompt="{src}")
         adapters.export(folder, folder.with_name("exported"))
-        adapters.write_card(folder.with_name("exported"))
+        card.write_card(folder.with_name("exported"))
 
     def forms(self, folder):
         sheets = sorted(folder.iterdir())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from tiny_adapters import AUTHORS_TARGETS, BLOCK, adapter_of, authors_model, pef
 from entropy_valley import cli, files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
-from entropy_valley.model.adapters import adapter_digest, export, from_peft, read_adapter, write_adapter
+from entropy_valley.model.adapters import adapter_digest, export, read_adapter, write_adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, stock_model
@@ -140,7 +139,7 @@ KINDS = {
     "DoRA": {"target_modules": [*QKV, "down_proj"], "use_dora": True},
     "PiSSA": {"target_modules": [*QKV, "up_proj"], "init_lora_weights": "pissa"},
     "OLoRA": {"target_modules": [*QKV, "up_proj"], "init_lora_weights": "olora"},
-    "ranks and alphas": {"target_modules": QKV, "rank_pattern": {"q_proj": 2}, "alpha_pattern": {"layers.1.self_attn.q_proj": 3}},
+    "ranks, alphas": {"target_modules": QKV, "rank_pattern": {"q_proj": 2}, "alpha_pattern": {"1.self_attn.k_proj": 3}},
     "biases of LoRA": {"target_modules": QKV, "lora_bias": True},
     "biases of layers": {"target_modules": QKV, "bias": "all"},
     "embeddings and head saved": {"target_modules": QKV, "modules_to_save": ["embed_tokens", "lm_head"]},
@@ -151,7 +150,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request, tiny, tmp_path_factory):
-    """An adapter that PEFT trained on the stock class of Dream, whose q, k and v have biases; its logits, by precision."""
+    """An adapter of PEFT on the stock class of Dream, whose q, k and v have biases; its logits, by precision."""
     from peft import LoraConfig, PeftModel, get_peft_model
 
     def stock(dtype):
@@ -253,7 +252,7 @@ class TestExport:
     def test_names_of_another_family(self, tiny, tmp_path):
         """Without a model to compare them with, LLaDA's names were kept as if they were Dream's."""
         peft_save(tiny["llada"][1], tmp_path / "theirs", target_modules=AUTHORS_TARGETS)
-        with pytest.raises(InputError, match=r"model\.transformer\.blocks\.0\.\w+ \.lora_A\.weight is of no layer.* dream"):
+        with pytest.raises(InputError, match=r"blocks\.0\.\w+\.lora_A\.weight is of no layer.* dream"):
             export(tmp_path / "theirs", tmp_path / "out", family="dream")
 
     def test_a_family_of_the_users_own(self, both, family, tmp_path, monkeypatch):

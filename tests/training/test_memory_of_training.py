@@ -42,7 +42,8 @@ def counted(name, layers, tokens, checkpointing, prefix, lora, monkeypatch):
     ``prefix`` attend to one another alone."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     # On a GPU dropout keeps a mask of one byte, on a CPU one of the states' size.
-    monkeypatch.setattr("torch.nn.functional.dropout", lambda x, p, training, _: torch.native_dropout(x, p, training)[0])
+    dropout = "torch.nn.functional.dropout"
+    monkeypatch.setattr(dropout, lambda x, p, training, _: torch.native_dropout(x, p, training)[0])
     model = released(name, layers).requires_grad_(False)
     adapted = attach_lora(model, FAMILIES[name], lora, 1).train()
     model.recompute = checkpointing

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -35,16 +35,8 @@ _HARMLESS = {
 }
 
 
-def _simple(patterns: dict[str, Any]) -> dict[str, Any]:
-    """Patterns of others that PEFT will match."""
-    for pattern in patterns:
-        if "(" in pattern or len(re.findall(r"[*+{]", pattern)) > 3:
-            raise ValueError(f"not {pattern!r}, which may take long to match")
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"not {pattern!r}: {error}") from None
-    return patterns
+# A name's end as PEFT matches it: names, dots and digits, and no expression of others that takes long to match.
+Pattern = Annotated[str, Field(pattern=r"^\^?(\.\*)?([\w.]|\\[.w]|\\d\+?)+\$?$")]
 
 
 class Settings(Foreign):
@@ -58,8 +50,8 @@ class Settings(Foreign):
     use_dora: bool | None = False
     lora_bias: bool | None = False
     init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
-    rank_pattern: Annotated[dict[str, PositiveInt], AfterValidator(_simple)] | None = {}
-    alpha_pattern: Annotated[dict[str, int | float], AfterValidator(_simple)] | None = {}
+    rank_pattern: dict[Pattern, PositiveInt] | None = None
+    alpha_pattern: dict[Pattern, int | float] | None = None
     base_model_name_or_path: str | None = None
 
     @property
@@ -103,7 +95,7 @@ class Adapter:
     def changes_something(self) -> bool:
         factors = [(self.weights[name + _A], self.weights[name + _B]) for name in self.modules]
         more = self.settings.changes_base or len(self.weights) > 2 * len(factors)
-        return more or any(down.any() and up.any() for down, up in factors)
+        return bool(more) or any(down.any() and up.any() for down, up in factors)
 
     @property
     def parameters(self) -> int:
@@ -141,68 +133,66 @@ def from_peft(
 ) -> Adapter:
     """An adapter from PEFT's tensors and the content of its ``adapter_config.json``.
 
-    Raises one InputError that lists the settings of functions that are not known here, and tensors that are twice
-    there, do not fit the settings or the ``model`` (on ``meta``), or are not finite; and of an adapter that changes
-    nothing.
+    Raises one InputError that lists the settings of functions that are not known here, and tensors that do not fit the
+    settings or the ``model`` (on ``meta``), or are not finite; and of an adapter that changes nothing.
     """
     settings = Settings.model_validate(content)
     known = Settings.model_fields.keys() | _HARMLESS
     others = [f"{key} is {value!r}" for key, value in sorted(content.items()) if value and key not in known]
     if settings.lora_bias and (settings.use_dora or settings.changes_base):
         others.append("lora_bias is True beside use_dora or init_lora_weights")
-    stock: dict[str, Tensor] = {}
-    written, twice = {}, []
+    tensors: dict[str, Tensor] = {}
+    ranks, alphas = {}, {}
     for name, tensor in weights.items():
-        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name)
-        bare = re.sub(r"\.(lora_[AB])\.[^.]+\.(weight|bias)$", r".\1.\2", bare).replace(".base_layer.", ".")
-        if family.stock_name(bare) in stock:
-            twice.append(name)
-        written[family.stock_name(bare)] = bare
-        stock[family.stock_name(bare)] = tensor.detach().cpu().float().contiguous()
-    patterns: dict[str, dict[str, Any]] = {"rank_pattern": {}, "alpha_pattern": {}}
-    for key, default in (("rank_pattern", settings.r), ("alpha_pattern", settings.lora_alpha)):
-        for name in stock:
-            value = of_pattern(getattr(settings, key), written[name].removesuffix(_A), default)
-            if name.endswith(_A) and value != default:
-                patterns[key][name.removesuffix(_A)] = value
-    start = settings.init_lora_weights if settings.changes_base else True
-    adapter = Adapter(stock, settings.model_copy(update={**patterns, "init_lora_weights": start}))
-    problems = {
-        "settings of another function": others,
-        "tensors that are there twice": twice,
-        "tensors that do not fit": _misfits(adapter, written, model),
-        "empty or not finite": [written[name] for name, one in stock.items() if not (one.numel() and one.isfinite().all())],
+        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name).replace(".base_layer.", ".")
+        bare = re.sub(r"\.(lora_[AB])\.[^.]+\.(weight|bias)$", r".\1.\2", bare)
+        stock = family.stock_name(bare)
+        if stock in tensors:
+            others.append(f"{stock} is there twice")
+        tensors[stock] = tensor.detach().cpu().float().contiguous()
+        if stock.endswith(_A):
+            module, written = stock.removesuffix(_A), bare.removesuffix(_A)
+            ranks[module] = of_pattern(settings.rank_pattern, written, settings.r)
+            alphas[module] = of_pattern(settings.alpha_pattern, written, settings.lora_alpha)
+    update = {
+        "rank_pattern": {module: rank for module, rank in ranks.items() if rank != settings.r},
+        "alpha_pattern": {module: alpha for module, alpha in alphas.items() if alpha != settings.lora_alpha},
+        "init_lora_weights": settings.init_lora_weights if settings.changes_base else True,
     }
-    problem = "; ".join(f"{what}: {listed(sorted(names))}" for what, names in problems.items() if names)
-    if not stock:
-        problem = problem or "no LoRA matrices"
-    elif not problem and not adapter.changes_something:
+    adapter = Adapter(tensors, settings.model_copy(update=update))
+    problems = {
+        "of another function": others,
+        "tensors that do not fit": _misfits(adapter, model),
+        "not finite": sorted(name for name, tensor in tensors.items() if not tensor.isfinite().all()),
+    }
+    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
+    if not problem and not adapter.changes_something:
         problem = "it changes nothing: every lora_B is zero, or its lora_A"
     if problem:
         raise InputError(place, problem, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     return adapter
 
 
-def _misfits(adapter: Adapter, written: Mapping[str, str], model: Module | None) -> list[str]:
-    """What PEFT would find missing, too many or of another shape; without a ``model``, names that no stock class has and
-    matrices that do not fit their rank."""
+def _misfits(adapter: Adapter, model: Module | None) -> list[str]:
+    """What PEFT would find missing, too many or of another shape; without a ``model``, names that no stock class has,
+    and matrices that do not fit their rank."""
     shapes = {name: tuple(tensor.shape) for name, tensor in adapter.weights.items()}
     if model is None:
         expected, whole = {}, {name: shape for name, shape in shapes.items() if _STOCK.fullmatch(name)}
         for module in adapter.modules:
-            if not _STOCK.fullmatch(module + _A):
-                continue
-            rank = of_pattern(adapter.settings.rank_pattern, module, adapter.settings.r)
-            expected[module + _A] = rank, *shapes.get(module + _A, ())[1:]
-            expected[module + _B] = *shapes.get(module + _B, ())[:1], rank
+            if _STOCK.fullmatch(module + _A):
+                rank = of_pattern(adapter.settings.rank_pattern, module, adapter.settings.r)
+                expected[module + _A] = rank, *shapes.get(module + _A, ())[1:]
+                expected[module + _B] = *shapes.get(module + _B, ())[:1], rank
     else:
         expected, whole = _expected(adapter, copy.deepcopy(model))
     misfits = []
     for name in sorted(shapes.keys() | expected.keys()):
-        if name not in expected and name not in whole:
-            misfits.append(f"{written[name]} is of no layer")
-        elif (shape := shapes.get(name)) != (right := expected.get(name, whole.get(name))):
-            misfits.append(f"{written.get(name, name)} is {shape or 'missing'}, not {right}")
+        right = expected.get(name) or whole.get(name)
+        if right is None:
+            misfits.append(f"{name} is of no layer")
+        elif (shape := shapes.get(name)) != right:
+            misfits.append(f"{name} is {shape or 'missing'}, not {right}")
     return misfits
 
 
@@ -300,6 +290,7 @@ def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) 
     Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
     are left out, because older versions refuse keys that they do not know.
     """
+
     def named(stock: str) -> str:
         return family.released_name(stock) if family else stock
 
@@ -310,7 +301,7 @@ def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) 
         tensors[_PREFIX + named(own)] = tensor
     settings = adapter.settings.model_dump()
     for key in ("rank_pattern", "alpha_pattern"):
-        settings[key] = {named(module): value for module, value in settings[key].items()}
+        settings[key] = {named(module): value for module, value in (settings[key] or {}).items()}
     if not adapter.settings.changes_base:
         del settings["init_lora_weights"]
     settings |= {"inference_mode": True, "target_modules": sorted(map(named, adapter.modules))}

@@ -28,8 +28,8 @@ class Peft(Section):
     use_dora: bool = Field(False, description="also train the norm of each row of a weight (DoRA)")
     init_lora_weights: Literal[True, "gaussian", "orthogonal", "pissa", "olora"] = Field(
         True,
-        description="how A and B start; true: A is drawn, B is zero; pissa and olora: as a part of the weight, which is "
-        "taken out of it, here and wherever the adapter is loaded",
+        description="how A and B start; true: A is drawn, B is zero; pissa and olora: as a part of the weight, which "
+        "PEFT takes out of it, here and wherever the adapter is loaded",
     )
     rank_pattern: dict[str, PositiveInt] = Field(
         {}, description="other ranks, by the end of a module's name in the stock class, such as `mlp.up_proj`"
