@@ -61,6 +61,7 @@ class TestLayouts:
         adapter = adapter_of(
             pairs,
             data.draw(st.floats(0.5, 256, width=32)),
+            rank_pattern={},
             use_rslora=data.draw(st.booleans()),
             lora_dropout=data.draw(st.sampled_from([0.0, 0.05])),
             base_model_name_or_path=data.draw(st.sampled_from([None, "someone/base"])),

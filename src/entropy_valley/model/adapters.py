@@ -66,7 +66,7 @@ def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) ->
         return default
     from peft.utils.other import get_pattern_key
 
-    return patterns.get(get_pattern_key(patterns, module), default)
+    return patterns.get(get_pattern_key([*patterns], module), default)
 
 
 @dataclass(frozen=True)
