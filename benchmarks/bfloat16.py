@@ -18,7 +18,7 @@ import json
 
 import torch
 
-from entropy_valley.model.adapters import Adapter, merge_adapter
+from entropy_valley.model.adapters import Adapter, Settings, attach, merge
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.decoder import Angles
 from entropy_valley.model.families import FAMILIES
@@ -75,29 +75,22 @@ def eager_logits(model, sentence):
 
 def adapted_logits(model, sentences):
     """The logits under a random adapter: merged into the weights, and beside them. The model stays merged."""
-    adapter = random_adapter(model, 64)
-    hooks = [model.get_submodule(name).register_forward_hook(low_rank(*pair)) for name, pair in adapter.pairs.items()]
+    attach(model, random_adapter(model, 64))
     beside = logits(model, sentences)
-    for hook in hooks:
-        hook.remove()
-    merge_adapter(model, adapter)
+    merge(model, "the random adapter")
     return logits(model, sentences), beside
 
 
 def random_adapter(model, rank, share=0.01):
     """Of every linear layer of the blocks; scaling 1, and B A has ``share`` of the weight's norm."""
-    pairs = {}
+    weights = {}
     for name, module in model.model.layers.named_modules(prefix="model.layers"):
         if isinstance(module, torch.nn.Linear):
             outer, inner = module.weight.shape
             deviation = share * module.weight.float().std() * (inner / rank) ** 0.5
-            pairs[name] = torch.randn(rank, inner) / inner**0.5, torch.randn(outer, rank) * deviation
-    return Adapter(pairs, rank)
-
-
-def low_rank(down, up):
-    """What PEFT adds to a layer's output: its matrices are float32 beside a bfloat16 model."""
-    return lambda _, arguments, output: (output + arguments[0].float() @ down.T @ up.T).to(output.dtype)
+            weights[f"{name}.lora_A.weight"] = torch.randn(rank, inner) / inner**0.5
+            weights[f"{name}.lora_B.weight"] = torch.randn(outer, rank) * deviation
+    return Adapter(weights, Settings(r=rank, lora_alpha=rank))
 
 
 def difference(one, other):

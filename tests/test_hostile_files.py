@@ -23,13 +23,14 @@ from human_evaluation.conftest import SIZES, sentences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from tiny_adapters import adapter_of
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.human_evaluation.intake import read_forms
 from entropy_valley.human_evaluation.pack import Pack
-from entropy_valley.model import adapters
+from entropy_valley.model import adapters, card
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
@@ -53,7 +54,7 @@ def originals(tmp_path_factory):
     generator = torch.Generator().manual_seed(0)
     pairs = {name: tuple(torch.randn(shape, generator=generator) for shape in ((3, 32), (32, 3))) for name in modules}
     (root / "adapter").mkdir()
-    adapters.write_adapter(adapters.Adapter(pairs, 6.0), root / "adapter", family)
+    adapters.write_adapter(adapter_of(pairs, 6.0), root / "adapter", family)
     files.write_json(root / "adapter" / "adapter.json", {"family": "llada", "spec": {"direction": "en-zh"}})
     with Store(root / "store") as store:
         store.put("a", [1])
@@ -80,7 +81,7 @@ class Readers:
     def adapter(self, folder):
         Translator.load(self.originals / "checkpoint", folder, ratios=[1.0], prompt="{src}")
         adapters.export(folder, folder.with_name("exported"))
-        adapters.write_card(folder.with_name("exported"))
+        card.write_card(folder.with_name("exported"))
 
     def forms(self, folder):
         sheets = sorted(folder.iterdir())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from safetensors.torch import load_file
 
-from entropy_valley.model.adapters import Adapter, write_adapter
+from entropy_valley.model.adapters import Adapter, Settings, write_adapter
 from entropy_valley.model.families import LORA_TARGETS
 
 # The target list of the paper's public training code. PEFT matches it from the end of a module's path: LLaDA has no
@@ -44,13 +44,23 @@ def peft_save(folder, out, **config):
     return model
 
 
-def random_adapter(model, family, rank=3, alpha=6.0, **options):
+def adapter_of(pairs, alpha, **settings):
+    """A plain adapter from A and B by module."""
+    weights = {
+        f"{module}.lora_{side}.weight": one
+        for module, pair in pairs.items()
+        for side, one in zip("AB", pair, strict=True)
+    }
+    return Adapter(weights, Settings(r=len(next(iter(weights.values()))), lora_alpha=alpha, **settings))
+
+
+def random_adapter(model, rank=3, alpha=6.0, **settings):
     random, pairs = torch.Generator().manual_seed(5), {}
     for name, module in model.named_modules():
         if name.rpartition(".")[2] in LORA_TARGETS:
             outer, inner = module.weight.shape
             pairs[name] = torch.randn(rank, inner, generator=random), torch.randn(outer, rank, generator=random)
-    return Adapter(pairs, alpha, **options)
+    return adapter_of(pairs, alpha, **settings)
 
 
 def write(adapter, folder, *family):

@@ -9,12 +9,13 @@ import pytest
 import torch
 from bench import Bench
 from safetensors.torch import load_file
+from tiny_adapters import adapter_of
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import make_denoiser, reveal_counts
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model.adapters import Adapter, write_adapter
+from entropy_valley.model.adapters import write_adapter
 from entropy_valley.model.attention import Rows, hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
@@ -35,7 +36,7 @@ def folder(checkpoints, family, tmp_path_factory):
         outer, inner = model.get_submodule(name).weight.shape
         pairs[name] = [torch.randn(shape, generator=generator) / 4 for shape in ((3, inner), (outer, 3))]
     folder = tmp_path_factory.mktemp("adapter")
-    write_adapter(Adapter(pairs, 2.0, rslora=family.name == "dream"), folder)
+    write_adapter(adapter_of(pairs, 2.0, use_rslora=family.name == "dream"), folder)
     return folder
 
 

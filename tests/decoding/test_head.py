@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from tiny_adapters import adapter_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from entropy_valley.decoding import head as heads
@@ -14,7 +15,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import Head, float32_product, slot_values, sourced_values
 from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model.decoder import LoraLinear
+from entropy_valley.model.adapters import attach
 from entropy_valley.model.load import load_backbone
 
 
@@ -82,10 +83,11 @@ def test_equal_logits_give_the_lower_token(block):
 def test_an_adapter_beside_the_heads_weights_counts(block):
     head, states = random_head(20, 300, 1)
     down, up = torch.randn(2, 16), torch.randn(300, 2)
-    adapted = LoraLinear(head, down, up, 1.0)
     merged = torch.nn.Linear(16, 300, bias=False)
     merged.weight.data = head.weight + up @ down
-    pair = (slot_values(Head(module), states, mask_id=7, eos_id=2) for module in (merged, adapted))
+    model = torch.nn.ModuleDict({"lm_head": head})
+    attach(model, adapter_of({"lm_head": (down, up)}, alpha=2))
+    pair = (slot_values(Head(module), states, mask_id=7, eos_id=2) for module in (merged, model["lm_head"]))
     for column, other in zip(*pair, strict=True):
         torch.testing.assert_close(column, other, rtol=1e-4, atol=1e-6)
 

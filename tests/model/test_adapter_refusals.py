@@ -29,7 +29,7 @@ def edit_tensors(folder, change):
 @pytest.fixture
 def refused(tiny, tmp_path):
     folder = tiny["llada"][1]
-    adapter = write(random_adapter(tiny["llada"][0], FAMILIES["llada"]), tmp_path / "given", FAMILIES["llada"])
+    adapter = write(random_adapter(tiny["llada"][0]), tmp_path / "given", FAMILIES["llada"])
 
     def look(match):
         with pytest.raises(InputError, match=match):
@@ -39,37 +39,36 @@ def refused(tiny, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("config", "match"),
-    [
-        ({"use_dora": True}, "use_dora is True; tensors .*lora_magnitude_vector"),
-        ({"bias": "lora_only"}, "bias is 'lora_only'"),
-        ({"lora_bias": True}, r"lora_bias is True; tensors .*lora_B\.bias"),
-        ({"modules_to_save": ["attn_out"]}, r"modules_to_save is \['attn_out'\]; tensors .*attn_out"),
-        ({"init_lora_weights": "olora"}, "init_lora_weights is 'olora'"),
-    ],
-)
-def test_what_peft_saves_of_other_methods(tiny, tmp_path, config, match):
-    folder = tiny["llada"][1]
-    peft_save(folder, tmp_path, target_modules=["q_proj", "ff_proj"], **config)
-    with pytest.raises(InputError, match=match):
-        load_backbone(folder, "llada", adapter=tmp_path)
-
-
-@pytest.mark.parametrize(
     ("changes", "match"),
     [
+        ({"peft_type": "IA3"}, r"adapter_config\.json: peft_type is 'IA3', but must be 'LORA'"),
+        ({"peft_type": "PREFIX_TUNING"}, "peft_type is 'PREFIX_TUNING'"),
+        ({"target_parameters": ["experts.up_proj"]}, r"of another function: target_parameters is \["),
         ({"fan_in_fan_out": True}, "fan_in_fan_out is True"),
-        ({"alpha_pattern": {"q_proj": 1}, "rank_pattern": {"k_proj": 2}}, r"alpha_pattern is .*rank_pattern is"),
+        ({"init_lora_weights": "loftq"}, "init_lora_weights is 'loftq', but must be"),
+        ({"init_lora_weights": "pissa_niter_4"}, "init_lora_weights is 'pissa_niter_4'"),
+        ({"lora_bias": True, "init_lora_weights": "pissa"}, "lora_bias is True beside"),
         ({"layer_replication": [[0, 2], [0, 2]]}, "layer_replication is"),
-        ({"peft_type": "ADALORA"}, "peft_type is 'ADALORA'"),
         ({"a_later_method": {"strength": 2}}, "a_later_method is"),
-        ({"r": 8}, r"attn_out has A \(3, 32\), B \(32, 3\), rank 8"),
+        ({"use_dora": True}, r"q_proj\.lora_magnitude_vector is missing, not \(32,\)"),
+        ({"r": 8}, r"o_proj\.lora_A\.weight is \(3, 32\), not \(8, 32\)"),
+        ({"rank_pattern": {"ff_proj": 2}}, r"gate_proj\.lora_B\.weight is \(48, 3\), not \(48, 2\)"),
+        ({"alpha_pattern": {"(a+)+": 2}}, r"alpha_pattern.*must match pattern"),
+        ({"rank_pattern": {"[": 2}}, "rank_pattern"),
     ],
 )
 def test_settings(refused, changes, match):
     folder, look = refused
     edit(folder, **changes)
     look(match)
+
+
+def test_a_bias_of_lora_beside_a_layer_without_one(tiny, tmp_path):
+    """It runs beside the weights, but has nowhere to be merged into."""
+    peft_save(tiny["llada"][1], tmp_path, target_modules=["q_proj"], lora_bias=True)
+    assert load_backbone(tiny["llada"][1], "llada", adapter=tmp_path, merge=False)
+    with pytest.raises(InputError, match=r"lora_bias: .*q_proj has no bias .*merge_adapter: false"):
+        load_backbone(tiny["llada"][1], "llada", adapter=tmp_path)
 
 
 MODULE = "base_model.model.model.{}_proj.lora_{}.weight"
@@ -81,28 +80,46 @@ STOCK, RELEASED = "layers.0.self_attn.q", "transformer.blocks.0.k"
     [
         (
             lambda weights: weights.pop(MODULE.format("transformer.blocks.1.q", "B")),
-            r"matrices without their pair: model\.transformer\.blocks\.1\.q_proj\. Give",
+            r"layers\.1\.self_attn\.q_proj\.lora_B\.weight is missing, not \(32, 3\)\. Give",
         ),
         (
             lambda weights: weights.update({"base_model.model.lm_head.weight": torch.zeros(3, 2)}),
-            r"tensors beside plain LoRA matrices: base_model\.model\.lm_head\.weight",
+            r"lm_head\.weight is \(3, 2\), not \(\d+, 32\)",
         ),
         (
             lambda weights: weights.update({MODULE.format(STOCK, "A"): torch.zeros(3, 32)}),
-            "tensors beside plain LoRA matrices: .*0.*q_proj",
+            "0.*q_proj.*is there twice",
         ),
         (
             lambda weights: weights.update(
-                {
-                    MODULE.format(RELEASED, "A"): torch.zeros(3, 32, 1),
-                    MODULE.format(RELEASED, "B"): torch.zeros(16, 3, 1),
-                }
+                {"base_model.model.model.transformer.wte.lora_embedding_A": torch.ones(3, 9)}
             ),
-            "tensors beside plain LoRA matrices: .*0.*k_proj",
+            "embed_tokens.lora_embedding_A is of no layer",
         ),
-        (lambda weights: weights.clear(), "no LoRA matrices"),
+        (
+            lambda weights: weights.update({MODULE.format(RELEASED, "A"): torch.zeros(3, 32, 1)}),
+            r"k_proj\.lora_A\.weight is \(3, 32, 1\), not \(3, 32\)",
+        ),
+        (lambda weights: weights.clear(), "it changes nothing"),
+        (
+            lambda weights: weights.update({name: 0 * one for name, one in weights.items() if "lora_B" in name}),
+            "it changes nothing: every lora_B is zero",
+        ),
+        (
+            lambda weights: weights[MODULE.format(RELEASED, "A")].fill_(torch.inf),
+            r"not finite: model\.layers\.0\.self_attn\.k_proj\.lora_A\.weight",
+        ),
     ],
-    ids=["a lost half", "a saved head", "a module in both layouts", "a convolution", "nothing"],
+    ids=[
+        "a lost half",
+        "another head",
+        "a module in both layouts",
+        "an embedding",
+        "a convolution",
+        "nothing",
+        "zero",
+        "infinite",
+    ],
 )
 def test_tensors(refused, change, match):
     folder, look = refused
@@ -112,7 +129,7 @@ def test_tensors(refused, change, match):
 
 def test_everything_at_once(refused):
     folder, look = refused
-    edit(folder, use_dora=True)
+    edit(folder, use_bdlora={"nblocks": 2})
 
     def spoil(weights):
         for side in "AB":
@@ -123,9 +140,9 @@ def test_everything_at_once(refused):
 
     edit_tensors(folder, spoil)
     look(
-        r"given: settings of another function: use_dora is True; matrices without their pair: .*blocks\.1\.ff_out; "
-        r"matrices that fit no linear layer: .*wte has A .*on a weight that is not there, "
-        r".*blocks\.0\.ff_out has A \(3, 31\), B \(32, 3\), rank 3 on a weight \(32, 48\)"
+        r"given: of another function: use_bdlora is .*; tensors that do not fit: "
+        r".*embed_tokens\.lora_A\.weight is of no layer, .*layers\.0\.mlp\.down_proj\.lora_A\.weight is \(3, 31\), not "
+        r"\(3, 48\), .*1\.mlp\.down_proj\.lora_A\.weight is missing, .*7\.self_attn\.q_proj\.lora_A\.weight is of no"
     )
 
 

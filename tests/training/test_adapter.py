@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tiny_training import spec
 
 from entropy_valley import files
-from entropy_valley.model.adapters import read_adapter
+from entropy_valley.errors import InputError
+from entropy_valley.model.adapters import attached, read_adapter
 from entropy_valley.model.attention import hidden_states, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.training import adapter
@@ -39,7 +39,7 @@ def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
     assert len(modules) == 2 * 7
     assert not [name for name in modules if "head" in name or "embed" in name]
     model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert lora_modules(backbone.model, backbone.family) == modules
+    assert [*attached(model)] == [name for name, _ in model.named_modules() if name in modules]
     shapes = {"self_attn.q_proj": 32, "self_attn.o_proj": 32, "self_attn.k_proj": 24, "self_attn.v_proj": 24}
     per_block = sum(shapes.values()) + 3 * (16 + 24)
     assert sum(parameter.numel() for parameter in trainable(model)) == 2 * 2 * per_block
@@ -63,8 +63,8 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda name, tensor: tensor.zero_() if name.endswith(".lora_B") else None, "every lora_B is zero"),
-        (lambda name, tensor: tensor.mul_(1e-30) if name.endswith(".lora_B") else None, "does not change the logits"),
+        (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
+        (lambda name, tensor: tensor.mul_(1e-30) if ".lora_B." in name else None, "does not change the logits"),
         (lambda name, tensor: tensor.fill_(float("nan")) if "layers.1.mlp.up" in name else None, "not finite"),
     ],
 )
@@ -72,7 +72,7 @@ def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, messag
     backbone, model = adapted
     for name, parameter in model.named_parameters():
         spoil(name, parameter.data)
-    with pytest.raises(adapter.AdapterError, match=message):
+    with pytest.raises((InputError, adapter.AdapterError), match=message):
         save(backbone, checkpoints, tmp_path / "adapter")
     assert not list(tmp_path.iterdir())
 
@@ -95,12 +95,55 @@ def test_a_finished_adapter_is_known_by_its_facts_its_files_and_its_weights(adap
     assert not adapter.is_finished(folder, facts)
 
 
-def test_the_gate_wants_every_module_no_other_and_no_empty_tensor(adapted, checkpoints, tmp_path):
-    backbone, model = adapted
+def test_the_gate_wants_every_module_and_no_other(adapted, checkpoints, tmp_path):
+    backbone, _ = adapted
     by_name = SETTINGS.model_copy(update={"targets": "by_name"})
     with pytest.raises(adapter.AdapterError, match="differ"):  # bare names mean other modules of LLaDA
         adapter.save(backbone, checkpoints / "llada", tmp_path / "adapter", {}, [], by_name)
-    change = adapter.trained(model, SETTINGS, checkpoints / "llada")
-    empty = dict.fromkeys(change.pairs, (torch.zeros(2, 0), torch.ones(3, 2)))
-    with pytest.raises(adapter.AdapterError, match=r"empty .*q_proj\.lora_A"):
-        adapter.check_values(dataclasses.replace(change, pairs=empty))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"use_rslora": True},
+        {"use_dora": True},
+        {"init_lora_weights": "gaussian"},
+        {"init_lora_weights": "orthogonal"},
+        {"init_lora_weights": "pissa"},
+        {"init_lora_weights": "olora", "use_dora": True},
+        {"rank_pattern": {"mlp.up_proj": 3}, "alpha_pattern": {r"layers.0.self_attn.\w_proj": 9}},
+    ],
+    ids=str,
+)
+def test_pefts_kinds_of_lora_are_trained_and_read(finetune, load, monkeypatch, given, precision):
+    """What was trained is what decoding loads, beside the weights and merged."""
+    save, trained, sequence = adapter.save, [], pack([[5, 6, 7, 8]])
+
+    def spy(backbone, *rest):
+        config = backbone.model.peft_config["default"]
+        assert {key: getattr(config, key) for key in given} == given
+        with torch.inference_mode():
+            trained.append(hidden_states(backbone.model, sequence).float())
+        save(backbone, *rest)
+
+    monkeypatch.setattr(adapter, "save", spy)
+    job = spec(max_steps=2, dropout=0.1) | {"precision": precision}
+    job["training"]["lora"] |= given
+    folder = finetune(job)
+    with torch.inference_mode():
+        bare, beside, merged = (
+            hidden_states(load(dtype=precision, **how).model, sequence).float()
+            for how in ({}, {"adapter": folder, "merge": False}, {"adapter": folder})
+        )
+    rounding = (1e-4 if precision == "float32" else 0.03) * bare.abs().max()
+    for loaded in (beside, merged):
+        assert (loaded - trained[0]).abs().max() < rounding
+    assert (trained[0] - bare).abs().max() > 2 * rounding
+
+
+def test_a_pattern_that_no_module_has(load):
+    backbone = load()
+    settings = SETTINGS.model_copy(update={"rank_pattern": {"up_proj": 3, "upproj": 4}})
+    with pytest.raises(InputError, match=r"training\.lora\.rank_pattern: no adapted module is called 'upproj'"):
+        attach_lora(backbone.model, backbone.family, settings, seed=1)

@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model import attention, decoder
+from entropy_valley.model import attention
 from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
@@ -42,7 +42,8 @@ def counted(name, layers, tokens, checkpointing, prefix, lora, monkeypatch):
     ``prefix`` attend to one another alone."""
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     # On a GPU dropout keeps a mask of one byte, on a CPU one of the states' size.
-    monkeypatch.setattr(decoder, "dropout", lambda x, p, training: torch.native_dropout(x, p, training)[0])
+    dropout = "torch.nn.functional.dropout"
+    monkeypatch.setattr(dropout, lambda x, p, training, _: torch.native_dropout(x, p, training)[0])
     model = released(name, layers).requires_grad_(False)
     adapted = attach_lora(model, FAMILIES[name], lora, 1).train()
     model.recompute = checkpointing

@@ -18,7 +18,7 @@ from entropy_valley.config import params, paths, schema
 from entropy_valley.human_evaluation.pack import LANGUAGES
 from entropy_valley.tables import document, live, pages, reader
 from entropy_valley.runs import jobs, plan, work
-from entropy_valley.results import DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
+from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
 from entropy_valley.stats.job_costs import MEMORY
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one

@@ -110,7 +110,7 @@ else:
             settings=f"{RUN}/adapter/{adapters.SETTINGS}",
             weights=f"{RUN}/adapter/{adapters.WEIGHTS}",
             losses=f"{RUN}/adapter/{adapters.LOSSES}",
-            card=f"{RUN}/adapter/{adapters.CARD}",
+            card=f"{RUN}/adapter/{CARD}",
             record=record(ADAPTER),
         log:
             f"{R}/logs/train/{{direction}}.{{backbone}}.seed{{seed}}.log",

@@ -9,18 +9,18 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results
-    from entropy_valley.model.adapters import write_card
+    from entropy_valley.model.card import write_card
     from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
-    from entropy_valley.training import adapter, sft
+    from entropy_valley.training import adoption, sft
 
     out, execution, rule = Path(job.output[0]), dict(job.execution), job.rule
     backbone, work = (Path(execution.pop(name)) for name in ("backbone", "work"))
     known = {backbone: checkpoint_digest(backbone)}
     if rule == "adopt_adapter":
         folder = execution["folder"] and Path(execution["folder"])
-        adopted = adapter.Adoption(job.spec, backbone, out.parent, work, folder, execution["confirm"])
+        adopted = adoption.Adoption(job.spec, backbone, out.parent, work, folder, execution["confirm"])
         with results.made(rule, job.params, job.input, [out], digests=known, whole_folder=True):
-            adapter.adopt(adopted)
+            adoption.adopt(adopted)
     else:
         execution.pop("check", None)
         logs = Path(execution.pop("logs"))

@@ -217,10 +217,10 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from entropy_valley.model import adapters
+    from entropy_valley.model import adapters, card
 
     adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
-    adapters.write_card(arguments.out, arguments.layout)
+    card.write_card(arguments.out, arguments.layout)
 
 
 def _mt_metrics_eval(arguments: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.settings import numbers_of
-from entropy_valley.training.settings import Lora, Loss
+from entropy_valley.training.settings import Lora, Loss, Peft
 
 SHORT = 16  # hex digits of a digest in `made_from`
 DEFAULT_SENTENCES = 1000  # sentences of a test set whose size neither the config nor its source says
@@ -263,6 +263,9 @@ def training_settings(experiment: Experiment, backbone: str, direction: str, poo
     changes = section.training.model_dump(mode="json", exclude={"bos"}, exclude_none=True)
     for part, fields in (("loss", Loss.model_fields), ("lora", Lora.model_fields)):
         settings[part] |= {key: changes.pop(key) for key in [*changes] if key in fields}
+    for key, field in Peft.model_fields.items():  # as PEFT has it: a key that is added here repeats no training
+        if settings["lora"][key] == field.default:
+            del settings["lora"][key]
     if section.eos_padding is not None:
         settings["loss"] |= {"eos_padding": section.eos_padding, "padding_read": False}
     if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:

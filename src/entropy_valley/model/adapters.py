@@ -1,203 +1,261 @@
-"""LoRA adapters in PEFT's format: names and config, folders read, written, merged and exported, the model card."""
+"""LoRA adapters in PEFT's format: files are read and checked here; PEFT attaches and merges."""
 
 from __future__ import annotations
 
-import contextlib
+import copy
 import math
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, PositiveInt
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, find_family
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Attention, attention_of
-from entropy_valley.results import CARD
+from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
 from entropy_valley.settings import Direction, Foreign, read_object
 
 if TYPE_CHECKING:
+    from peft.tuners.lora import LoraLayer
     from torch import Tensor
     from torch.nn import Module
 
-# --- A LoRA adapter and its format in PEFT: tensor names and ``adapter_config.json``.
-
 _PREFIX = "base_model.model."
-_MATRIX = re.compile(rf"(?:{re.escape(_PREFIX)})*+(.+)\.lora_([AB])(?:\.[^.]+)?\.weight")
-_STOCK = re.compile(r"model\.layers\.\d+\.(self_attn|mlp)\.\w+|lm_head")  # the linear layers of a stock class
-_PEFT_DEFAULT = 8  # of both `r` and `lora_alpha`
-
-# Settings of training and origin, and the settings that are read here.
+_A, _B = ".lora_A.weight", ".lora_B.weight"
+_STOCK = re.compile(r"model\.(layers\.\d+\.\w+\.|norm\.|embed_tokens\.)[\w.]+|lm_head\.[\w.]+")
+# Settings of training and origin. Of modules that are saved whole, and of trained biases, the tensors say enough.
 _HARMLESS = {
-    *("auto_mapping", "base_model_name_or_path", "inference_mode", "peft_version", "revision", "runtime_config"),
-    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "task_type"),
-    *("eva_config", "lora_dropout", "megatron_core", "qalora_group_size"),
-    *("lora_alpha", "r", "use_rslora"),
+    *("auto_mapping", "inference_mode", "peft_version", "revision", "runtime_config", "task_type"),
+    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "modules_to_save"),
+    *("bias", "eva_config", "megatron_core", "qalora_group_size"),
 }
-# Other ways to initialise (PiSSA, OLoRA, LoftQ, …) change the backbone's own weights.
-_PLAIN = {"peft_type": ("LORA",), "bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
+
+
+# A name's end as PEFT matches it: names, dots and digits, and no expression of others that takes long to match.
+Pattern = Annotated[str, Field(pattern=r"^\^?(\.\*)?([\w.]|\\[.w]|\\d\+?)+\$?$")]
 
 
 class Settings(Foreign):
-    """What is read of ``adapter_config.json``."""
+    """What PEFT's ``LoraConfig`` is made of, from ``adapter_config.json``."""
 
-    r: PositiveInt = _PEFT_DEFAULT
-    lora_alpha: float = _PEFT_DEFAULT
-    lora_dropout: float | None = None
-    use_rslora: bool | None = None
+    peft_type: Literal["LORA"] = "LORA"
+    r: PositiveInt = 8
+    lora_alpha: int | float = 8
+    lora_dropout: float | None = 0.0
+    use_rslora: bool | None = False
+    use_dora: bool | None = False
+    lora_bias: bool | None = False
+    init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
+    rank_pattern: dict[Pattern, PositiveInt] | None = None
+    alpha_pattern: dict[Pattern, int | float] | None = None
     base_model_name_or_path: str | None = None
+
+    @property
+    def changes_base(self) -> bool:
+        """Whether PEFT takes the first A and B out of the backbone's weights, whenever it attaches such an adapter."""
+        return self.init_lora_weights in ("pissa", "olora")
+
+
+def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) -> Any:
+    """The value of the first pattern that matches a module's name, as PEFT looks it up."""
+    if not patterns:
+        return default
+    from peft.utils.other import get_pattern_key
+
+    return patterns.get(get_pattern_key([*patterns], module), default)
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """Changes W + scaling · B A of a stock model's linear layers, all of one rank and scaling.
+    """A LoRA adapter of a stock model.
 
-    ``pairs`` holds A (rank, in) and B (out, rank) by stock module name, float32 on the CPU. The scaling is alpha / rank
-    (Hu et al., 2022), or alpha / √rank with ``rslora`` (Kalajdzievski, 2023). ``dropout`` was used in training;
-    ``base`` is the backbone's repository or path, None if unknown.
+    ``weights`` has PEFT's tensors by stock names, float32 on the CPU: A (rank, in) and B (out, rank) of each adapted
+    layer, what else PEFT has there, and whole tensors that replace the backbone's. In ``settings``, patterns are full
+    stock names.
     """
 
-    pairs: Mapping[str, tuple[Tensor, Tensor]]
-    alpha: float
-    rslora: bool = False
-    dropout: float = 0.0
-    base: str | None = None
+    weights: Mapping[str, Tensor]
+    settings: Settings
 
     @property
-    def rank(self) -> int:
-        return len(next(iter(self.pairs.values()))[0])
+    def modules(self) -> list[str]:
+        """The adapted layers."""
+        return sorted({name.rpartition(".lora_")[0] for name in self.lora})
 
     @property
-    def scaling(self) -> float:
-        return self.alpha / (math.sqrt(self.rank) if self.rslora else self.rank)
+    def lora(self) -> dict[str, Tensor]:
+        """The tensors of PEFT's layers; the others are whole."""
+        return {name: tensor for name, tensor in self.weights.items() if ".lora_" in name}
+
+    @property
+    def changes_something(self) -> bool:
+        factors = [(self.weights[name + _A], self.weights[name + _B]) for name in self.modules]
+        more = self.settings.changes_base or len(self.weights) > 2 * len(factors)
+        return bool(more) or any(down.any() and up.any() for down, up in factors)
 
     @property
     def parameters(self) -> int:
-        return sum(down.numel() + up.numel() for down, up in self.pairs.values())
+        return sum(tensor.numel() for tensor in self.weights.values())
 
     @property
     def digest(self) -> str:
         """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
+        described = {
+            name: [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
+            for name, tensor in sorted(self.weights.items())
+        }
+        content: list[Any] = []
+        for module in self.modules:
+            factors = [described.pop(module + name) for name in (_A, _B)]
+            content.append([module, self._scaling(module), factors])
+        content += described.items()
+        if self.settings.changes_base:
+            content.append(self.settings.init_lora_weights)
+        return files.digest(content)
 
-        def described(tensor: Tensor) -> list[Any]:
-            return [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
-
-        pairs = sorted(self.pairs.items())
-        return files.digest([[module, self.scaling, list(map(described, pair))] for module, pair in pairs])
+    def _scaling(self, module: str) -> float:
+        rank, settings = len(self.weights[module + _A]), self.settings
+        alpha = (settings.alpha_pattern or {}).get(module, settings.lora_alpha)
+        return alpha / (math.sqrt(rank) if settings.use_rslora else rank)
 
 
 def from_peft(
     weights: Mapping[str, Tensor],
-    settings: Mapping[str, Any],
+    content: Mapping[str, Any],
     family: Family,
     model: Module | None = None,
     *,
     place: object,
 ) -> Adapter:
-    """An adapter from PEFT's tensors and its ``adapter_config.json``.
+    """An adapter from PEFT's tensors and the content of its ``adapter_config.json``.
 
-    Raises one InputError that lists all settings and tensors with which PEFT computes something other than W + scaling
-    · B A with one scaling, and matrices without their pair, of a wrong rank or, with a ``model``, that fit no linear
-    layer of it.
+    Raises one InputError that lists the settings of functions that are not known here, and tensors that do not fit the
+    settings or the ``model`` (on ``meta``), or are not finite; and of an adapter that changes nothing.
     """
-    sides, written, extra = _by_module(weights, family)
-    pairs = {module: (sides[module]["A"], sides[module]["B"]) for module in sorted(sides) if len(sides[module]) == 2}
+    settings = Settings.model_validate(content)
+    known = Settings.model_fields.keys() | _HARMLESS
+    others = [f"{key} is {value!r}" for key, value in sorted(content.items()) if value and key not in known]
+    if settings.lora_bias and (settings.use_dora or settings.changes_base):
+        others.append("lora_bias is True beside use_dora or init_lora_weights")
+    tensors: dict[str, Tensor] = {}
+    ranks, alphas = {}, {}
+    for name, tensor in weights.items():
+        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name).replace(".base_layer.", ".")
+        bare = re.sub(r"\.(lora_[AB])\.[^.]+\.(weight|bias)$", r".\1.\2", bare)
+        stock = family.stock_name(bare)
+        if stock in tensors:
+            others.append(f"{stock} is there twice")
+        tensors[stock] = tensor.detach().cpu().float().contiguous()
+        if stock.endswith(_A):
+            module, written = stock.removesuffix(_A), bare.removesuffix(_A)
+            ranks[module] = of_pattern(settings.rank_pattern, written, settings.r)
+            alphas[module] = of_pattern(settings.alpha_pattern, written, settings.lora_alpha)
+    update = {
+        "rank_pattern": {module: rank for module, rank in ranks.items() if rank != settings.r},
+        "alpha_pattern": {module: alpha for module, alpha in alphas.items() if alpha != settings.lora_alpha},
+        "init_lora_weights": settings.init_lora_weights if settings.changes_base else True,
+    }
+    adapter = Adapter(tensors, settings.model_copy(update=update))
     problems = {
-        "settings of another function": _other_functions(settings),
-        "tensors beside plain LoRA matrices": extra,
-        "matrices without their pair": [written[module] for module in sides if len(sides[module]) == 1],
-        "matrices that fit no linear layer": _misfits(pairs, written, settings.get("r", _PEFT_DEFAULT), model),
+        "of another function": others,
+        "tensors that do not fit": _misfits(adapter, model),
+        "not finite": sorted(name for name, tensor in tensors.items() if not tensor.isfinite().all()),
     }
     problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if problem or not pairs:
-        raise InputError(
-            place, problem or "no LoRA matrices", f"Give a plain LoRA adapter of {family.name}, saved by PEFT."
-        )
-    return Adapter(
-        {module: (down.float().contiguous(), up.float().contiguous()) for module, (down, up) in pairs.items()},
-        settings.get("lora_alpha", _PEFT_DEFAULT),
-        bool(settings.get("use_rslora")),
-        settings.get("lora_dropout") or 0.0,
-        settings.get("base_model_name_or_path"),
-    )
+    if not problem and not adapter.changes_something:
+        problem = "it changes nothing: every lora_B is zero, or its lora_A"
+    if problem:
+        raise InputError(place, problem, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
+    return adapter
 
 
-def to_peft(adapter: Adapter, family: Family | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """PEFT's tensors and ``adapter_config.json``: in the released names of ``family``; without a family in stock names.
-
-    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
-    are left out, because older versions refuse keys that they do not know.
-    """
-    names = {module: family.released_name(module) if family else module for module in adapter.pairs}
-    tensors = {
-        f"{_PREFIX}{names[module]}.lora_{side}.weight": tensor
-        for module, pair in adapter.pairs.items()
-        for side, tensor in zip("AB", pair, strict=True)
-    }
-    settings = {
-        "peft_type": "LORA",
-        "base_model_name_or_path": adapter.base,
-        "inference_mode": True,
-        "r": adapter.rank,
-        "lora_alpha": adapter.alpha,
-        "lora_dropout": adapter.dropout,
-        "use_rslora": adapter.rslora,
-        "target_modules": sorted(names.values()),
-    }
-    return tensors, {key: value for key, value in settings.items() if value}
-
-
-def _by_module(
-    weights: Mapping[str, Tensor], family: Family
-) -> tuple[dict[str, dict[str, Tensor]], dict[str, str], list[str]]:
-    """Tensors by stock module and side, each module's name in the file, and the names of all other tensors."""
-    sides: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
-    written, extra = {}, []
-    for name, tensor in weights.items():
-        match = _MATRIX.fullmatch(name)
-        module = family.stock_name(match[1]) if match else name
-        if match and match[2] not in sides[module] and tensor.is_floating_point() and tensor.dim() == 2:
-            sides[module][match[2]], written[module] = tensor, match[1]
-        else:
-            extra.append(name)
-    return sides, written, extra
-
-
-def _other_functions(settings: Mapping[str, Any]) -> list[str]:
-    """Settings that may change W + scaling · B A, unknown ones of later PEFT versions included."""
-    return [
-        f"{key} is {value!r}"
-        for key, value in sorted(settings.items())
-        if key not in _HARMLESS and value and value not in _PLAIN.get(key, ())
-    ]
-
-
-def _misfits(
-    pairs: Mapping[str, tuple[Tensor, Tensor]], written: Mapping[str, str], rank: int, model: Module | None
-) -> list[str]:
-    """Pairs that are not of the ``rank`` of the settings, or whose product is not of the shape of the weight; without a
-    ``model``, those whose name no stock class has, as of another family."""
-    from torch.nn import Linear
-
-    modules = () if model is None else model.named_modules()
-    weights = {name: tuple(module.weight.shape) for name, module in modules if isinstance(module, Linear)}
+def _misfits(adapter: Adapter, model: Module | None) -> list[str]:
+    """What PEFT would find missing, too many or of another shape; without a ``model``, names that no stock class has,
+    and matrices that do not fit their rank."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in adapter.weights.items()}
+    if model is None:
+        expected, whole = {}, {name: shape for name, shape in shapes.items() if _STOCK.fullmatch(name)}
+        for module in adapter.modules:
+            if _STOCK.fullmatch(module + _A):
+                rank = of_pattern(adapter.settings.rank_pattern, module, adapter.settings.r)
+                expected[module + _A] = rank, *shapes.get(module + _A, ())[1:]
+                expected[module + _B] = *shapes.get(module + _B, ())[:1], rank
+    else:
+        expected, whole = _expected(adapter, copy.deepcopy(model))
     misfits = []
-    for module, (down, up) in pairs.items():
-        product = len(up), down.shape[1]
-        weight = product if model is None and _STOCK.fullmatch(module) else weights.get(module)
-        if len(down) != rank or up.shape[1] != rank or product != weight:
-            shapes = f"A {tuple(down.shape)}, B {tuple(up.shape)}, rank {rank}"
-            misfits.append(f"{written[module]} has {shapes} on a weight {weight or 'that is not there'}")
+    for name in sorted(shapes.keys() | expected.keys()):
+        right = expected.get(name) or whole.get(name)
+        if right is None:
+            misfits.append(f"{name} is of no layer")
+        elif (shape := shapes.get(name)) != right:
+            misfits.append(f"{name} is {shape or 'missing'}, not {right}")
     return misfits
 
 
-# --- Adapter folders in PEFT's layout: read, written, merged or attached, exported.
+def _expected(adapter: Adapter, model: Module) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The shapes that PEFT's tensors have beside a model, and those of the model's own."""
+    from peft import get_peft_model_state_dict
+    from torch.nn import Linear
+
+    whole = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    layers = {name for name, module in model.named_modules() if isinstance(module, Linear)}
+    if not (modules := [name for name in adapter.modules if name in layers]):
+        return {}, whole
+    inject(model, adapter.settings.model_copy(update={"init_lora_weights": True}), modules)
+    lora = get_peft_model_state_dict(model, save_embedding_layers=False)
+    return {name: tuple(tensor.shape) for name, tensor in lora.items()}, whole
+
+
+# --- Attached and merged by PEFT.
+
+
+def inject(model: Module, settings: Settings, modules: list[str]) -> None:
+    """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32."""
+    from peft import LoraConfig, inject_adapter_in_model
+    from peft.tuners.tuners_utils import cast_adapter_dtype
+
+    known = settings.model_dump(exclude={"peft_type", "base_model_name_or_path"}, exclude_none=True)
+    inject_adapter_in_model(LoraConfig(**known, target_modules=modules), model)
+    cast_adapter_dtype(model, "default")
+
+
+def attach(model: Module, adapter: Adapter) -> None:
+    """Put an adapter beside the weights of ``model``, in float32."""
+    from peft import set_peft_model_state_dict
+
+    for name in adapter.weights.keys() - adapter.lora.keys():
+        model.get_parameter(name).data.copy_(adapter.weights[name])
+    inject(model, adapter.settings, adapter.modules)
+    set_peft_model_state_dict(model, adapter.lora)
+
+
+def attached(model: Module) -> dict[str, LoraLayer]:
+    """PEFT's layers, by name."""
+    from peft.tuners.lora import LoraLayer
+
+    return {name: module for name, module in model.named_modules() if isinstance(module, LoraLayer)}
+
+
+def merge(model: Module, place: object) -> None:
+    """Merge the adapter that is beside the weights and comes from ``place``.
+
+    PEFT adds in float32, and rounds once to the weights' dtype. Raises InputError for a bias of LoRA beside a layer
+    without one.
+    """
+    for name, layer in attached(model).items():
+        base = layer.get_base_layer()
+        if layer.lora_bias["default"] and base.bias is None:
+            remedy = "Set `decoding.merge_adapter: false`, or `merge=False` in Python."
+            raise InputError(place, f"lora_bias: {name} has no bias that it could be merged into", remedy)
+        layer.merge()
+        model.set_submodule(name, base)
+
+
+# --- Adapter folders in PEFT's layout: read, written, exported.
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 LOSSES = "losses.csv"  # of one that was trained here
@@ -227,20 +285,28 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
 
 
 def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
-    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout."""
-    tensors, settings = to_peft(adapter, family)
+    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout.
+
+    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
+    are left out, because older versions refuse keys that they do not know.
+    """
+
+    def named(stock: str) -> str:
+        return family.released_name(stock) if family else stock
+
+    tensors = {}
+    for name, tensor in adapter.weights.items():
+        module, _, leaf = name.rpartition(".")
+        own = f"{module}.base_layer.{leaf}" if module in adapter.modules else name
+        tensors[_PREFIX + named(own)] = tensor
+    settings = adapter.settings.model_dump()
+    for key in ("rank_pattern", "alpha_pattern"):
+        settings[key] = {named(module): value for module, value in (settings[key] or {}).items()}
+    if not adapter.settings.changes_base:
+        del settings["init_lora_weights"]
+    settings |= {"inference_mode": True, "target_modules": sorted(map(named, adapter.modules))}
     checkpoint.write_tensors(tensors, folder / WEIGHTS)
-    files.write_json(folder / SETTINGS, settings)
-
-
-def merge_adapter(model: Module, adapter: Adapter) -> None:
-    """Add scaling · B A to each adapted weight in place, in float32."""
-    import torch
-
-    for module, pair in adapter.pairs.items():
-        weight = model.get_parameter(f"{module}.weight")
-        down, up = (tensor.to(weight.device, torch.float32) for tensor in pair)
-        weight.data.copy_(weight.float() + adapter.scaling * (up @ down))
+    files.write_json(folder / SETTINGS, {key: value for key, value in settings.items() if value})
 
 
 class Spec(Foreign):
@@ -324,71 +390,3 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
         write_adapter(adapter, new, kind if layout == "released" else None)
         if facts:
             files.write_json(new / FACTS, facts)
-
-
-# --- The model card of an adapter: what the Hugging Face hub shows of its folder. It is not tracked: edit it freely.
-
-_CARD = """\
----
-{head}---
-
-# {name}, {source} → {target}: a LoRA adapter for {kind} translation
-
-An adapter for {base}{origin}. Its rank is {rank}, its alpha {alpha}. `{facts}` has all that is known of it, such as the
-prompt.
-
-## Use
-
-{command}PEFT loads it on {layout}; `entropy-valley export` converts between the authors' names of modules and the stock
-class's.{attention}
-
-## Limits
-
-Nothing here says how well it translates: score it on a test set that it has not seen. The licence of the adapter is for
-its owner to add.{licence}
-"""
-_COMMAND = """```bash
-entropy-valley translate --direction {} --backbone {} --adapter FOLDER < in.txt > out.txt
-```
-
-"""
-_PREFIX_NOTE = """ It was trained with `attention: prefix`: the rows of the prompt attend to the
-prompt alone. PEFT does not mask the canvas from them, and alone computes another function."""
-
-
-def write_card(folder: Path, layout: str = "stock") -> None:
-    """Write the card of the adapter in a folder; none where there is one, or where no ``adapter.json`` says enough.
-
-    ``layout`` names the modules: those of the ``stock`` transformers class, or the ``released`` ones.
-    """
-    facts = read_facts(folder)
-    if "spec" in facts and not (folder / CARD).exists():
-        with contextlib.suppress(KeyError):  # too little is said
-            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
-
-
-def card(facts: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
-    """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
-    spec, base, family = facts["spec"], settings.get("base_model_name_or_path"), find_family(facts["family"])
-    kind = "autoregressive" if family.causal else "masked diffusion"
-    source, target = spec["direction"].split("-")
-    head = {"library_name": "peft", "pipeline_tag": "translation", "language": [source, target]}
-    head |= {"tags": [kind.replace(" ", "-"), "machine-translation", "lora"]} | ({"base_model": base} if base else {})
-    origin = f", taken from {facts['source'].get('repository') or 'a given folder'}" if facts.get("adopted") else None
-    release = family.release(base) if base else None
-    return _CARD.format(
-        head=yaml.safe_dump(head, sort_keys=False),
-        name=spec["backbone"],
-        source=source,
-        target=target,
-        kind=kind,
-        base=f"[{base}](https://huggingface.co/{base})" if base else f"the checkpoint `{facts['backbone_digest']}`",
-        origin=origin or f", trained on {facts['pairs']:,} sentence pairs with seed {facts['seed']}",
-        rank=settings["r"],
-        alpha=settings["lora_alpha"],
-        facts=FACTS,
-        layout="the model class of its authors" if layout == "released" else "its stock class in transformers",
-        command="" if family.causal else _COMMAND.format(spec["direction"], spec["backbone"]),
-        attention=_PREFIX_NOTE if attention_of(spec) == PREFIX else "",
-        licence=f" Its checkpoint is under the licence {release.licence}." if release else "",
-    )

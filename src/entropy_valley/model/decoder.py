@@ -8,13 +8,12 @@ whatever the weights are, and layers that are compiled but for their attention.
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, linear, pad, silu
+from torch.nn.functional import pad, silu
 from torch.utils.checkpoint import checkpoint
 
 from entropy_valley.model.attention import Segments, attend
@@ -27,10 +26,11 @@ class Decoder(nn.Module):
     """A language model; :func:`.attention.hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
 
     In training, with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again;
-    with ``compiles``, the layers are compiled, for passes of any size.
+    with ``compiles``, the layers are compiled, for passes of any size; with ``autocast``, products of matrices that are
+    kept in float32 are in the model's dtype.
     """
 
-    recompute = compiles = False
+    recompute = compiles = autocast = False
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -257,73 +257,3 @@ class Angles:
             self._tables[kind] = angles.cos().to(*kind), angles.sin().to(*kind)
         cos, sin = self._tables[kind]
         return cos[positions], sin[positions]
-
-
-# --- Adapters beside the weights.
-
-
-class LoraLinear(nn.Linear):
-    """A linear layer and its adapter: W x + scaling · B A x (Hu et al., 2022), with a dropout before A in training.
-
-    ``lora_A`` (rank, in) and ``lora_B`` (out, rank) are float32 whatever W is, and so are their products, as in PEFT.
-    If ``rounded``, their products are in the dtype of W, and the scaling is in B: less memory traffic, other last bits.
-    """
-
-    def __init__(
-        self, base: nn.Linear, down: Tensor, up: Tensor, scaling: float, dropout: float = 0.0, rounded: bool = False
-    ) -> None:
-        super().__init__(base.in_features, base.out_features, base.bias is not None, device="meta")
-        self.weight, self.bias = base.weight, base.bias
-        self.scaling, self.dropout, self.rounded = scaling, dropout, rounded
-        trained = base.weight.device, torch.float32
-        self.lora_A, self.lora_B = nn.Parameter(down.to(*trained)), nn.Parameter(up.to(*trained))
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        product = super().forward(inputs)
-        if self.rounded:
-            down, up = self.lora_A.to(inputs.dtype), (self.lora_B * self.scaling).to(inputs.dtype)
-            dropped = dropout(inputs, self.dropout, self.training)
-            return torch.addmm(product, linear(dropped, down), up.t())
-        dropped = dropout(inputs.to(self.lora_A.dtype), self.dropout, self.training)
-        change = linear(linear(dropped, self.lora_A), self.lora_B)
-        return (product + change * self.scaling).to(product.dtype)
-
-
-def attach_lora(
-    model: Decoder,
-    factors: Mapping[str, tuple[Tensor, Tensor]],
-    scaling: float,
-    dropout: float = 0.0,
-    rounded: bool = False,
-) -> None:
-    """Put an adapter beside the weights of each named layer: ``factors`` are its A and B; see :class:`LoraLinear`."""
-    for name, (down, up) in factors.items():
-        model.set_submodule(name, LoraLinear(linear_layer(model, name), down, up, scaling, dropout, rounded))
-
-
-def linear_layer(model: nn.Module, name: str) -> nn.Linear:
-    """The layer of that name; raises TypeError for a module that is not a linear layer."""
-    layer = model.get_submodule(name)
-    if not isinstance(layer, nn.Linear):
-        raise TypeError(f"{name} is a {type(layer).__name__}, not a linear layer")
-    return layer
-
-
-def adapted_layers(model: nn.Module) -> dict[str, LoraLinear]:
-    """The layers with an adapter beside them, by name."""
-    return {name: module for name, module in model.named_modules() if isinstance(module, LoraLinear)}
-
-
-def detach_lora(model: Decoder) -> None:
-    """Take all adapters away again."""
-    for name, adapted in adapted_layers(model).items():
-        plain = nn.Linear(adapted.in_features, adapted.out_features, adapted.bias is not None, device="meta")
-        plain.weight, plain.bias = adapted.weight, adapted.bias
-        model.set_submodule(name, plain)
-
-
-def drawn_lora(layer: nn.Linear, rank: int) -> tuple[Tensor, Tensor]:
-    """A and B before training, B being zero. A has the values of PEFT's: its draws, rounded to the dtype of W."""
-    down, up = nn.Linear(layer.in_features, rank, bias=False), nn.Linear(rank, layer.out_features, bias=False)
-    nn.init.kaiming_uniform_(down.weight, a=math.sqrt(5))
-    return down.weight.data.to(layer.weight.dtype), torch.zeros_like(up.weight)

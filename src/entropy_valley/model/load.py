@@ -17,7 +17,7 @@ from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import config_arguments, special_ids
-from entropy_valley.model.decoder import Decoder, attach_lora
+from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
@@ -71,9 +71,9 @@ def load_backbone(
     float32_head: bool = True,
     attention: str = BOTH_WAYS,
 ) -> Backbone:
-    """Load a released checkpoint, tensor by tensor, and merge an adapter: W + scaling · B A.
+    """Load a released checkpoint, tensor by tensor, and merge an adapter by PEFT.
 
-    With ``merge=False`` the adapter's factors stay beside the weights in float32, as in training. ``shifted`` overrides
+    With ``merge=False`` PEFT's layers stay beside the weights in float32, as in training. ``shifted`` overrides
     the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
     fit the family or one another.
     """
@@ -89,10 +89,10 @@ def load_backbone(
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
     checkpoint.fill(model, kind, folder, device)
-    if adapter is not None and merge:
-        adapters.merge_adapter(model, change)
-    elif adapter is not None:
-        attach_lora(model, change.pairs, change.scaling)
+    if adapter is not None:
+        adapters.attach(model, change)
+        if merge:
+            adapters.merge(model, adapter)
     model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
     shifted = kind.shifted if shifted is None else shifted
     mask = NO_TOKEN if ids.mask is None else ids.mask
@@ -140,12 +140,12 @@ def stock_model(family: Family, model: Decoder, attention: str = "eager") -> Any
     config = stock.config_class(**given)
     with torch.device("meta"):
         built = stock._from_config(config, attn_implementation=attention, dtype=model.dtype).eval()
-    for name, weight in model.named_parameters(remove_duplicate=False):  # a tied head has the weights of another
-        module, _, leaf = name.rpartition(".")
-        if isinstance(linear := model.get_submodule(module), torch.nn.Linear):
-            built.set_submodule(module, linear)  # with its adapter
-        else:
-            setattr(built.get_submodule(module), leaf, weight)
+    for name, module in [*built.named_modules()]:
+        if isinstance(module, torch.nn.Linear):
+            built.set_submodule(name, model.get_submodule(name))  # with its adapter
+            continue
+        for leaf, _ in [*module.named_parameters(recurse=False)]:
+            setattr(module, leaf, model.get_parameter(f"{name}.{leaf}"))
     with model.device:
         rotary = type(built.model.rotary_emb)(config=config)
     if own.float32_rotary:

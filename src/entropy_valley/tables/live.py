@@ -181,11 +181,12 @@ def _header(results: Results, cell: Cell) -> Record:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    """The settings of an adapter. Raises InputError for another scaling than alpha / rank."""
+    """The settings of an adapter. Raises InputError for another function than W + alpha / rank · B A."""
     path = folder / adapters.SETTINGS
     settings = read_object(path, adapters.Settings)
-    if settings.get("use_rslora"):
-        raise InputError(path, "has use_rslora: the page does not compute that scaling", REMEDY)
+    keys = ("use_rslora", "use_dora", "lora_bias", "init_lora_weights", "rank_pattern", "alpha_pattern")
+    if others := [key for key in keys if settings.get(key)]:
+        raise InputError(path, f"has {', '.join(others)}: the page does not compute that", REMEDY)
     return settings
 
 

@@ -359,8 +359,9 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.T
     Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
     sequence.
     """
-    states = hidden_states(model, batch.packed, Rows(batch.rows - int(shifted)))
-    return cross_entropy(model.lm_head(states).float(), batch.labels, reduction="none")
+    with torch.autocast(model.device.type, model.dtype, enabled=model.autocast):
+        logits = model.lm_head(hidden_states(model, batch.packed, Rows(batch.rows - int(shifted))))
+    return cross_entropy(logits.float(), batch.labels, reduction="none")
 
 
 # --- From tokenised pairs to micro-batches, step by step: masked canvases, or continuations for causal families.

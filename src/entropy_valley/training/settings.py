@@ -21,7 +21,23 @@ EosPadding = Annotated[int, Field(ge=0)] | Literal["batch"]
 Betas = Annotated[tuple[Share, Share], Strict(False)]  # YAML knows lists alone
 
 
-class Lora(Section):
+class Peft(Section):
+    """Keys of PEFT's `LoraConfig`, by its names and with its defaults."""
+
+    use_rslora: bool = Field(False, description="scale updates by alpha / √rank (rank-stabilised LoRA)")
+    use_dora: bool = Field(False, description="also train the norm of each row of a weight (DoRA)")
+    init_lora_weights: Literal[True, "gaussian", "orthogonal", "pissa", "olora"] = Field(
+        True,
+        description="how A and B start; true: A is drawn, B is zero; pissa and olora: as a part of the weight, which "
+        "PEFT takes out of it, here and wherever the adapter is loaded",
+    )
+    rank_pattern: dict[str, PositiveInt] = Field(
+        {}, description="other ranks, by the end of a module's name in the stock class, such as `mlp.up_proj`"
+    )
+    alpha_pattern: dict[str, PositiveInt] = Field({}, description="other alphas, as in `rank_pattern`")
+
+
+class Lora(Peft):
     """The low-rank adapters."""
 
     rank: PositiveInt = Field(description="of each update")
@@ -34,8 +50,8 @@ class Lora(Section):
     )
     products: Literal["float32", "backbone"] = Field(
         "float32",
-        description="precision of the adapters' products in training; float32: as in PEFT; backbone: `precision`, with "
-        "less memory traffic. The adapters themselves are float32",
+        description="precision of the adapters' products in training; backbone: `precision`, by autocast, with less "
+        "memory traffic. The adapters themselves are float32",
     )
 
 

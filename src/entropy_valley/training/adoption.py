@@ -1,0 +1,114 @@
+"""A given adapter instead of training: fetched, checked by its matrices, written in our layout."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, hub
+from entropy_valley.errors import InputError
+from entropy_valley.model import adapters
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
+from entropy_valley.model.families import find_family
+from entropy_valley.model.load import empty_model, fetch_adapter, torch_dtype
+from entropy_valley.model.prompt import attention_of
+from entropy_valley.training.adapter import lora_modules, summary
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """One adapter to adopt: the params of the rule ``adopt_adapter`` and its folders.
+
+    ``folder`` holds the given adapter. Without it the adapter is fetched into ``work`` from the repository in the
+    params, if it is small or the config has ``agreed`` to large downloads.
+    """
+
+    spec: Mapping[str, Any]
+    backbone: Path
+    out: Path
+    work: Path
+    folder: Path | None = None
+    agreed: bool = True
+
+    @property
+    def key(self) -> str:
+        """The config key that names a local copy."""
+        return f"`released.{self.spec['backbone']}.{self.spec['direction']}.{self.spec['seed']}.folder`"
+
+
+def adopt(job: Adoption) -> None:
+    """Write the given adapter to ``job.out``, unless it holds this adapter already.
+
+    No weights are loaded: this job needs a network, and login nodes have little memory. The checkpoint's files are read
+    only for their digest, once per machine. The matrices show whether the adapter can change the logits at all. It may
+    adapt other modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that
+    cannot be read, belongs to another backbone or attention or fails a check, and if ``job.out`` holds an adapter
+    trained here. Of an adapter without ``adapter.json`` the params say which attention it was trained with.
+    """
+    present = adapters.read_facts(job.out)
+    if present and not present.get("adopted"):
+        raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
+    digest = checkpoint_digest(job.backbone)
+    same = present.get("spec") == job.spec and present["backbone_digest"] == digest
+    # Without a pinned revision the adapter that was fetched first stays.
+    if same and (job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)):
+        return
+    with _given(job) as (folder, source):
+        _take(job, folder, source, digest)
+
+
+@contextlib.contextmanager
+def _given(job: Adoption) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
+    if job.folder is None:
+        given = job.spec["source"]
+        with files.locked(job.work):
+            source = hub.listing(given["repository"], given["revision"], job.key)
+            work = job.work / source.repository / source.commit  # another source's partial download is not reused
+            folder = fetch_adapter(source, given["subfolder"], work, job.key, job.agreed)
+            yield folder, given | {"revision": source.commit}
+            shutil.rmtree(job.work)
+    elif job.folder.is_dir():
+        yield job.folder, {}
+    else:
+        raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
+
+
+def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
+    """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
+    family = find_family(job.spec["family"])
+    model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
+    adapters.checked_facts(folder, backbone_digest, attention_of(job.spec))
+    given = adapters.read_adapter(folder, family, model)
+    adapted, wanted = {*given.modules}, set(lora_modules(model, family))
+    differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
+    for what, modules in differences.items():
+        if modules:
+            print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
+    if repository := read_origin(job.backbone).get("repository"):
+        settings = given.settings.model_copy(update={"base_model_name_or_path": repository})
+        given = dataclasses.replace(given, settings=settings)
+    with files.atomic_folder(job.out) as new:
+        adapters.write_adapter(given, new)
+        facts = {
+            "adopted": True,
+            "backbone_digest": backbone_digest,
+            "seed": job.spec["seed"],
+            "spec": job.spec,
+            "source": {**source, "digest": _folder_digest(folder)},
+            "family": family.name,
+            **differences,
+            **summary(given, model),
+        }
+        files.write_json(new / FACTS, facts)
+
+
+def _folder_digest(folder: Path) -> str:
+    return files.digest({name: files.file_digest(folder / name) for name in adapters.FILES if (folder / name).exists()})
