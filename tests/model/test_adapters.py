@@ -290,3 +290,20 @@ class TestForeignAdapters:
             files.write_json(ours / "adapter.json", {"backbone_digest": "b1"})
             with pytest.raises(InputError, match="trained on backbone b1"):
                 look()
+
+
+@torch.inference_mode()
+def test_an_adapter_of_a_tied_head_leaves_the_embeddings(tiny, tmp_path):
+    """Merged or beside the weights, the same logits, which are not those of the bare model."""
+    _, folder = tiny["a2d_qwen3"]
+    random, vocabulary = torch.Generator().manual_seed(3), load_backbone(folder, "a2d_qwen3").model.config.vocab_size
+    pair = torch.randn(2, 32, generator=random), torch.randn(vocabulary, 2, generator=random)
+    write_adapter(adapter_of({"lm_head": pair}, 4.0), tmp_path, FAMILIES["a2d_qwen3"])
+
+    def logits(**given):
+        model = load_backbone(folder, "a2d_qwen3", **given).model
+        return model.lm_head(hidden_states(model, pack([[5, 6, 7]])))
+
+    merged = logits(adapter=tmp_path)
+    torch.testing.assert_close(merged, logits(adapter=tmp_path, merge=False), rtol=1e-4, atol=1e-4)
+    assert (merged - logits()).abs().max() > 0.1

@@ -45,6 +45,11 @@ class Decoder(nn.Module):
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
 
+    def untie(self) -> None:
+        """Give the LM head weights of its own: those of the embeddings, where it shared them."""
+        if self.lm_head.weight is self.model.embed_tokens.weight:
+            self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone(), requires_grad=False)
+
     @property
     def device(self) -> torch.device:
         return self.model.embed_tokens.weight.device
