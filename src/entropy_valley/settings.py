@@ -17,6 +17,7 @@ from pydantic import (
     Discriminator,
     Field,
     ModelWrapValidatorHandler,
+    NonNegativeInt,
     PositiveInt,
     Strict,
     Tag,
@@ -165,13 +166,14 @@ def _folder(path: str) -> str:
 Folder = Annotated[str, AfterValidator(_folder)]
 # In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
 _WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
-NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", r"^[a-z]{2}$", r"^[a-z]{2}-[a-z]{2}$"
+_CODE = r"[a-z]{2,3}(_([a-z]{4}|[a-z]{2}|[0-9]{3}))?"  # of a language, perhaps with a script or a region
+NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", f"^{_CODE}$", f"^{_CODE}-{_CODE}$"
 PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
 PATTERNS = {  # what a value must be, for errors
     NAME: "of letters in lower case, digits, _ . and -, like en-zh or my_ratios",
-    LANGUAGE: "a code of two letters in lower case, like en",
-    DIRECTION: "two codes of two letters in lower case, like en-zh",
+    LANGUAGE: "the code of a language in lower case, like en, yue or zh_tw",
+    DIRECTION: "two codes of languages in lower case, like en-zh or en-sr_latn",
     PLUGIN: "one of ours, or module:name",
     COMMIT: "the 40 hex digits of a commit",
     POOL: "of letters in lower case and digits, like 50k",
@@ -189,7 +191,7 @@ Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Limits = Annotated[tuple[PositiveInt, PositiveInt], Strict(False), AfterValidator(_ascending)]
+Limits = Annotated[tuple[NonNegativeInt, NonNegativeInt], Strict(False), AfterValidator(_ascending)]
 CanvasRatio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]  # slots for each token of the source
 Ratios = Annotated[list[CanvasRatio], Strict(False), Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]

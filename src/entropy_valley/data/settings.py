@@ -14,10 +14,15 @@ Sampling = Literal["keyed_hash", "shuffle", "shuffle_rows"]
 
 
 class LengthFilter(Section):
-    """Monolingual length limits, both ends included; words are split at white space."""
+    """Limits of a text of one language, both ends included; words are split at white space."""
 
     words: Limits | None = Field(None, description="fewest and most words; null: no limit")
     characters: Limits | None = Field(None, description="fewest and most characters; null: no limit")
+    hidden: Limits | None = Field(
+        None,
+        description="fewest and most control and formatting characters, such as zero-width spaces; [0, 0] allows none, "
+        "and the table `corpus` counts what it drops as too long; null: no limit",
+    )
 
 
 class CorpusSection(Section):
