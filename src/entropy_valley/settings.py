@@ -190,6 +190,10 @@ Commit = Annotated[str, Field(pattern=COMMIT)]  # a branch would be another chec
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
+MOST_STEPS = 2**16  # of a canvas: more than any context has slots
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
+Budgets = Annotated[list[Steps], Field(min_length=1), AfterValidator(unique)]
+RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]  # what NumPy's generators take
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Limits = Annotated[tuple[NonNegativeInt, NonNegativeInt], Strict(False), AfterValidator(_ascending)]
 CanvasRatio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]  # slots for each token of the source
@@ -202,6 +206,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 # --- Values of several kinds. A discriminator picks the kind, so that a bad value is one problem and not several.
 
 IN_CONFIG = {"by_direction": True}  # the context in which the config is checked
+BY_DIRECTION = Refers("directions", keys=True)  # marks a key whose block, if it is one, has an entry for each direction
 
 
 def _by_direction(value: Any) -> str:
@@ -225,6 +230,7 @@ else:
         Annotated[dict[Direction, T], Tag("by direction")] | Annotated[T, Tag("one")],
         Discriminator(_by_direction),
         WrapValidator(_one_or_by_direction),
+        BY_DIRECTION,
     ]
 
 

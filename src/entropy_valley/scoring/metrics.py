@@ -15,7 +15,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
-from entropy_valley.settings import Section
+from entropy_valley.settings import PerDirection, Section
 from entropy_valley.store import Store
 
 _FIX = "Correct the metric, or remove it from `scoring.metrics`."
@@ -171,6 +171,11 @@ def scores_systems(metric: Scorer) -> TypeGuard[SystemScorer]:
 # --- BLEU and chrF.
 
 _DECIMALS = 6  # of what is written; tables print `decimals`
+Tokenizer = Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
+_BUILT_IN = ("none", "13a", "intl", "zh", "char")  # the others need a package or a file
+# Languages that sacreBLEU knows by another code, and those without blanks between words for which it has no tokenizer.
+_KNOWN_AS = {"yue": "zh", "wuu": "zh", "lzh": "zh"}
+_UNSPACED = ("bo", "dz", "km", "lo", "my", "th")
 
 
 class Bleu(Section):
@@ -179,18 +184,31 @@ class Bleu(Section):
     decimals: ClassVar[int] = 2
     by_direction: ClassVar[bool] = True  # the tokenizer depends on the target language
 
-    tokenize: (
-        Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
-        | None
-    ) = Field(None, description="sacreBLEU's name of a tokenizer; null: its default for the target language")
+    tokenize: PerDirection[Tokenizer | None] = Field(
+        None, description="sacreBLEU's name of a tokenizer; null: its default for the target language"
+    )
     _bleu: Any = PrivateAttr(None)
+
+    def of(self, direction: str) -> Bleu:
+        """With the tokenizer of a direction."""
+        given = self.tokenize
+        return self.model_copy(update={"tokenize": given.get(direction)}) if isinstance(given, Mapping) else self
+
+    def require(self, language: str) -> None:
+        """Raise InputError, before any job, where it cannot split texts of a language as this machine is."""
+        language = _sacrebleu_code(language)
+        if self.tokenize is None and language in _UNSPACED:
+            problem = f"sacreBLEU's default splits at blanks, and {language} has none between words"
+            raise InputError(f"BLEU into {language!r}", problem, "Set `tokenize` to flores200, or to char.")
+        if self.tokenize not in _BUILT_IN and (self.tokenize or language in ("ja", "ko")):
+            self.prepare(ScoringJob(language))
 
     def prepare(self, job: ScoringJob) -> None:
         """Make the tokenizer; InputError where it needs a package or a file that is missing, with sacreBLEU's words."""
         from sacrebleu.metrics import BLEU
 
         try:
-            self._bleu = BLEU(tokenize=self.tokenize, trg_lang=job.target_language)
+            self._bleu = BLEU(tokenize=self.tokenize, trg_lang=_sacrebleu_code(job.target_language))
         except (RuntimeError, ImportError, OSError, AssertionError) as error:
             problem = f"sacreBLEU has no tokenizer ({' '.join(str(error).split())})"
             remedy = "Install what it asks for, or set `tokenize` (of `scoring.bleu`) to another tokenizer."
@@ -203,6 +221,12 @@ class Bleu(Section):
     @property
     def signature(self) -> str:
         return str(self._bleu.get_signature())
+
+
+def _sacrebleu_code(language: str) -> str:
+    """The code by which sacreBLEU finds the tokenizer of a language: without its script or region."""
+    code = language.partition("_")[0]
+    return _KNOWN_AS.get(code, code)
 
 
 class Chrf(Section):
