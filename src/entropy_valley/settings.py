@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, Union
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -30,7 +31,8 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, brief, listed, question
+from entropy_valley.errors import InputError, brief, listed, question, refusal
+from entropy_valley.texts import checked_sentence
 
 # The folders of the repository: nothing that is computed goes there.
 PROJECT = {".git", ".snakemake", "benchmarks", "config", "demo", "docs", "envs", "profiles", "slurm", "src", "tests"}
@@ -72,6 +74,9 @@ class Section(BaseModel):
         return section
 
 
+SectionOf = TypeVar("SectionOf", bound=Section)
+
+
 def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
     """An error of pydantic from what ``errors()`` of another one gave."""
     lines = [
@@ -86,6 +91,24 @@ def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
 def words_of(item: Mapping[str, Any]) -> str:
     """What is wrong by one of pydantic's errors: ours as it is, of its own what the value must be."""
     return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
+
+
+def refused_values(error: ValidationError) -> str:
+    """What pydantic says of settings, each with its name and its value."""
+    problems = []
+    for item in error.errors():
+        name = ".".join(map(str, item["loc"]))
+        value = "" if item["type"] == "missing" else f" = {brief(item['input'], 60)}"
+        problems.append(f"{name}{value}: {words_of(item)}" if name else words_of(item))
+    return "; ".join(problems)
+
+
+def checked(arguments: type[SectionOf], **given: Any) -> SectionOf:
+    """The arguments of a public function, checked once by a section. Raises InputError that names each wrong one."""
+    try:
+        return arguments(**given)
+    except ValidationError as error:
+        raise InputError("arguments", refused_values(error), "Correct them.") from None
 
 
 # --- What a key is for.
@@ -143,9 +166,17 @@ def _ascending(limits: tuple[int, int]) -> tuple[int, int]:
     return limits
 
 
+def check_template(text: str) -> None:
+    """Raise InputError for a prompt that is no text, or does not have ``{src}`` once."""
+    if not isinstance(text, str) or text.count("{src}") != 1:
+        remedy = "Write {src} exactly once, where the source goes."
+        raise InputError("prompt", f"{brief(text, 60)!r} is not a text with one {{src}}", remedy)
+    checked_sentence("prompt", text)
+
+
 def _template(text: str) -> str:
-    if text.count("{src}") != 1:
-        raise ValueError("must name the source exactly once, as {src}")
+    if problem := refusal(check_template, text):
+        raise ValueError(problem)
     return text
 
 
@@ -163,6 +194,11 @@ def _folder(path: str) -> str:
     return str(Path(path))  # results/mine/ is results/mine
 
 
+def _path_text(path: Any) -> Any:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+Location = Annotated[str, BeforeValidator(_path_text), Field(min_length=1)]  # of a model: a folder, or OWNER/NAME
 Folder = Annotated[str, AfterValidator(_folder)]
 # In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
 _WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}

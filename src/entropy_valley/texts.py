@@ -95,7 +95,7 @@ def visible(text: str) -> bool:
 
 
 def hidden(text: str) -> int:
-    """How many characters of a text are control or formatting characters, such as zero-width spaces, or separate lines."""
+    """How many characters of a text only control or format it, such as zero-width spaces and ends of lines."""
     if text.isprintable():  # has none; most texts are, and it takes no time
         return 0
     return sum(unicodedata.category(character) in _HIDDEN for character in text)

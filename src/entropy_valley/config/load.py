@@ -66,8 +66,8 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C librar
 
 class _Loader(_SafeLoader):
     """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
-    (032 is 26), in hexadecimal (0x20 is 32), in binary, in base 60 (1:04 is 64), or with _ (1_0 is 10), and a block that
-    holds itself."""
+    (032 is 26), in hexadecimal (0x20 is 32), in binary, in base 60 (1:04 is 64), or with _ (1_0 is 10), and so is a
+    block that holds itself."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
