@@ -58,6 +58,8 @@ def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
             raise
         reason = (str(error).strip() or repr(error)).splitlines()[0]
+        if isinstance(error, AttributeError | TypeError | LookupError):  # of Python's words alone nobody gets wiser
+            reason = f"a value is missing or of another type than its reader expects: {reason}"
         raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
 
 

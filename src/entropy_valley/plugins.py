@@ -97,7 +97,7 @@ def calling(plugin: object, method: str, about: str) -> Iterator[None]:
         if isinstance(error, InputError) or not is_own(plugin):
             raise
         problem = f"{about}: {type(error).__name__}: {error}"
-        raise UserCodeError(_method(plugin, method), problem, "The traceback is above.") from error
+        raise UserCodeError(_method(plugin, method), problem, "Its traceback is printed before this line.") from error
 
 
 def refused(plugin: object, method: str, about: str, problem: str, remedy: str) -> InputError:
