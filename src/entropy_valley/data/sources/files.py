@@ -134,34 +134,25 @@ class Tsv(Source):
         return rows
 
     def _refuse(self, rows: list[tuple[int, list[str]]], places: list[int], width: int) -> None:
-        """Raise InputError that lists the lines with a fault which is in any of them."""
-        wide, quoted, blank = [], [], []
+        """Raise InputError for a fault of a line; it names all lines that have the same."""
+        faults: dict[str, list[str]] = {}
         for number, row in rows:
             texts = _texts(row, places)
             if any(cell.strip() for cell in row[width:]):
-                wide.append(number)
-            if self.quoted is None and any(map(_is_quoted, texts)):
-                quoted.append(number)
-            if not self.blank and not all(map(visible, texts)):
-                blank.append(number)
-        correct = "Correct them, or `columns` of this source in the config."
-        for numbers, problem, remedy in (
-            (wide, f"more than {counted(width, 'column')} between tabs", correct),
-            (
-                quoted,
-                "a cell in quotation marks",
-                "In the config, set `quoted: true` of this source if a spreadsheet has put them there, and "
-                "`quoted: false` if they are part of the text.",
-            ),
-            (
-                blank,
-                f"no text in column {' or '.join(str(place + 1) for place in places)}",
-                f"{correct} `blank: drop` leaves such lines out.",
-            ),
-        ):
-            if numbers:
-                lines = f"{counted(len(numbers), 'line')}: {listed(list(map(str, numbers)))}"
-                raise InputError(f"{self.file}:{numbers[0]}", f"{problem} ({lines})", remedy)
+                fault = f"more than {counted(width, 'column')} between tabs"
+            elif self.quoted is None and any(map(_is_quoted, texts)):
+                fault = "a cell in quotation marks: of a spreadsheet (`quoted: true`) or of the text (`quoted: false`)"
+            elif not self.blank and not all(map(visible, texts)):
+                fault = (
+                    f"no text in column {' or '.join(str(place + 1) for place in places)} (`blank: drop` leaves it out)"
+                )
+            else:
+                continue
+            faults.setdefault(fault, []).append(str(number))
+        for fault, numbers in faults.items():
+            lines = f"{counted(len(numbers), 'line')}: {listed(numbers)}"
+            remedy = "Correct the lines, or the keys of this source in the config."
+            raise InputError(f"{self.file}:{numbers[0]}", f"{fault}; {lines}", remedy)
 
     def _pair(self, number: int, row: list[str], places: list[int]) -> Pair:
         source, target = (checked_sentence(f"{self.file}:{number}", text) for text in _texts(row, places))
