@@ -172,7 +172,8 @@ def scores_systems(metric: Scorer) -> TypeGuard[SystemScorer]:
 
 _DECIMALS = 6  # of what is written; tables print `decimals`
 Tokenizer = Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
-_BUILT_IN = ("none", "13a", "intl", "zh", "char")  # the others need a package or a file
+# Those that need a package of their own, by language. (flores200 and its like need a file, which is fetched once.)
+_PACKAGED = {"ja": "ja-mecab", "ko": "ko-mecab"}
 # Languages that sacreBLEU knows by another code, and those without blanks between words for which it has no tokenizer.
 _KNOWN_AS = {"yue": "zh", "wuu": "zh", "lzh": "zh"}
 _UNSPACED = ("bo", "dz", "km", "lo", "my", "th")
@@ -200,7 +201,7 @@ class Bleu(Section):
         if self.tokenize is None and language in _UNSPACED:
             problem = f"sacreBLEU's default splits at blanks, and {language} has none between words"
             raise InputError(f"BLEU into {language!r}", problem, "Set `tokenize` to flores200, or to char.")
-        if self.tokenize not in _BUILT_IN and (self.tokenize or language in ("ja", "ko")):
+        if (self.tokenize or _PACKAGED.get(language)) in _PACKAGED.values():
             self.prepare(ScoringJob(language))
 
     def prepare(self, job: ScoringJob) -> None:
