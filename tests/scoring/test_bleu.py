@@ -51,9 +51,14 @@ def test_the_authors_tokenizer_for_every_direction(language):
     assert (bleu(outputs, references, language) == pytest.approx(theirs, abs=1e-6)) is (language == "zh")
 
 
-@pytest.mark.parametrize("language", ["zh_tw", "zh_hant", "yue"])
-def test_a_script_a_region_and_cantonese_have_the_tokenizer_of_chinese(language):
-    assert "tok:zh|" in signature(language)
+@pytest.mark.parametrize(
+    ("target", "tokenizer"),
+    [("zh_tw", "zh"), ("zh_hant", "zh"), ("yue", "zh"), ("ja_jp", "ja-mecab"), ("sr_latn", None)],
+)
+def test_a_script_or_a_region_has_the_tokenizer_of_its_language(target, tokenizer):
+    assert Bleu().of(f"en-{target}") == Bleu(tokenize=tokenizer)
+    assert Bleu(tokenize="char").of(f"en-{target}").tokenize == "char"
+    assert Bleu().of("en-zh") == Bleu()
 
 
 @pytest.mark.parametrize("language", ["th", "km", "lo", "my", "th_th"])

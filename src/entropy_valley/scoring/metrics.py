@@ -172,10 +172,9 @@ def scores_systems(metric: Scorer) -> TypeGuard[SystemScorer]:
 
 _DECIMALS = 6  # of what is written; tables print `decimals`
 Tokenizer = Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
-# Those that need a package of their own, by language. (flores200 and its like need a file, which is fetched once.)
-_PACKAGED = {"ja": "ja-mecab", "ko": "ko-mecab"}
-# Languages that sacreBLEU knows by another code, and those without blanks between words for which it has no tokenizer.
-_KNOWN_AS = {"yue": "zh", "wuu": "zh", "lzh": "zh"}
+# By language: sacreBLEU's defaults, and Cantonese. Those with mecab need a package of their own.
+_DEFAULTS: Mapping[str, Tokenizer] = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+# Languages without blanks between words for which it has no tokenizer.
 _UNSPACED = ("bo", "dz", "km", "lo", "my", "th")
 
 
@@ -191,17 +190,19 @@ class Bleu(Section):
     _bleu: Any = PrivateAttr(None)
 
     def of(self, direction: str) -> Bleu:
-        """With the tokenizer of a direction."""
-        given = self.tokenize
-        return self.model_copy(update={"tokenize": given.get(direction)}) if isinstance(given, Mapping) else self
+        """With the tokenizer of a direction; for codes that sacreBLEU does not know, such as zh_tw, that of zh."""
+        given, target = self.tokenize, direction.split("-")[1]
+        name = given.get(direction) if isinstance(given, Mapping) else given
+        if name is None and (target == "yue" or "_" in target):
+            name = _DEFAULTS.get(target.partition("_")[0])
+        return self.model_copy(update={"tokenize": name})
 
     def require(self, language: str) -> None:
         """Raise InputError, before any job, where it cannot split texts of a language as this machine is."""
-        language = _sacrebleu_code(language)
-        if self.tokenize is None and language in _UNSPACED:
+        if self.tokenize is None and language.partition("_")[0] in _UNSPACED:
             problem = f"sacreBLEU's default splits at blanks, and {language} has none between words"
             raise InputError(f"BLEU into {language!r}", problem, "Set `tokenize` to flores200, or to char.")
-        if (self.tokenize or _PACKAGED.get(language)) in _PACKAGED.values():
+        if (self.tokenize or _DEFAULTS.get(language)) in ("ja-mecab", "ko-mecab"):
             self.prepare(ScoringJob(language))
 
     def prepare(self, job: ScoringJob) -> None:
@@ -209,7 +210,7 @@ class Bleu(Section):
         from sacrebleu.metrics import BLEU
 
         try:
-            self._bleu = BLEU(tokenize=self.tokenize, trg_lang=_sacrebleu_code(job.target_language))
+            self._bleu = BLEU(tokenize=self.tokenize, trg_lang=job.target_language)
         except (RuntimeError, ImportError, OSError, AssertionError) as error:
             problem = f"sacreBLEU has no tokenizer ({' '.join(str(error).split())})"
             remedy = "Install what it asks for, or set `tokenize` (of `scoring.bleu`) to another tokenizer."
@@ -222,12 +223,6 @@ class Bleu(Section):
     @property
     def signature(self) -> str:
         return str(self._bleu.get_signature())
-
-
-def _sacrebleu_code(language: str) -> str:
-    """The code by which sacreBLEU finds the tokenizer of a language: without its script or region."""
-    code = language.partition("_")[0]
-    return _KNOWN_AS.get(code, code)
 
 
 class Chrf(Section):
