@@ -230,6 +230,11 @@ def test_tsv_columns_by_name(tsv):
             {"de": 1, "en": 2},
             r"pairs.tsv:2: no text in column 1 or 2 \(`blank: drop` leaves it out\); 1 line: 2\. Correct the",
         ),
+        (
+            'a\tb\tc\na\tb\n"a"\tb\na\n',
+            {"de": 1, "en": 2},
+            r"tsv:1: more than 2 .*; 1 line: 1. Also a cell in q.*; 1 line: 3. Also no text .*; 1 line: 4. Correct",
+        ),
         ("a\tb\nHallo\t \n\u200b\tb\n", {"de": 1, "en": 2}, r"pairs.tsv:2: no text .*; 2 lines: 2, 3"),
         ("a\tb\na\tx\tb\n\nc\td\na\tb\tc\n", {"de": 1, "en": 2}, r"tsv:2: more than 2 columns .*; 2 lines: 2, 5"),
         ("de\ten\na\tx\tb\na\tx\tb\n", {"de": "de", "en": 2}, r"tsv:2: more than 2 columns .*; 2 lines: 2, 3"),

@@ -134,7 +134,8 @@ class Tsv(Source):
         return rows
 
     def _refuse(self, rows: list[tuple[int, list[str]]], places: list[int], width: int) -> None:
-        """Raise InputError for a fault of a line; it names all lines that have the same."""
+        """Raise InputError that lists the faults of lines, each with all its lines."""
+        sides = " or ".join(str(place + 1) for place in places)
         faults: dict[str, list[str]] = {}
         for number, row in rows:
             texts = _texts(row, places)
@@ -143,16 +144,15 @@ class Tsv(Source):
             elif self.quoted is None and any(map(_is_quoted, texts)):
                 fault = "a cell in quotation marks: of a spreadsheet (`quoted: true`) or of the text (`quoted: false`)"
             elif not self.blank and not all(map(visible, texts)):
-                fault = (
-                    f"no text in column {' or '.join(str(place + 1) for place in places)} (`blank: drop` leaves it out)"
-                )
+                fault = f"no text in column {sides} (`blank: drop` leaves it out)"
             else:
                 continue
             faults.setdefault(fault, []).append(str(number))
-        for fault, numbers in faults.items():
-            lines = f"{counted(len(numbers), 'line')}: {listed(numbers)}"
+        if faults:
+            problems = [f"{fault}; {counted(len(at), 'line')}: {listed(at)}" for fault, at in faults.items()]
+            first = min(int(at[0]) for at in faults.values())
             remedy = "Correct the lines, or the keys of this source in the config."
-            raise InputError(f"{self.file}:{numbers[0]}", f"{fault}; {lines}", remedy)
+            raise InputError(f"{self.file}:{first}", ". Also ".join(problems), remedy)
 
     def _pair(self, number: int, row: list[str], places: list[int]) -> Pair:
         source, target = (checked_sentence(f"{self.file}:{number}", text) for text in _texts(row, places))
