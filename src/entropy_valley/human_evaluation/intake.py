@@ -261,7 +261,7 @@ def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str
         text = text.partition("\n")[2]
     header = _SEPARATOR.search(text)
     if not header:
-        raise InputError(path, "has no column ID first", _NO_FORM)
+        raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
     try:
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]
