@@ -58,6 +58,8 @@ def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
             raise
         reason = (str(error).strip() or repr(error)).splitlines()[0]
+        if isinstance(error, AttributeError | TypeError | LookupError):  # of Python's words alone nobody gets wiser
+            reason = f"a value is missing or of another type than its reader expects: {reason}"
         raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
 
 
@@ -109,13 +111,21 @@ def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any
 def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
     """The value of a JSON text; ``line`` is its place in the file, where it is a line of one."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except RecursionError:
         problem, at = "nested too deeply", 0
     except ValueError as error:  # also for a number of too many digits, which has no place
         problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
     place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
     raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"a key twice: {brief(next(key for key in keys if keys.count(key) > 1))}")
+    return content
 
 
 # --- Writing: files and folders are written whole or not at all.

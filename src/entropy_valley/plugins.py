@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
-from entropy_valley.settings import words_of
+from entropy_valley.settings import refused_values
 
 _LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 GUIDE = "docs/extending.md shows what the class needs."
@@ -85,20 +85,12 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, 
         raise
     except ValidationError as error:
         remedy = GUIDE if is_own(plugin) else "`entropy-valley schema` prints every key."
-        raise InputError(place, "; ".join(map(_refused, error.errors())), remedy) from None
+        raise InputError(place, refused_values(error), remedy) from None
     except Exception as error:
         raise UserCodeError(place, f"{type(error).__name__}: {error}", GUIDE) from error
     if missing := [part for part in parts if not hasattr(instance, part)]:
         raise InputError(place, f"has no {' and no '.join(missing)}", GUIDE)
     return instance
-
-
-def _refused(item: Mapping[str, Any]) -> str:
-    """What pydantic says of a setting, with its name and its value."""
-    message = words_of(item)
-    name = ".".join(map(str, item["loc"]))
-    value = "" if item["type"] == "missing" else f" = {errors.brief(item['input'], 60)}"
-    return f"{name}{value}: {message}" if name else message
 
 
 def is_own(plugin: object) -> bool:
@@ -117,7 +109,7 @@ def calling(plugin: object, method: str, about: str) -> Iterator[None]:
         if isinstance(error, InputError) or not is_own(plugin):
             raise
         problem = f"{about}: {type(error).__name__}: {error}"
-        raise UserCodeError(_method(plugin, method), problem, "The traceback is above.") from error
+        raise UserCodeError(_method(plugin, method), problem, "Its traceback is printed before this line.") from error
 
 
 def refused(plugin: object, method: str, about: str, problem: str, remedy: str) -> InputError:

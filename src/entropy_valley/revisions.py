@@ -6,7 +6,7 @@ branch switch.
 """
 
 CORPUS = 1
-OVERLAP = 1
+OVERLAP = 2
 TOKENS = 1
 PRETRAINING = 4
 TRAINING = 4

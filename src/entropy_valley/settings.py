@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, Union
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     ModelWrapValidatorHandler,
+    NonNegativeInt,
     PositiveInt,
     Strict,
     Tag,
@@ -29,7 +31,8 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, brief, listed, question
+from entropy_valley.errors import InputError, brief, listed, question, refusal
+from entropy_valley.texts import checked_sentence
 
 # The folders of the repository: nothing that is computed goes there.
 PROJECT = {".git", ".snakemake", "benchmarks", "config", "demo", "docs", "envs", "profiles", "slurm", "src", "tests"}
@@ -71,6 +74,9 @@ class Section(BaseModel):
         return section
 
 
+SectionOf = TypeVar("SectionOf", bound=Section)
+
+
 def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
     """An error of pydantic from what ``errors()`` of another one gave."""
     lines = [
@@ -85,6 +91,24 @@ def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
 def words_of(item: Mapping[str, Any]) -> str:
     """What is wrong by one of pydantic's errors: ours as it is, of its own what the value must be."""
     return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
+
+
+def refused_values(error: ValidationError) -> str:
+    """What pydantic says of settings, each with its name and its value."""
+    problems = []
+    for item in error.errors():
+        name = ".".join(map(str, item["loc"]))
+        value = "" if item["type"] == "missing" else f" = {brief(item['input'], 60)}"
+        problems.append(f"{name}{value}: {words_of(item)}" if name else words_of(item))
+    return "; ".join(problems)
+
+
+def checked(arguments: type[SectionOf], **given: Any) -> SectionOf:
+    """The arguments of a public function, checked once by a section. Raises InputError that names each wrong one."""
+    try:
+        return arguments(**given)
+    except ValidationError as error:
+        raise InputError("arguments", refused_values(error), "Correct them.") from None
 
 
 # --- What a key is for.
@@ -142,9 +166,17 @@ def _ascending(limits: tuple[int, int]) -> tuple[int, int]:
     return limits
 
 
+def check_template(text: str) -> None:
+    """Raise InputError for a prompt that is no text, or does not have ``{src}`` once."""
+    if not isinstance(text, str) or text.count("{src}") != 1:
+        remedy = "Write {src} exactly once, where the source goes."
+        raise InputError("prompt", f"{brief(text, 60)!r} is not a text with one {{src}}", remedy)
+    checked_sentence("prompt", text)
+
+
 def _template(text: str) -> str:
-    if text.count("{src}") != 1:
-        raise ValueError("must name the source exactly once, as {src}")
+    if problem := refusal(check_template, text):
+        raise ValueError(problem)
     return text
 
 
@@ -162,16 +194,22 @@ def _folder(path: str) -> str:
     return str(Path(path))  # results/mine/ is results/mine
 
 
+def _path_text(path: Any) -> Any:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+Location = Annotated[str, BeforeValidator(_path_text), Field(min_length=1)]  # of a model: a folder, or OWNER/NAME
 Folder = Annotated[str, AfterValidator(_folder)]
 # In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
 _WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
-NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", r"^[a-z]{2}$", r"^[a-z]{2}-[a-z]{2}$"
+_CODE = r"[a-z]{2,3}(_([a-z]{4}|[a-z]{2}|[0-9]{3}))?"  # of a language, perhaps with a script or a region
+NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", f"^{_CODE}$", f"^{_CODE}-{_CODE}$"
 PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
 PATTERNS = {  # what a value must be, for errors
     NAME: "of letters in lower case, digits, _ . and -, like en-zh or my_ratios",
-    LANGUAGE: "a code of two letters in lower case, like en",
-    DIRECTION: "two codes of two letters in lower case, like en-zh",
+    LANGUAGE: "the code of a language in lower case, like en, yue or zh_tw",
+    DIRECTION: "two codes of languages in lower case, like en-zh or en-sr_latn",
     PLUGIN: "one of ours, or module:name",
     COMMIT: "the 40 hex digits of a commit",
     POOL: "of letters in lower case and digits, like 50k",
@@ -188,8 +226,12 @@ Commit = Annotated[str, Field(pattern=COMMIT)]  # a branch would be another chec
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]
 Numbers = Annotated[list[PositiveInt], Field(min_length=1), AfterValidator(unique)]
+MOST_STEPS = 2**16  # of a canvas: more than any context has slots
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
+Budgets = Annotated[list[Steps], Field(min_length=1), AfterValidator(unique)]
+RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]  # what NumPy's generators take
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Limits = Annotated[tuple[PositiveInt, PositiveInt], Strict(False), AfterValidator(_ascending)]
+Limits = Annotated[tuple[NonNegativeInt, NonNegativeInt], Strict(False), AfterValidator(_ascending)]
 CanvasRatio = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]  # slots for each token of the source
 Ratios = Annotated[list[CanvasRatio], Strict(False), Field(min_length=1), AfterValidator(unique)]
 Template = Annotated[str, AfterValidator(_template)]
@@ -200,6 +242,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 # --- Values of several kinds. A discriminator picks the kind, so that a bad value is one problem and not several.
 
 IN_CONFIG = {"by_direction": True}  # the context in which the config is checked
+BY_DIRECTION = Refers("directions", keys=True)  # marks a key whose block, if it is one, has an entry for each direction
 
 
 def _by_direction(value: Any) -> str:
@@ -223,6 +266,7 @@ else:
         Annotated[dict[Direction, T], Tag("by direction")] | Annotated[T, Tag("one")],
         Discriminator(_by_direction),
         WrapValidator(_one_or_by_direction),
+        BY_DIRECTION,
     ]
 
 

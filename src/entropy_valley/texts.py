@@ -16,7 +16,8 @@ LONGEST_SENTENCE = 100_000  # characters of a sentence; a file without line brea
 _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
 # Control characters, marks that turn the text behind them around, and code points that are not characters.
 _UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+_HIDDEN = ("Cc", "Cf", "Zl", "Zp")
+_INVISIBLE = ("Zs", *_HIDDEN)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # How files of other kinds begin, what they are, and what makes text of them.
 _KINDS = (
@@ -91,6 +92,13 @@ def checked_sentence(place: object, text: str) -> str:
 def visible(text: str) -> bool:
     """Whether a text has a character that can be seen: not only blanks, control and formatting characters."""
     return any(unicodedata.category(character) not in _INVISIBLE for character in text)
+
+
+def hidden(text: str) -> int:
+    """How many characters of a text only control or format it, such as zero-width spaces and ends of lines."""
+    if text.isprintable():  # has none; most texts are, and it takes no time
+        return 0
+    return sum(unicodedata.category(character) in _HIDDEN for character in text)
 
 
 def shown(text: str) -> str:

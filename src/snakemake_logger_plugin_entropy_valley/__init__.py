@@ -72,7 +72,7 @@ RUNNING = 3  # most running jobs by name
 CHANGES = 2  # most params of a job
 # Snakemake's reasons for a job, and in fewer words.
 WORDS = {
-    "Forced execution": "forced",
+    "Forced execution": "interrupted or forced",  # Snakemake forces what was interrupted
     "Incomplete output files": "its last attempt was killed",
     "Set of input files has changed": "other input files",
     "Code has changed": "code changed",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from entropy_valley.config import base_files, load_files, params
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import merge
-from entropy_valley.config.matrix import SETS
+from entropy_valley.config.matrix import SETS, runs, sets_of
 from entropy_valley.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -105,11 +107,20 @@ FORM = [  # keys and values
     ({"matrix": {"seeds": ["3"]}}, "matrix.seeds.0 = '3': must be a valid integer. YAML reads it as a text; write 3, "),
     ({"matrix": {"seeds": 3}}, "matrix.seeds = 3: must be a list, in brackets"),
     ({"matrix": {"seeds": []}}, "matrix.seeds = []: must have at least 1 item"),
-    ({"matrix": {"directions": ["en-ger"]}}, "directions.0 = 'en-ger': must be two codes of two letters in lower case"),
+    ({"matrix": {"directions": ["en_ger"]}}, "directions.0 = 'en_ger': must be two codes of languages in lower case"),
     ({"sources": {"x" * 51: {}}}, "its name must have at most 50 characters"),
     ({"tables": {"studies": ["x" * 51]}}, "must have at most 50 characters"),
-    ({"directions": {"eng-deu": {}}}, "directions.eng-deu: its name must be two codes of two letters in lower case"),
-    ({"corpus": {"filters": {"english": {}}}}, "filters.english: its name must be a code of two letters in lower case"),
+    ({"directions": {"en-De": {}}}, "directions.en-De: its name must be two codes of languages in lower case"),
+    (
+        {"corpus": {"filters": {"english": {}}}},
+        "filters.english: its name must be the code of a language in lower case",
+    ),
+    *(
+        ({key: {"seed": seed}}, f"{key}.seed = {seed}: must be ")
+        for key in ("analysis", "corpus")
+        for seed in (-1, 2**32)
+    ),
+    ({"matrix": {"steps": [10**9]}}, "matrix.steps.0 = 1000000000: must be less than or equal to 65536"),
     ({"corpus": {"train": "1e5"}}, "train = '1e5': must be a valid integer. YAML reads it as a text; write 100000"),
     ({"training": {"learning_rate": "1e-3"}}, "YAML reads it as a text; write 1.0e-3, without quotation marks"),
     ({"directions": {"en-zh": {"pools": {500: 500}}}}, 'another value; a text needs quotation marks: "500"'),
@@ -168,6 +179,17 @@ NAMES = [  # of what other keys define, or do not
     ({"directions": {"en-zh": {"train": "wmt18"}}}, "directions.en-zh.train = 'wmt18': 'wmt18' is not defined"),
     ({"instruct": {"testset": "wmt99"}}, "instruct.testset = 'wmt99': 'wmt99' is not defined; did you mean wmt22?"),
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev: is the name of the development pairs"),
+    *(
+        (over, "'en-hz' is not defined; did you mean en-zh")
+        for over in (
+            {"length_methods": {"ev": {"ratios": {"en-hz": [1.0]}}}},
+            {"corpus": {"sampling": {"en-hz": "shuffle"}}},
+            {"coverage": {"buckets": {"en-hz": [1.0]}}},
+            {"valley": {"ratios_of": {"en-hz": [1.0]}}},
+            {"scoring": {"bleu": {"tokenize": {"en-hz": "char"}}}},
+            study(methods={"en-hz": ["ev"]}),
+        )
+    ),
     ({"reveal_orders": {"med": {"order": "random"}}}, "reveal_orders.med: an order of ours has the name 'med'"),
     ({"scoring": {"metrics": {"comet22": {"metric": "bleu", "label": "x"}}}}, "comet22: this name is taken"),
     *(
@@ -290,10 +312,10 @@ def test_a_direction_without_ratios_names_each_method(load):
 
 def test_a_language_needs_no_length_limits(load):
     direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
-    ratios = {"ratio": {"ratios": {"en-ja": 1.0}}, "ev": {"ratios": {"en-ja": [1.0]}}}
-    over = {"matrix": {"directions": ["en-ja"]}, "directions": {"en-ja": direction}, "length_methods": ratios}
-    spec = json.loads(params.corpus(load(over), "en-ja"))
-    assert spec["filters"] == {"en": {"words": [5, 200]}, "ja": {}}
+    ratios = {"ratio": {"ratios": {"en-fi": 1.0}}, "ev": {"ratios": {"en-fi": [1.0]}}}
+    over = {"matrix": {"directions": ["en-fi"]}, "directions": {"en-fi": direction}, "length_methods": ratios}
+    spec = json.loads(params.corpus(load(over), "en-fi"))
+    assert spec["filters"] == {"en": {"words": [5, 200]}, "fi": {}}
 
 
 def test_the_file_at_fault_is_the_last_that_sets_the_key(load):
@@ -324,8 +346,23 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     ),
     **{
         written: (f"matrix:\n  steps: [0, 32, {written}]\n", f":2: YAML reads {written} as {read}. Write it in decimal")
-        for written, read in {"032": 26, "1:04": 64, "1:30.5": 90.5, "-017": -15, "0x20": 32, "0b11": 3}.items()
+        for written, read in {
+            "032": 26,
+            "1:04": 64,
+            "1:30.5": 90.5,
+            "-017": -15,
+            "0x20": 32,
+            "0b11": 3,
+            "1_0": 10,
+            "1_0.5": 10.5,
+        }.items()
     },
+    "a key twice on a line": (
+        "training: {learning_rate: 0.001, learning_rate: 0.5}\n",
+        ":1: key 'learning_rate' is there already, in line 1. Keep one",
+    ),
+    "a block in itself": ("a: &a {x: *a}\n", ": not YAML (found unconstructable recursive node"),
+    "5,000 lists": (f"a: {'[' * 5000}{']' * 5000}\n", ": is nested too deeply"),
     "digits": (f"matrix:\n  steps: {'1' * 5000}\n", f":2: {'1' * 40}… cannot be read (Exceeds the limit "),
     "a date": ("matrix:\n  steps: 2001-99-99\n", ":2: 2001-99-99 cannot be read (month must be"),
     "missing": (None, ": file not found"),
@@ -334,7 +371,9 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     "a list": ("- a\n", ": is no config: it has no keys"),
     "comments": ("# nothing\n", ": is no config: it has no keys. Write keys into it, such as"),
     "no as a key": ("sources:\n  mine: {columns: {en: 1, no: 2}}\n", ":2: YAML reads the key no as false. Write"),
-    "encoded": ("a: 1\n".encode("utf-16"), ": not YAML"),
+    "UTF-16": ("a: 1\n".encode("utf-16"), ": is UTF-16, not text in UTF-8. Convert it: iconv"),
+    "gzip": (gzip.compress(b"a: 1\n", mtime=0), ": is a gzip archive, not text in UTF-8. Unpack it"),
+    "Latin 1": ("a: 1\nb: ü\n".encode("latin-1"), ":2: not UTF-8 (byte 0xfc). Convert it"),
 }
 
 
@@ -349,6 +388,50 @@ def test_a_file_that_cannot_be_read_is_named_with_the_line(load, tmp_path, kind)
         with pytest.raises(InputError) as caught:
             read()
         assert str(caught.value).startswith(f"{path}{problem}")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_opened(tmp_path, make):
+    make(tmp_path / "mine.yaml")
+    with pytest.raises(InputError, match=r"mine.yaml: is a (pipe|folder), not a file"):
+        load_files([tmp_path / "mine.yaml"])
+
+
+def into(target, **scoring):
+    """A matrix of one direction, from English into a language."""
+    direction = f"en-{target}"
+    return {
+        "matrix": {"directions": [direction]},
+        "tables": {"studies": []},
+        "instruct": {"backbones": []},
+        "sources": {"mine": {"name": "files", "source": "a", "target": "b"}},
+        "directions": {direction: {"prompt": "{src}", "train": "mine", "tests": ["mine"]}},
+        "length_methods": {"ratio": {"ratios": {direction: 1.0}}, "ev": {"ratios": {direction: [1.0]}}},
+        "scoring": scoring,
+    }
+
+
+@pytest.mark.parametrize("target", ["yue", "bho", "zh_tw", "sr_latn", "es_419"])
+def test_a_language_has_two_or_three_letters_and_perhaps_a_script_or_a_region(load, target):
+    assert {run.direction for run in runs(load(into(target)), ["llada-8b"])} == {f"en-{target}"}
+
+
+@pytest.mark.parametrize(
+    ("target", "place", "problem"),
+    [
+        ("th", "scoring.bleu.tokenize", "sacreBLEU's default splits at blanks, and th has none between words"),
+        ("ja", "scoring.bleu.tokenize", "sacreBLEU has no tokenizer (Japanese tokenization requires extra"),
+        ("de", "scoring.metrics.other.tokenize", "sacreBLEU has no tokenizer (Japanese tokenization requires extra"),
+    ],
+)
+def test_what_bleu_needs_is_asked_before_the_first_job(load, monkeypatch, target, place, problem):
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
+    further = {"other": {"metric": "bleu", "label": "B", "tokenize": "ja-mecab"}} if target == "de" else {}
+    (line,) = refused(load, into(target, metrics=further))
+    assert place in line and f"en-{target}: {problem}" in line
+    given = load(into(target, bleu={"tokenize": {f"en-{target}": "char"}}))
+    ((spec, *_),) = [[params.scores(given, one) for one in sets_of(given).all if one.run.backbone == "llada-8b"]]
+    assert json.loads(spec)["bleu"] == {"tokenize": "char"}
 
 
 @pytest.mark.parametrize("folder", ["a.yaml", "a.yaml/results"])

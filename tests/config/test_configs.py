@@ -284,7 +284,7 @@ KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-co
 def test_the_main_metric_comes_first_and_a_job_scores_by_all(comet, name):
     scoring = Scoring(comet=comet)
     names = [metric.name for metric in metrics_of(scoring)]
-    assert names == [name, "bleu", "chrf"] == list(from_params(scoring_params(scoring)))
+    assert names == [name, "bleu", "chrf"] == list(from_params(scoring_params(scoring, "en-zh")))
 
 
 def test_further_metrics_come_last():
@@ -296,7 +296,7 @@ def test_further_metrics_come_last():
         Metric("chrf_words", "chrF++", decimals=2),
         Metric("spbleu", "spBLEU", decimals=2, segments=False, by_direction=True),
     )
-    params = scoring_params(scoring)
+    params = scoring_params(scoring, "en-zh")
     comet = {"checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1, "reference_free": False, "revision": None}
     assert params["comet"] == {**comet, "name": None}
     assert params["metrics"]["kiwi"]["reference_free"] and "label" not in params["metrics"]["kiwi"]

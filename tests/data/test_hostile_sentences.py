@@ -18,7 +18,7 @@ from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt, load_tokenizer
-from entropy_valley.texts import visible
+from entropy_valley.texts import hidden, visible
 
 TEXT = "Grüße\nzwei\n"
 # What a sentence of a user's own file cannot have: the text, and what the error says.
@@ -149,3 +149,4 @@ def test_a_special_token_in_a_source_stays_text(tokenizers, token, template):
 def test_what_is_seen():
     assert all(map(visible, ("a", "。", "\u200bx", "\ue000", "👩")))
     assert not any(map(visible, ("", " ", "\u200b\u200d", "\u202e\x07", "\ufeff\u3000")))
+    assert [hidden(text) for text in ("a b\u3000。", "a\u200bb\u2028\u00ad", "\ue000\xa0", "a\tb\n")] == [0, 3, 0, 2]

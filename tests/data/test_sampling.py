@@ -65,6 +65,9 @@ def test_subset_keeps_numbers_order_and_repetitions(pairs, limit, seed):
         ("你好", {"characters": [2, 600]}, True),
         ("你", {"characters": [2, 600]}, False),
         ("  ", {}, False),
+        ("\u200b", {}, False),
+        ("a\u200bb", {"hidden": [0, 0]}, False),
+        ("a\u200bb", {"hidden": [0, 1]}, True),
         ("anything", {}, True),
     ],
 )

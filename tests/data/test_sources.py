@@ -75,7 +75,7 @@ def test_embedded_needs_a_limit_and_a_language_it_speaks():
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (b"a\n\nc\n \n", b"a\nb\nc\nd\n", "in.en:2: 2 blank lines: 2, 4. Remove such lines from both files"),
+        ("a\n\nc\n \u200b\n".encode(), b"a\nb\nc\nd\n", "in.en:2: 2 blank lines: 2, 4. Remove such lines from both"),
         (b"a\nb\n", b"a\nb\nc\n", "in.zh:3: 3 lines, but .*in.en has 2"),
         (b"a\nb\n", b"c\nd\n", "10 distinct pairs are asked for, the source has 2"),
     ],
@@ -89,8 +89,8 @@ def test_bad_files(parallel, source, target, message):
     ("source", "problem"),
     [
         ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
-        ({"name": "files", "source": "in.en"}, "files.target Field required"),
-        ({"name": "embedded", "sede": 1}, "embedded.sede unknown key. Did you mean seed?"),
+        ({"name": "files", "source": "in.en"}, "files.target: Field required"),
+        ({"name": "embedded", "sede": 1}, "embedded.sede = 1: unknown key. Did you mean seed?"),
     ],
 )
 def test_unknown_source_or_setting(source, problem):
@@ -113,7 +113,7 @@ def test_tatoeba_holds_out_both_sides_and_the_same_in_both_directions(sentences)
 def test_tatoeba_names_the_bad_line(sentences):
     with open(Path(sentences["folder"], "en-de.tsv"), "a") as file:
         file.write("no tab\n")
-    with pytest.raises(InputError, match=r"en-de.tsv:601: not two sentences"):
+    with pytest.raises(InputError, match=r"en-de.tsv:601: no text in column 1 or 2"):
         build.corpus(spec(sentences, direction="en-de"))
 
 
@@ -200,10 +200,10 @@ def test_anchors_that_do_not_fit(anchored, lines, problem):
 
 @pytest.fixture
 def tsv(tmp_path):
-    def make(content, columns):
+    def make(content, columns, **more):
         path = tmp_path / "pairs.tsv"
         path.write_text(content, encoding="utf-8")
-        return sources.make({"name": "tsv", "file": str(path), "columns": columns})
+        return sources.make({"name": "tsv", "file": str(path), "columns": columns, **more})
 
     return make
 
@@ -213,9 +213,9 @@ def pairs_of(source, direction="de-en"):
 
 
 def test_tsv_columns_by_number_and_in_both_directions(tsv):
-    source = tsv('Hallo\t5\t Hello \n"Ja"\t6\tYes\n', {"de": 1, "en": 3})
-    assert pairs_of(source) == [("Hallo", "Hello"), ('"Ja"', "Yes")]
-    assert pairs_of(source, "en-de") == [("Hello", "Hallo"), ("Yes", '"Ja"')]
+    source = tsv('Hallo\t5\t Hello \n"Ja"!\t6\tYes\t\n', {"de": 1, "en": 3})
+    assert pairs_of(source) == [("Hallo", "Hello"), ('"Ja"!', "Yes")]
+    assert pairs_of(source, "en-de") == [("Hello", "Hallo"), ("Yes", '"Ja"!')]
 
 
 def test_tsv_columns_by_name(tsv):
@@ -228,19 +228,48 @@ def test_tsv_columns_by_name(tsv):
         (
             "Hallo\tHello\nJa\n",
             {"de": 1, "en": 2},
-            r"pairs.tsv:2: no text in column 2. The line has 1 column between tabs: correct it",
+            r"pairs.tsv:2: no text in column 1 or 2 \(`blank: drop` leaves it out\); 1 line: 2\. Correct the",
         ),
-        ("Hallo\t \n", {"de": 1, "en": 2}, r"pairs.tsv:1: no text in column 2. Fill it"),
+        (
+            'a\tb\tc\na\tb\n"a"\tb\na\n',
+            {"de": 1, "en": 2},
+            r"tsv:1: more than 2 .*; 1 line: 1. Also a cell in q.*; 1 line: 3. Also no text .*; 1 line: 4. Correct",
+        ),
+        ("a\tb\nHallo\t \n\u200b\tb\n", {"de": 1, "en": 2}, r"pairs.tsv:2: no text .*; 2 lines: 2, 3"),
+        ("a\tb\na\tx\tb\n\nc\td\na\tb\tc\n", {"de": 1, "en": 2}, r"tsv:2: more than 2 columns .*; 2 lines: 2, 5"),
+        ("de\ten\na\tx\tb\na\tx\tb\n", {"de": "de", "en": 2}, r"tsv:2: more than 2 columns .*; 2 lines: 2, 3"),
+        ("de\ten\tde\na\tb\tc\n", {"de": "de", "en": "en"}, r"pairs.tsv:1: more than one column 'de'\. Correct"),
+        ('a\tb\n"x, y"\tc\n', {"de": 1, "en": 2}, r"tsv:2: a cell in quotation marks: .*`quoted: true`.*; 1 line: 2"),
+        ('a\t"He said ""go""."\n', {"de": 1, "en": 2}, r"tsv:1: a cell in quotation marks: .*`quoted: false`"),
         ("de\ten\n", {"de": "de", "en": "english"}, r"pairs.tsv:1: no column 'english'; between tabs are de, en. Corr"),
         ("German\tEnglish\n", {"de": 1, "en": "english"}, r"no column 'english'; did you mean English\? between tabs"),
         (f"a\t{'x' * 100_001}\n", {"de": 1, "en": 2}, r"pairs.tsv:1: 100,001 characters, more than"),
-        ("a\tb\n", {"de": 1, "en": 1}, r"tsv.columns Value error, repeats 1; name each once"),
+        ("a\tb\n", {"de": 1, "en": 1}, r"tsv.columns = .*: repeats 1; name each once"),
         ("Hallo\tHello\n", {"de": 1}, r"has no entry of en under `columns`"),
     ],
 )
 def test_what_a_tsv_file_has_not_is_named(tsv, content, columns, message):
     with pytest.raises(InputError, match=message):
         pairs_of(tsv(content, columns))
+
+
+SAVED = 'de\ten\n"Ja, ""so""."\tYes\n"zwei\nZeilen\tTab"\ttwo\n'
+
+
+def test_quotation_marks_are_those_of_a_spreadsheet_or_of_the_text(tsv):
+    columns = {"de": "de", "en": "en"}
+    saved = tsv(SAVED, columns, quoted=True)
+    assert pairs_of(saved) == [('Ja, "so".', "Yes"), ("zwei\nZeilen\tTab", "two")]
+    with pytest.raises(InputError, match=r"pairs.tsv:6: not a row of quoted cells .*`quoted: false`"):
+        pairs_of(tsv(f'{SAVED}a\tb\n"open\tc\nd\te\n', columns | {"de": 1}, quoted=True))
+    assert pairs_of(tsv('"Ja"\tYes\n', {"de": 1, "en": 2}, quoted=False)) == [('"Ja"', "Yes")]
+
+
+def test_lines_without_a_text_may_be_dropped_and_are_counted(tsv):
+    content = "".join(f"Wort {n}\tword {n}\n" for n in range(30)) + "\tword\nWort\t\u200b\nWort\n"
+    source = tsv(content, {"de": 1, "en": 2}, blank="drop").settings("de-en")
+    train, dev, _, facts = build.corpus(spec(source, direction="de-en"))
+    assert (len(train), len(dev), facts["dropped"]) == (20, 5, {"de": {"blank": 1}, "en": {"blank": 2}})
 
 
 def test_a_test_set_without_a_sentence_is_refused(tmp_path):

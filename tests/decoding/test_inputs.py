@@ -59,6 +59,17 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint,
     assert ours == theirs != plain
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("added_tokens_decoder", None), ("added_tokens_decoder", []), ("additional_special_tokens", 5)]
+)
+def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, key, value):
+    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
+    settings = files.read_json(folder / "tokenizer_config.json")
+    files.write_json(folder / "tokenizer_config.json", settings | {key: value})
+    with pytest.raises(InputError, match=rf"tokenizer_config.json: {key}.* is .*, but "):
+        load_tokenizer(folder, FAMILIES["diffullama"])
+
+
 def test_a_declared_space_in_front_is_there_where_transformers_puts_it(checkpoint, tmp_path):
     """Transformers 5 does not."""
     folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")

@@ -123,8 +123,19 @@ def test_a_class_is_made_with_the_ratios(released, monkeypatch):
         ({"method": "fixed"}, "ratios: the length method has none"),
         ({"ratios": [0.8, 0]}, "'ev': ratios.1 = 0: must be greater than 0. `entropy-valley schema`"),
         ({"ratios": [1e308]}, r"'ev': ratios.0 = 1e\+308: must be less than or equal to 100"),
-        ({"steps": 0}, "steps: 0, not a number of 1 or more"),
-        ({"steps": "8"}, "steps: '8', not a number of 1 or more"),
+        *(({"steps": steps}, f"steps: {steps!r}, not a number from 1 to 65,536") for steps in (0, "8", True, 10**9)),
+        *(
+            ({key: value}, f"arguments: {key} = {value}: must ")
+            for key, values in {
+                "backbone": (None, 5, ""),
+                "adapter": (5, ""),
+                "prompt": (5,),
+                "bos": ("yes", 5),
+            }.items()
+            for value in values
+        ),
+        ({"prompt": ""}, "arguments: prompt = : '' is not a text with one {src}"),
+        ({"prompt": "\ud800 {src}"}, "arguments: prompt = .*: character 1 is U\\+D800, half of a surrogate pair"),
         ({"schedule": "linear"}, "schedule 'linear': unknown"),
         ({"order": "medd"}, "reveal order 'medd': unknown"),
         ({"method": "oracle", "ratios": None}, "length method: Oracle needs the reference"),
@@ -155,7 +166,9 @@ def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch
     given = {"backbone": released / "llada", "adapter": released / "adapter", "prompt": PROMPT, "ratios": RATIOS}
     given |= arguments
     with pytest.raises(InputError, match=message):
-        Translator.load(**{**given, "backbone": str(given["backbone"]).format(tmp_path)})
+        if isinstance(given["backbone"], str):
+            given["backbone"] = given["backbone"].format(tmp_path)
+        Translator.load(**given)
 
 
 def test_the_lines_of_the_page_work(released, monkeypatch, capsys):

@@ -48,7 +48,10 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
 @pytest.mark.parametrize(
     ("scores", "problem"),
     [
-        ("1 / 0", "sentence 's1' and all in its pass: ZeroDivisionError: division by zero. The traceback is above."),
+        (
+            "1 / 0",
+            "sentence 's1' and all in its pass: ZeroDivisionError: division by zero. Its traceback is printed before",
+        ),
         ("None", "returned NoneType (). Return a tensor with one number for each of the 6 slots."),
         ("slots.values.entropy[:-1]", "returned Tensor (5,)"),
         (

@@ -95,6 +95,13 @@ def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada
     assert [first, *others] == texts and skipped.problem.problem.startswith("sentence 2: character 2 is U+D800")
 
 
+@pytest.mark.parametrize("source", ["a\nb", "a\rb", "a\n"])
+def test_a_sentence_is_one_line(llada, source):
+    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=2)
+    with pytest.raises(SentenceError, match=r"sources: sentence 1: a line break \(U\+000[AD]\)\. Give each line"):
+        translator.translate([source])
+
+
 def test_progress_is_shown_on_request(llada, capsys):
     translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
     quiet = translator.translate(["", *SOURCES[:3]])

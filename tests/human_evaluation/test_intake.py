@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import re
+import zipfile
 
 import openpyxl
 import pytest
 from human_evaluation.conftest import SIZES, sentences
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openpyxl.utils.escape import unescape
 
 from entropy_valley.errors import InputError
 from entropy_valley.human_evaluation import forms, pack
@@ -82,10 +85,48 @@ def test_encodings_and_separators_of_programs(made, filled, form, encoding, sepa
 
 
 def test_full_width_digits_decimals_and_case(made, sheet):
-    path = sheet(F2="４", G2=3.0, H2="2.0", J2="ｔｉｅ")
+    path = sheet(F2="４", G2=3.0, H2="2.0", I2="5,0", J2="ｔｉｅ")
     one = rated(path, made)[made[0].rows[0].id]
-    assert one.scores["a"] == {"adequacy": 4, "fluency": 3} and one.scores["b"]["adequacy"] == 2
+    assert one.scores == {"a": {"adequacy": 4, "fluency": 3}, "b": {"adequacy": 2, "fluency": 5}}
     assert one.preference == "tie"
+
+
+def test_a_workbook_of_apple_numbers(made, filled, sheet):
+    """A summary first, the name of a table behind that of its sheet, and titles above the headers."""
+    path = sheet()
+    book, ratings = edited(path)
+    ratings.title = "Ratings - Table 1"
+    ratings.insert_rows(1)
+    ratings["A1"] = "Table 1"
+    book["Pack"].title = "Pack - Table 1"
+    book.create_sheet("Export Summary", 0).append(["This document was exported from Numbers."])
+    book.save(path)
+    assert rated(path, made).keys() == filled.keys()
+    ratings["F3"] = 9
+    book.save(path)
+    assert "F3: Adequacy A (1-5) is '9'" in problems(path, made)
+
+
+def test_a_csv_file_with_a_title_above_its_header(made, filled, form):
+    form.write_text("Table 1\n" + form.read_text("utf-8-sig"), encoding="utf-8")
+    assert rated(form, made).keys() == filled.keys()
+
+
+@pytest.mark.parametrize("text", ["a _x000D_ b", "_x0041_x0042_", "x_x00_"])
+def test_a_text_that_looks_like_an_escape_comes_back(made, tmp_path, text):
+    own = dataclasses.replace(made[0], rows=[dataclasses.replace(made[0].rows[0], source=text)])
+    forms.write_xlsx(tmp_path / "en-zh.A.xlsx", own, "A")
+    assert not read_forms([tmp_path / "en-zh.A.xlsx"], own, NAMES)["A"]
+    with zipfile.ZipFile(tmp_path / "en-zh.A.xlsx") as archive:
+        written = archive.read("xl/worksheets/sheet1.xml").decode()
+    assert unescape(re.search(r">([^<]*_x[^<]*)<", written)[1]) == text
+
+
+def test_a_part_that_is_twice_in_a_workbook(made, sheet):
+    path = sheet()
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("xl/worksheets/sheet1.xml", archive.read("xl/worksheets/sheet1.xml"))
+    assert "is not a spreadsheet that can be read (a part is in it twice)" in problems(path, made)
 
 
 @pytest.mark.parametrize("digit", ["⁴", "₄", "④", "𝟒", "٤"])

@@ -110,7 +110,9 @@ def test_the_users_exception_keeps_its_traceback_and_ends_with_one_line(users_cl
     *before, last = capsys.readouterr().err.splitlines()
     assert status.value.code == 2 and before[0] == "Traceback (most recent call last):"
     assert any("mine.py" in line and "line 12, in choose" in line for line in before) and before[-1] == "KeyError: 10"
-    assert last == "error: mine.py, Mine.choose: sentence None: KeyError: 10. The traceback is above."
+    assert (
+        last == "error: mine.py, Mine.choose: sentence None: KeyError: 10. Its traceback is printed before this line."
+    )
 
 
 ROOT = Path(__file__).parents[2]

@@ -51,11 +51,29 @@ def test_the_authors_tokenizer_for_every_direction(language):
     assert (bleu(outputs, references, language) == pytest.approx(theirs, abs=1e-6)) is (language == "zh")
 
 
+@pytest.mark.parametrize(
+    ("target", "tokenizer"),
+    [("zh_tw", "zh"), ("zh_hant", "zh"), ("yue", "zh"), ("ja_jp", "ja-mecab"), ("sr_latn", None)],
+)
+def test_a_script_or_a_region_has_the_tokenizer_of_its_language(target, tokenizer):
+    assert Bleu().of(f"en-{target}") == Bleu(tokenize=tokenizer)
+    assert Bleu(tokenize="char").of(f"en-{target}").tokenize == "char"
+    assert Bleu().of("en-zh") == Bleu()
+
+
+@pytest.mark.parametrize("language", ["th", "km", "lo", "my", "th_th"])
+def test_a_language_without_blanks_between_words_needs_a_tokenizer(language):
+    with pytest.raises(InputError, match=r"splits at blanks.* Set `tokenize` to flores200, or to char"):
+        Bleu().require(language)
+    Bleu(tokenize="char").require(language)
+
+
 @pytest.mark.parametrize(("language", "module"), [("ja", "tokenizer_ja_mecab"), ("ko", "tokenizer_ko_mecab")])
 def test_a_missing_tokenizer_is_one_clear_error(language, module, monkeypatch):
     monkeypatch.setattr(f"sacrebleu.tokenizers.{module}.MeCab", None)
     with pytest.raises(InputError, match=rf"pip install sacrebleu\[{language}\].*`tokenize`"):
-        ready(Bleu(), language)
+        Bleu().require(language)
+    Bleu(tokenize="char").require(language)
 
 
 @pytest.mark.parametrize(("settings", "signature"), [({}, "nc:6|nw:0"), ({"word_order": 2}, "nw:2")], ids=str)

@@ -150,8 +150,8 @@ def rows(*pairs):
 def test_odd_sentences_are_counted():
     test = rows(("a", "A"), ("b", "B"), ("a", "C"), ("same", "same"), ("\u200b", "x"))
     train = rows(("a", "A"), ("a", "D"), ("z", "B"), ("q", "\u200b"))
-    assert overlap(test) == {"sentences": 5, "repeated": 1, "copied": 1, "invisible": 1}
-    training = {"pairs": 4, "source": 2, "target": 2, "pair": 1, "copied": 0, "invisible": 1}
+    assert overlap(test) == {"sentences": 5, "repeated": 1, "copied": 1, "invisible": 1, "hidden": 1}
+    training = {"pairs": 4, "source": 2, "target": 2, "pair": 1, "copied": 0, "invisible": 1, "hidden": 1}
     assert overlap(test, train) == overlap(test) | {"training": training}
 
 

@@ -7,6 +7,9 @@ import re
 import pytest
 from workspace import Workspace
 
+from entropy_valley.errors import InputError
+from entropy_valley.runs import snapshot
+
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 SHELL = """r a'b"c$(touch X)`touch X`;touch X||touch X&touch X>X|touch X #*?[a]!\\~"""
 MARKUP = "r {brace} {{0}} %s \\input{x} <b>&amp;\ntouch X\n\t\x1b[31m\u202e"
@@ -28,3 +31,17 @@ def test_rules_write_into_a_folder_of_any_name(tmp_path):
     Workspace(tmp_path, *CONFIGS, {"results": SHELL}, real=True).run("--cores", "1", *made)
     assert [len((tmp_path / path).read_text().splitlines()) for path in made] == [12, 40]
     assert not [*tmp_path.rglob("X")]
+
+
+def test_results_that_became_read_only_are_one_error(tmp_path, monkeypatch):
+    """Also where the config of this run is there already."""
+    monkeypatch.setenv(snapshot.VARIABLE, "")
+    monkeypatch.setattr(snapshot, "_current", {})
+    snapshot.hand_down(str(tmp_path), {"device": "cpu"})
+
+    def refuses(*_, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuses)
+    with pytest.raises(InputError, match=r"nothing can be written there: Permission denied\. Free space or correct"):
+        snapshot.hand_down(str(tmp_path), {"device": "cpu"})

@@ -116,7 +116,7 @@ def test_the_library_installs_beside_others_and_translates(tmp_path, pins):
     assert printed(command, "translate", "--tiny", "en-de", text="Maria must clean my bag.\n").startswith("Maria muss ")
     told = printed(command, "check", "--installation")
     assert re.search(r"^ok +torch ", told, re.MULTILINE), told
-    assert "pip install 'entropy-valley[workflow]'" in printed(command, "plan")
+    assert "pip install '.[workflow]'" in printed(command, "plan")
     assert not [*elsewhere.iterdir()]
 
 

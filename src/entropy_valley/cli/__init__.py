@@ -26,11 +26,12 @@ def main() -> None:
         except ModuleNotFoundError as error:
             if error.name in CORE:
                 problem, remedy = "not installed, and the library needs it", "`dependencies` in pyproject.toml has all"
-                raise errors.InputError(error.name, problem, f"pip install entropy-valley; {remedy}.") from None
+                raise errors.InputError(error.name, problem, f"pip install {error.name}; {remedy}.") from None
             if importlib.util.find_spec("snakemake"):
                 raise
             problem = "this command needs the packages of the workflow, which are not installed"
-            raise errors.InputError(error.name, problem, "pip install 'entropy-valley[workflow]'") from None
+            remedy = "In a clone of the repository: pip install '.[workflow]'"
+            raise errors.InputError(error.name, problem, remedy) from None
 
 
 def prepare_streams() -> None:

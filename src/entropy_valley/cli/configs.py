@@ -25,7 +25,7 @@ def paths(configfiles: Sequence[str | Path]) -> list[Path]:
     Raises InputError where none is named and this folder has none.
     """
     if not configfiles and root() == INSTALLED:
-        remedy = "Go to the root of the repository, or name a config by --configfile FILE."
+        remedy = "Go to the root of the repository, or name a config by --configfile FILE; translate has --tiny, too."
         raise InputError("config.yaml", "not in this folder", remedy)
     base = [path for path in base_files(root()) if path.exists()]
     return list(dict.fromkeys([*base, *map(Path, configfiles)]))

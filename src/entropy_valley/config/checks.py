@@ -15,7 +15,7 @@ from entropy_valley.config.expand import KeyPath, Problem
 from entropy_valley.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs, study_cells
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.paths import adapter_run
-from entropy_valley.config.schema import BackboneSection, Experiment, Study
+from entropy_valley.config.schema import BackboneSection, Experiment, Study, bleus_of
 from entropy_valley.data.categories import refused
 from entropy_valley.decoding.orders import KNOWN
 from entropy_valley.errors import refusal, unknown
@@ -43,6 +43,7 @@ def find_problems(experiment: Experiment, further: Further = nothing_further) ->
         [*undefined_names(experiment), *_taken(experiment), *_compared(experiment)]
         or [*_families(experiment), *_studies(experiment), *further(experiment)]
         or [*_methods(experiment), *_sources(experiment), *_adapters(experiment), *_unpaired(experiment)]
+        or [*_tokenizers(experiment)]
     )
 
 
@@ -99,9 +100,9 @@ def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refer
 
 
 def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str | int]]:
-    """The names that a key has: one, a list of them, either by direction, or the keys of its block."""
+    """The names that a key has: one, a list of them, either by direction, or the keys of its block, if it is one."""
     if keys:
-        yield from (((*path, name), name) for name in value)
+        yield from (((*path, name), name) for name in (value if isinstance(value, dict) else ()))
     elif isinstance(value, dict):
         yield from ((at, name) for key, below in value.items() for at, name in _names(below, (*path, key), keys))
     elif value is not None:
@@ -234,6 +235,17 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
             f"no adapter for seed {', '.join(seeds)}; give it, narrow `matrix` or `tables.studies`, or empty "
             "`autoregressive.backbones` or `instruct.backbones`",
         )
+
+
+def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
+    """Tokenizers of BLEU that do not fit a target language, or that this machine does not have."""
+    for backbone, direction in dict.fromkeys((cell.run.backbone, cell.run.direction) for cell in all_cells(experiment)):
+        own = experiment.backbones[backbone].bleu
+        for name, bleu in bleus_of(experiment.scoring, direction, own).items():
+            if problem := refusal(bleu.require, direction.split("-")[1]):
+                block = ("metrics", name) if name != "bleu" else (name,)
+                key = ("backbones", backbone, "bleu") if own and name == "bleu" else ("scoring", *block)
+                yield (*key, "tokenize"), f"{direction}: {problem}"
 
 
 def _unpaired(experiment: Experiment) -> Iterator[Problem]:

@@ -25,8 +25,9 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.config.schema import Experiment
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, brief, question, unknown
+from entropy_valley.files import regular
 from entropy_valley.settings import IN_CONFIG, PATTERNS, words_of
-from entropy_valley.texts import counted
+from entropy_valley.texts import counted, decoded
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
@@ -65,20 +66,20 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C librar
 
 class _Loader(_SafeLoader):
     """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
-    (032 is 26), in hexadecimal (0x20 is 32), in binary, or in base 60 (1:04 is 64)."""
+    (032 is 26), in hexadecimal (0x20 is 32), in binary, in base 60 (1:04 is 64), or with _ (1_0 is 10), and so is a
+    block that holds itself."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)
+            return super().construct_object(node, deep=True)  # all at once: else a block may hold itself
         except ValueError as error:  # a number of too many digits, a date of no calendar
             raise InputError(_place(node), f"{brief(node.value, 40)} cannot be read ({error})", _CORRECT) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        first: dict[str, int] = {}
+        first: dict[str, yaml.Node] = {}
         for key, _ in node.value:
-            line = key.start_mark.line + 1
-            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
-                problem = f"key {key.value!r} is there already, in line {first[key.value]}"
+            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, key) is not key:
+                problem = f"key {key.value!r} is there already, in line {first[key.value].start_mark.line + 1}"
                 raise InputError(_place(key), problem, "Keep one of them.")
             if key.tag == "tag:yaml.org,2002:bool":  # `no` is also Norwegian
                 problem = f"YAML reads the key {key.value} as {'true' if self.construct_yaml_bool(key) else 'false'}"
@@ -88,8 +89,8 @@ class _Loader(_SafeLoader):
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         is_float = node.tag.endswith("float")
         value = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
-        if ":" in node.value or (not is_float and re.fullmatch("[-+]?0[0-9a-zA-Z_]+", node.value)):
-            remedy = "Write it in decimal, without leading zeros and colons; a text needs quotation marks."
+        if re.search("[:_]", node.value) or (not is_float and re.fullmatch("[-+]?0[0-9a-zA-Z]+", node.value)):
+            remedy = "Write it in decimal, without leading zeros, colons and _; a text needs quotation marks."
             raise InputError(_place(node), f"YAML reads {node.value} as {value}", remedy)
         return value
 
@@ -113,13 +114,14 @@ def _parsed(path: str | Path, text: str) -> Any:
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
+    if not Path(path).exists():
+        raise InputError(path, "file not found", f"Check the path. {LAST}")
+    text = decoded(path, regular(path).read_bytes())
     try:
-        content = copy.deepcopy(_parsed(path, Path(path).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InputError(path, "file not found", f"Check the path. {LAST}") from None
-    except IsADirectoryError:
-        raise InputError(path, "is a folder, not a file", "Name a file of YAML.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content = copy.deepcopy(_parsed(path, text))
+    except RecursionError:
+        raise InputError(path, "is nested too deeply", "Remove brackets and blocks.") from None
+    except yaml.YAMLError as error:
         problem = f"not YAML ({' '.join(str(error).split())})"
         if Path(path).suffix not in SUFFIXES:
             raise InputError(path, problem, LAST) from None

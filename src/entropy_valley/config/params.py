@@ -504,14 +504,14 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
         direction=run.direction,
         target_language=target,
         revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
-        **_metrics(experiment, run.backbone),
+        **_metrics(experiment, run.backbone, run.direction),
         made_from={"translations": digest(translation(experiment, cells)), **trained},
     )
 
 
 @once
-def _metrics(experiment: Experiment, backbone: str) -> dict[str, Any]:
-    return scoring_params(experiment.scoring, experiment.backbones[backbone].bleu)
+def _metrics(experiment: Experiment, backbone: str, direction: str) -> dict[str, Any]:
+    return scoring_params(experiment.scoring, direction, experiment.backbones[backbone].bleu)
 
 
 def comet(experiment: Experiment, metric: str) -> str:

@@ -44,7 +44,9 @@ from entropy_valley.scoring import METRICS, make_metric
 from entropy_valley.scoring.comet import Comet, MainComet
 from entropy_valley.scoring.metrics import Bleu, Chrf, Metric, describe
 from entropy_valley.settings import (
+    BY_DIRECTION,
     AnyNames,
+    Budgets,
     Commit,
     Direction,
     Directions,
@@ -232,13 +234,20 @@ def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     )
 
 
-def scoring_params(scoring: Scoring, bleu: Bleu | None = None) -> dict[str, Any]:
-    """The metrics with what their numbers depend on; ``bleu`` goes before that of ``scoring``. Those of a user's own
-    class also have its code. How the toy COMET is trained is not among them."""
-    further = {name: numbers_of(one) for name, one in scoring.metrics.items()}
+def bleus_of(scoring: Scoring, direction: str, bleu: Bleu | None = None) -> dict[str, Bleu]:
+    """Each BLEU of a direction by its name; ``bleu`` goes before that of ``scoring``."""
+    blocks = {"bleu": bleu or scoring.bleu, **scoring.metrics}
+    return {name: one.of(direction) for name, one in blocks.items() if isinstance(one, Bleu)}
+
+
+def scoring_params(scoring: Scoring, direction: str, bleu: Bleu | None = None) -> dict[str, Any]:
+    """The metrics of a direction with what their numbers depend on; ``bleu`` goes before that of ``scoring``. Those of
+    a user's own class also have its code. How the toy COMET is trained is not among them."""
+    bleus = bleus_of(scoring, direction, bleu)
+    further = {name: numbers_of(bleus.get(name, one)) for name, one in scoring.metrics.items()}
     return {
         "comet": {key: value for key, value in numbers_of(scoring.comet).items() if key != "training"},
-        "bleu": numbers_of(bleu or scoring.bleu),
+        "bleu": numbers_of(bleus["bleu"]),
         "chrf": numbers_of(scoring.chrf),
         "metrics": {name: one | {"metric": plugins.with_code(one["metric"])} for name, one in further.items()},
     }
@@ -257,7 +266,7 @@ class CoverageSection(Section):
     `faithfulness_summary`."""
 
     eos: bool = Field(False, description="count the EOS of the reference in r")
-    buckets: dict[Direction, Ratios] = Field(
+    buckets: Annotated[dict[Direction, Ratios], BY_DIRECTION] = Field(
         {"en-zh": [0.6, 0.8]}, description="by direction the values of r at which a group ends and the next one begins"
     )
 
@@ -302,14 +311,14 @@ class Study(Section):
     seeds: Numbers | Literal["all"] | None = Field(
         None, description="all: those that the matrix gives the backbone; null: the first of them"
     )
-    testset: Annotated[Name | dict[Direction, Name] | None, Refers("sources", also=(ALL, DEV))] = Field(
+    testset: Annotated[Name | dict[Direction, Name] | None, Refers("sources", also=(ALL, DEV)), BY_DIRECTION] = Field(
         None, description="null: the first of each direction; all: all of each; dev: its development pairs"
     )
-    methods: Annotated[AnyNames | dict[Direction, AnyNames], Refers("length_methods")] = Field(
+    methods: Annotated[AnyNames | dict[Direction, AnyNames], Refers("length_methods"), BY_DIRECTION] = Field(
         [], description="keys of `length_methods`"
     )
     orders: Annotated[Names | None, Refers("reveal_orders")] = Field(None, description="null: that of `tables`")
-    steps: Numbers | None = Field(None, description="null: that of `tables`")
+    steps: Budgets | None = Field(None, description="null: that of `tables`")
     others: list[SystemSection] = Field([], description="systems beside the product")
     against: Annotated[Name, Refers("length_methods")] = Field(
         "ev", description="the method whose lead over each system is tested, under order and T of `tables`"
@@ -454,7 +463,7 @@ class MatrixSection(Section):
     orders: Annotated[Names, Refers("reveal_orders")] = Field(
         description="reveal orders or variable-length decoders: ours that need no settings, or keys of `reveal_orders`"
     )
-    steps: Numbers = Field(description="denoising step budgets T")
+    steps: Budgets = Field(description="denoising step budgets T")
 
 
 class Instruct(Section):

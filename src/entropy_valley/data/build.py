@@ -16,7 +16,7 @@ from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError, brief
 from entropy_valley.progress import progress
-from entropy_valley.texts import visible
+from entropy_valley.texts import hidden, visible
 
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
@@ -179,9 +179,10 @@ def overlap(test: Sequence[Row], train: Iterable[Row] | None = None) -> dict[str
     """Counts of the ``sentences`` of a test set.
 
     ``repeated``: the source is that of an earlier sentence. ``copied``: the reference is the source. ``invisible``: a
-    side has no character that can be seen. With training pairs, which are read once, ``training`` counts test sentences
+    side has no character that can be seen. ``hidden``: a side has characters that cannot be seen beside blanks, see
+    :func:`.hidden`. With training pairs, which are read once, ``training`` counts test sentences
     with a training ``source``, with a training ``target`` as their reference, and with a whole training ``pair``; and
-    the training pairs, of which some are ``copied`` or ``invisible`` too.
+    the training pairs, of which some are ``copied``, ``invisible`` or ``hidden`` too.
     """
     tested = [(row["source"], row["target"]) for row in test]
     repeated = len(test) - len({source for source, _ in tested})
@@ -207,4 +208,5 @@ def _odd(pairs: Sequence[Pair]) -> dict[str, int]:
     return {
         "copied": sum(source == target for source, target in pairs),
         "invisible": sum(not (visible(source) and visible(target)) for source, target in pairs),
+        "hidden": sum(bool(hidden(source) or hidden(target)) for source, target in pairs),
     }

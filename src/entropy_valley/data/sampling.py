@@ -13,17 +13,18 @@ from heapq import heappush, heappushpop
 from typing import Literal
 
 from entropy_valley.errors import InputError
+from entropy_valley.texts import hidden, visible
 
 Pair = tuple[str, str]
 
-# --- Length filters by language: in words (split at white space) or in characters.
+# --- Filters by language: of the length in words (split at white space) or in characters, and of hidden characters.
 
 Filters = Mapping[str, Mapping[str, Sequence[int]]]
 Passing = Callable[[str, Mapping[str, Sequence[int]]], bool]
 
 REASONS = ("blank", "short", "long")
 PATIENCE = 20_000  # filters that let one of a thousand pairs pass practically never drop as many in a row
-UNITS = {"words": lambda text: len(text.split()), "characters": len}
+UNITS = {"words": lambda text: len(text.split()), "characters": len, "hidden": hidden}
 
 
 def within(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
@@ -32,8 +33,8 @@ def within(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
 
 
 def accepts(text: str, limits: Mapping[str, Sequence[int]]) -> bool:
-    """Whether a text is not blank and :func:`within` the limits."""
-    return bool(text.strip()) and within(text, limits)
+    """Whether a text can be seen and is :func:`within` the limits."""
+    return visible(text) and within(text, limits)
 
 
 def filtered(
@@ -68,7 +69,7 @@ def judged(
             sides.sort(key=lambda side: side[0])
             language, text, limits = next(side for side in sides if not passing(*side[1:]))
             short = any(UNITS[unit](text) < low for unit, (low, _) in limits.items())
-            counts.dropped[language, "blank" if not text.strip() else "short" if short else "long"] += 1
+            counts.dropped[language, "blank" if not visible(text) else "short" if short else "long"] += 1
         yield (source, target), passes
 
 

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
 from entropy_valley.data.categories import ChallengeRules
 from entropy_valley.data.sampling import Subset
-from entropy_valley.settings import Direction, Language, Limits, Section
+from entropy_valley.settings import BY_DIRECTION, Direction, Language, Limits, RandomSeed, Section
 
 Sampling = Literal["keyed_hash", "shuffle", "shuffle_rows"]
 
 
 class LengthFilter(Section):
-    """Monolingual length limits, both ends included; words are split at white space."""
+    """Limits of a text of one language, both ends included; words are split at white space."""
 
     words: Limits | None = Field(None, description="fewest and most words; null: no limit")
     characters: Limits | None = Field(None, description="fewest and most characters; null: no limit")
+    hidden: Limits | None = Field(
+        None,
+        description="fewest and most control and formatting characters, such as zero-width spaces; [0, 0] allows none, "
+        "and the table `corpus` counts what it drops as too long; null: no limit",
+    )
 
 
 class CorpusSection(Section):
     """How many pairs are sampled, and which are let in."""
 
-    seed: int = Field(
+    seed: RandomSeed = Field(
         description="of the keyed hash and of shuffling, which draw pairs, test subsets and sentences of diagnostics"
     )
     train: PositiveInt = Field(description="training pairs per direction, at most")
     dev: PositiveInt = Field(description="development pairs per direction, at most")
     filters: dict[Language, LengthFilter] = Field(description="by language code; one that is left out has no limits")
-    sampling: Sampling | dict[Direction, Sampling] = Field(
+    sampling: Annotated[Sampling | dict[Direction, Sampling], BY_DIRECTION] = Field(
         "keyed_hash",
         description="how train and dev pairs are drawn from a source that does not keep them apart, one for all or by "
         "direction: by a keyed hash; or as the scripts of the paper's authors do, `shuffle` that for Chinese, "

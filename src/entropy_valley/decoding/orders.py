@@ -25,7 +25,7 @@ from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Probe, Pro
 from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import SOURCE_GUIDED
-from entropy_valley.settings import Section, Share
+from entropy_valley.settings import MOST_STEPS, RandomSeed, Section, Share
 
 if TYPE_CHECKING:
     import torch
@@ -251,7 +251,7 @@ class Random(Section):
     """
 
     order: Literal["random"] = "random"
-    seed: int = Field(1, description="of the permutations")
+    seed: RandomSeed = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
         drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
@@ -331,9 +331,10 @@ class Denoising:
     @classmethod
     def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
         """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, for
-        steps that are not a number of 1 or more, and for an unknown schedule."""
-        if not isinstance(steps, Integral) or steps < 1:
-            raise InputError("steps", f"{steps!r}, not a number of 1 or more", "Give the step budget T, such as 32.")
+        steps that are no such number, and for an unknown schedule."""
+        if not isinstance(steps, Integral) or isinstance(steps, bool) or not 1 <= steps <= MOST_STEPS:
+            problem = f"{steps!r}, not a number from 1 to {MOST_STEPS:,}"
+            raise InputError("steps", problem, "Give the step budget T, such as 32.")
         reveal_counts(1, steps, schedule)  # raises for an unknown one
         denoiser = make_denoiser(name, settings)
         if hasattr(denoiser, "advance"):

@@ -39,6 +39,7 @@ from entropy_valley.demo.languages import (
     Words,
 )
 from entropy_valley.errors import InputError
+from entropy_valley.settings import RandomSeed
 
 LANGUAGES = tuple(languages.LANGUAGES)
 LONGEST = 14  # English words
@@ -322,7 +323,7 @@ class Synthetic(Source):
     endless: ClassVar[bool] = True
 
     name: Literal["embedded"] = Field(description="the kind of source")
-    seed: int = Field(0, description="of its sentences, whatever the seed of the corpus is")
+    seed: RandomSeed = Field(0, description="of its sentences, whatever the seed of the corpus is")
     aligned: Literal[True] | None = Field(
         None, description="as a test set: `anchors` by the grammar's own alignment, in place of a file"
     )

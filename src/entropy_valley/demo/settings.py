@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from entropy_valley.settings import Directions, Refers, Section, Share
+from entropy_valley.settings import Directions, RandomSeed, Refers, Section, Share
 from entropy_valley.training.settings import EosPadding
 
 SHAPE = {  # what the sizes of a model are in its stock config
@@ -24,7 +24,7 @@ def stock_config(**shape: int) -> dict[str, Any]:
 class Pretraining(Section):
     """Pre-training of a tiny backbone on the train splits (demo only)."""
 
-    seed: int | None = Field(
+    seed: RandomSeed | None = Field(
         description="of weights, order and masks; null: that of the run, so that each run has a pre-training of its own"
     )
     steps: PositiveInt = Field(description="optimiser steps")
@@ -61,7 +61,7 @@ class Pretraining(Section):
 class Estimator(Section):
     """Size and training of the toy COMET estimator."""
 
-    seed: int = Field(description="of weights, pairs and corruptions")
+    seed: RandomSeed = Field(description="of weights, pairs and corruptions")
     steps: PositiveInt = Field(description="optimiser steps")
     width: PositiveInt = Field(96, description="of the encoder")
     layers: PositiveInt = Field(1, description="of the encoder")

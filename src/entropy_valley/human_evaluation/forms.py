@@ -97,7 +97,8 @@ def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[s
             order = 2 if language in _RIGHT_TO_LEFT else 0
             cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
             if name in TEXTS:
-                cell.value, cell.data_type = row[place - 1], "s"  # a text stays one, whatever it begins with
+                # A text stays one, whatever it begins with; spreadsheets read a plain _x000D_ as a carriage return.
+                cell.value, cell.data_type = re.sub("_(?=x[0-9a-fA-F]{4}_)", "_x005F_", row[place - 1]), "s"
     sheet.freeze_panes = "B2"
     sheet.protection.enable()
     sheet.protection.formatColumns = sheet.protection.formatRows = False  # columns may be made wider

@@ -32,7 +32,7 @@ from entropy_valley.texts import unguarded
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives
-_SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')
+_SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST = 100  # columns of it that are read
 MOST = 100  # problems that are listed
@@ -52,7 +52,8 @@ class Rating:
 
 @dataclass(frozen=True)
 class Sheet:
-    """``rows[0]`` is the header; ``annotator`` is whom a spreadsheet says that it is for; None if it says nothing."""
+    """All rows, titles above the header too; ``annotator`` is whom a spreadsheet says that it is for; None if it says
+    nothing."""
 
     rows: list[list[str]]
     annotator: str | None = None
@@ -133,7 +134,9 @@ class Form:
         """Check each cell of a form, and note what is rated."""
         if sheet.annotator not in (None, self.annotator):
             self.problems.append(f"{self.path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
-        header = [_plain(name) for name in sheet.rows[0]]
+        names = [[_plain(name) for name in row] for row in sheet.rows]
+        top = next((place for place, row in enumerate(names) if COLUMNS[0] in row), 0)
+        header = names[top]
         wrong = {
             "no column": [name for name in COLUMNS if name not in header],
             "more than one column": [name for name in COLUMNS if header.count(name) > 1],
@@ -143,7 +146,7 @@ class Form:
             self.problems.append(f"{self.path}: {listing}")
             return
         self._columns = {name: header.index(name) for name in COLUMNS}
-        for number, row in enumerate(sheet.rows[1:], 2):
+        for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
             if any(cell.strip() for cell in row):
                 self._read_row(number, [*row, *[""] * (len(header) - len(row))])
         if lost := [row.id for row in self.pack.rows if row.id not in self._seen]:
@@ -186,10 +189,10 @@ class Form:
 
 
 def _plain(text: str) -> str:
-    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` is, too; ``⁴``
-    and ``④`` are not."""
+    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` and ``4,0``
+    are, too; ``⁴`` and ``④`` are not."""
     wide = {ord(one): unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
-    return text.translate(wide).strip().removesuffix(".0")
+    return re.sub("[.,]0$", "", text.translate(wide).strip())
 
 
 def _same_text(text: str) -> str:
@@ -211,7 +214,8 @@ def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
 def _read_xlsx(path: Path, rows: int) -> Sheet:
     with files.readable(path, "spreadsheet", _NO_FORM):
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
-        sheets = {name: _cells(book[name], rows) for name in book.sheetnames if name in (SHEET, forms.ABOUT)}
+        # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
+        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet, rows) for sheet in book.worksheets}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
         ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
         if not ratings:
@@ -223,6 +227,8 @@ def _unpacked(path: Path) -> io.BytesIO:
     """The parts of a spreadsheet without compression: a few bytes may unpack to any number of them."""
     unpacked, room = io.BytesIO(), LARGEST
     with zipfile.ZipFile(path) as packed, zipfile.ZipFile(unpacked, "w") as archive:
+        if len({*packed.namelist()}) < len(packed.namelist()):
+            raise ValueError("a part is in it twice")
         for part in packed.infolist():
             if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others unpack all at once
                 raise ValueError(f"{part.filename} is compressed in a way that no spreadsheet is")
@@ -242,19 +248,20 @@ def _cells(sheet: Worksheet, rows: int) -> list[list[str]]:
 
 
 def _text(value: Any) -> str:
-    """A cell's value as its text; a number without a fraction goes without its point."""
+    """A cell's value as its text; a number without a fraction goes without its point. ``x005F_`` marks what looks like
+    an escape of spreadsheets; openpyxl removes it from some texts, not from all."""
     if value is None:
         return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).replace("x005F_", "")
 
 
 def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str]]:
     text = _decoded(path, expected)
     if text.startswith("sep="):  # Excel's own first line
         text = text.partition("\n")[2]
-    header = _SEPARATOR.match(text)
+    header = _SEPARATOR.search(text)
     if not header:
-        raise InputError(path, "does not begin with a column ID", _NO_FORM)
+        raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
     try:
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]

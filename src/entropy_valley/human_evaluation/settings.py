@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
-from entropy_valley.settings import Direction, Name, Refers, Runtime, Section, unique
+from entropy_valley.settings import Direction, Name, RandomSeed, Refers, Runtime, Section, unique
 from entropy_valley.translation.settings import SystemSection
 
 POOLED = "all"  # in the place of an annotator: all of them together
@@ -50,7 +50,7 @@ class HumanEvaluation(Section):
     first: Shown = Field(Shown(method="ev"), description="differences are of this system …")
     second: Shown = Field(Shown(method="ratio"), description="… minus this one")
     sentences: Buckets = Buckets()
-    seed: int = Field(1, description="of the random sentences, the order of rows, and the system in each slot")
+    seed: RandomSeed = Field(1, description="of the random sentences, the order of rows, and the system in each slot")
     annotators: Annotators = Field(["A", "B", "C"], description="each gets forms under this name")
     forms: Runtime[str] = Field(
         "human_evaluation", description="the folder of filled forms: a folder for each direction, in it A.xlsx or A.csv"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.settings import AnyNames, Direction, Rate, Ratios, Refers, Section, Share
+from entropy_valley.settings import BY_DIRECTION, AnyNames, Direction, Rate, Ratios, Refers, Section, Share
 
 
 class LengthStatisticsSection(Section):
@@ -39,7 +39,7 @@ class Valley(Section):
     ratios: Ratios = Field(
         [round(0.40 + 0.05 * step, 2) for step in range(23)], description="the dense grid; a canvas of each, as EV's"
     )
-    ratios_of: dict[Direction, Ratios] = Field({}, description="another grid for a direction")
+    ratios_of: Annotated[dict[Direction, Ratios], BY_DIRECTION] = Field({}, description="another grid for a direction")
     sentences: PositiveInt = Field(500, description="of each test set, see `corpus.subset`")
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model.checkpoint import TOKENIZER
 from entropy_valley.model.families import Family
-from entropy_valley.settings import read_object
+from entropy_valley.settings import Foreign, check_template, read_object
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 
@@ -30,12 +32,7 @@ class Prompt:
     bos: int | None = None
 
     def __post_init__(self) -> None:
-        if self.template.count(PLACE) != 1:
-            raise InputError(
-                "prompt",
-                f"{self.template!r} has {PLACE} {self.template.count(PLACE)} times",
-                f"Write {PLACE} exactly once, where the source goes.",
-            )
+        check_template(self.template)
 
     def encode(self, source: str) -> list[int]:
         """Token ids of prompt(x), with the BOS in front if there is one.
@@ -129,6 +126,13 @@ DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
 REMEDY = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
 
 
+class Declarations(Foreign):
+    """What a tokenizer's files declare: a token is a text or a block of its content and its flags."""
+
+    added_tokens_decoder: dict[str, dict[str, Any]] = Field({})
+    additional_special_tokens: list[str | dict[str, Any]] | None = None
+
+
 class Tokenizer:
     """One of ``tokenizers`` under the calls of transformers that are made here; transformers takes 1.3 s to import.
 
@@ -188,7 +192,8 @@ def load_tokenizer(folder: str | Path, family: Family) -> Tokenizer:
     for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
         for path in folder.glob(pattern):
             files.regular(path, files.MOST)
-    declarations = [read_object(folder / name) for name in DECLARATIONS if (folder / name).exists()]
+    paths = [folder / name for name in DECLARATIONS]
+    declarations = [read_object(path, Declarations) for path in paths if path.exists()]
     if (folder / WHOLE).exists():
         with files.readable(folder / WHOLE, "tokenizer", REMEDY):
             rust = Rust.from_file(str(folder / WHOLE))

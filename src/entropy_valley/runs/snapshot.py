@@ -97,8 +97,7 @@ def hand_down(results: str, config: Mapping[str, Any]) -> None:
     path = Path(results, "work", "configs", f"{_digest(config)}.json").absolute()
     _current["path"] = os.environ[VARIABLE] = str(path)
     try:
-        if not path.is_file():
-            files.write_text(path, files.canonical(config))
+        files.write_text(path, files.canonical(config))
         files.write_json(Path(results, CONFIG), config)
     except OSError as error:
         remedy = "Free space or correct the permissions, then run the same command again."

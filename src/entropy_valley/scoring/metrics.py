@@ -15,7 +15,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
-from entropy_valley.settings import Section
+from entropy_valley.settings import PerDirection, Section
 from entropy_valley.store import Store
 
 _FIX = "Correct the metric, or remove it from `scoring.metrics`."
@@ -171,6 +171,11 @@ def scores_systems(metric: Scorer) -> TypeGuard[SystemScorer]:
 # --- BLEU and chrF.
 
 _DECIMALS = 6  # of what is written; tables print `decimals`
+Tokenizer = Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
+# By language: sacreBLEU's defaults, and Cantonese. Those with mecab need a package of their own.
+_DEFAULTS: Mapping[str, Tokenizer] = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+# Languages without blanks between words for which it has no tokenizer.
+_UNSPACED = ("bo", "dz", "km", "lo", "my", "th")
 
 
 class Bleu(Section):
@@ -179,11 +184,26 @@ class Bleu(Section):
     decimals: ClassVar[int] = 2
     by_direction: ClassVar[bool] = True  # the tokenizer depends on the target language
 
-    tokenize: (
-        Literal["none", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores101", "flores200", "spBLEU-1K"]
-        | None
-    ) = Field(None, description="sacreBLEU's name of a tokenizer; null: its default for the target language")
+    tokenize: PerDirection[Tokenizer | None] = Field(
+        None, description="sacreBLEU's name of a tokenizer; null: its default for the target language"
+    )
     _bleu: Any = PrivateAttr(None)
+
+    def of(self, direction: str) -> Bleu:
+        """With the tokenizer of a direction; for codes that sacreBLEU does not know, such as zh_tw, that of zh."""
+        given, target = self.tokenize, direction.split("-")[1]
+        name = given.get(direction) if isinstance(given, Mapping) else given
+        if name is None and (target == "yue" or "_" in target):
+            name = _DEFAULTS.get(target.partition("_")[0])
+        return self.model_copy(update={"tokenize": name})
+
+    def require(self, language: str) -> None:
+        """Raise InputError, before any job, where it cannot split texts of a language as this machine is."""
+        if self.tokenize is None and language.partition("_")[0] in _UNSPACED:
+            problem = f"sacreBLEU's default splits at blanks, and {language} has none between words"
+            raise InputError(f"BLEU into {language!r}", problem, "Set `tokenize` to flores200, or to char.")
+        if (self.tokenize or _DEFAULTS.get(language)) in ("ja-mecab", "ko-mecab"):
+            self.prepare(ScoringJob(language))
 
     def prepare(self, job: ScoringJob) -> None:
         """Make the tokenizer; InputError where it needs a package or a file that is missing, with sacreBLEU's words."""

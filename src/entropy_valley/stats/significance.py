@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, PositiveInt
 
-from entropy_valley.settings import Section
+from entropy_valley.settings import RandomSeed, Section
 
 Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
@@ -26,7 +26,7 @@ class Analysis(Section):
     """Statistics."""
 
     resamples: PositiveInt = Field(le=1_000_000, description="of the paired bootstrap")
-    seed: int = Field(description="of its draws")
+    seed: RandomSeed = Field(description="of its draws")
     generator: Generator = Field(
         "pcg64", description="of its draws: NumPy's default, or that of `RandomState`, as in the authors' code"
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from entropy_valley.settings import AnyNames, Name, Refers, Runtime, Section
+from entropy_valley.settings import AnyNames, Name, Refers, Runtime, Section, Steps
 
 
 class SystemSection(Section):
@@ -14,7 +14,7 @@ class SystemSection(Section):
 
     method: Annotated[Name, Refers("length_methods")] = Field(description="a key of `length_methods`")
     order: Annotated[Name | None, Refers("reveal_orders")] = Field(None, description="null: that of `tables`")
-    steps: PositiveInt | None = Field(None, description="null: that of `tables`")
+    steps: Steps | None = Field(None, description="null: that of `tables`")
 
 
 class Search(Section):

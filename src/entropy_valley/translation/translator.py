@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import math
 import operator
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
+from entropy_valley.settings import Location, Section, Template, checked
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
@@ -106,6 +108,16 @@ class Translation:
         return axes
 
 
+class _Given(Section):
+    """What :meth:`Translator.load` is given, as far as a type and a value say."""
+
+    backbone: Location
+    adapter: Location | None
+    prompt: Template | None
+    family: str | None
+    bos: bool | None
+
+
 @dataclass(frozen=True)
 class Translator:
     """A frozen backbone with a prompt, a length method, a reveal order and a step budget T.
@@ -173,6 +185,7 @@ class Translator:
         """
         from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
 
+        checked(_Given, backbone=backbone, adapter=adapter, prompt=prompt, family=family, bos=bos)
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
         device, dtype = str(device), str(dtype).removeprefix("torch.")
@@ -184,7 +197,7 @@ class Translator:
             trained = adapters.read_facts(folder).get("spec", {})
             if not family and "family" in trained:
                 family = find_family(trained["family"], folder / adapters.FACTS).name
-        template = prompt or trained.get("prompt")
+        template = trained.get("prompt") if prompt is None else prompt
         if template is None:
             problem = "no prompt is given, and its files do not say with which one it was trained"
             raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
@@ -447,9 +460,11 @@ def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None
 
 
 def _impossible(source: str, place: str, name: object) -> SentenceError | None:
-    """The error for a sentence that is no text, see :func:`.checked_sentence`."""
+    """The error for a sentence that is no text, see :func:`.checked_sentence`, or several lines."""
     try:
-        checked_sentence(place, source)
+        if checked_sentence(place, source) and (line_break := re.search("[\r\n]", source)):
+            problem = f"a line break (U+{ord(line_break[0]):04X})"
+            raise InputError(place, problem, "Give each line as a sentence, without its end.")
     except InputError as error:
         return SentenceError(place, f"sentence {name!r}: {error.problem}", error.remedy)
     return None

@@ -16,6 +16,7 @@ from entropy_valley.data.sources.files import Files, JsonLines, Tsv
 from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.data.sources.published import Flores, Tatoeba, Wmt22
 from entropy_valley.errors import InputError
+from entropy_valley.settings import refused_values
 
 Kinds = tuple[type[Source], ...]
 
@@ -32,5 +33,5 @@ def make(settings: Mapping[str, Any], kinds: Kinds = SOURCES) -> Source:
     try:
         return TypeAdapter(any_of(kinds)).validate_python(settings)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc']))} {item['msg']}".strip() for item in error.errors())
-        raise InputError(f"source {dict(settings)}", problems, "`entropy-valley schema` lists its keys.") from None
+        remedy = "`entropy-valley schema` lists its keys."
+        raise InputError(f"source {dict(settings)}", refused_values(error), remedy) from None

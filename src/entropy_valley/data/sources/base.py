@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles
 from entropy_valley.data.sampling import Pair
+from entropy_valley.errors import InputError
 from entropy_valley.settings import Section
 
 Spans = list[list[int]]  # [start, end] of parts of a text, in characters
@@ -103,6 +104,18 @@ class Source(Section, ABC):
         entries = {**self.usual, **getattr(self, self.by_language)}
         missing = [language for language in direction.split("-") if language not in entries]
         return f"has no entry of {' and '.join(missing)} under `{self.by_language}`; add it" if missing else None
+
+
+def value_at(row: Any, key: str, place: object) -> Any:
+    """What a row has under a key, whose dots lead into blocks of the row; None also where such a block is null. Raises
+    InputError where there is none."""
+    for name in key.split("."):
+        if row is None:
+            return None
+        if not isinstance(row, Mapping) or name not in row:
+            raise InputError(place, f"no {key}", "Name the keys or columns of its texts in the source's settings.")
+        row = row[name]
+    return row
 
 
 def reverse(direction: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -11,10 +14,10 @@ from pydantic import Field, PositiveInt, field_validator, model_validator
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source, reverse
-from entropy_valley.errors import InputError, listed, unknown
+from entropy_valley.data.sources.base import Source, reverse, value_at
+from entropy_valley.errors import InputError, brief, listed, unknown
 from entropy_valley.settings import Commit, Direction, Language, Repository, Section, unique
-from entropy_valley.texts import checked_sentence, counted
+from entropy_valley.texts import checked_sentence, counted, visible
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
 
@@ -44,7 +47,7 @@ def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
         raise InputError(
             f"{long[1]}:{short[0] + 1}",
             f"{long[0]} lines, but {short[1]} has {short[0]}",
-            "Line n of one file must translate line n of the other.",
+            "Line n of one file must translate line n of the other; the missing line may be anywhere above.",
         )
     if sources == references:
         raise InputError(reference, f"has the sentences of {source}", "Name a file of their translations.")
@@ -56,7 +59,7 @@ def _sentences(path: str | Path) -> list[str]:
     if 2 * sum("\t" in line for line in lines) > len(lines):
         raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
     sentences = [checked_sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
-    if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not sentence]:
+    if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not visible(sentence)]:
         many = f"{len(blank)} blank lines: {listed(blank)}"
         remedy = "Remove such lines from both files, or fill them."
         raise InputError(f"{path}:{blank[0]}", many if len(blank) > 1 else "blank line", remedy)
@@ -67,7 +70,7 @@ def _sentences(path: str | Path) -> list[str]:
 
 
 class Tsv(Source):
-    """A file of the user's own with a pair in each line, between tabs. Quotation marks are part of the text."""
+    """A file of the user's own with a pair in each line, between tabs."""
 
     by_language: ClassVar[str] = "columns"
 
@@ -75,6 +78,14 @@ class Tsv(Source):
     file: str = Field(description="the file, UTF-8")
     columns: dict[Language, PositiveInt | str] = Field(
         description="by language the column: its number, from 1, or its name in the first line"
+    )
+    quoted: bool | None = Field(
+        None,
+        description="true: cells may be in quotation marks, as spreadsheets save them; false: quotation marks are part "
+        "of the text; null: the same, but a file with such cells is refused",
+    )
+    blank: Literal["drop"] | None = Field(
+        None, description="lines without a text on one side: drop leaves them out and counts them; null: refused"
     )
 
     @field_validator("columns")
@@ -84,35 +95,77 @@ class Tsv(Source):
         return columns
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
-        """All pairs, without leading and trailing blanks. Raises InputError for a missing column and a blank text."""
+        """All pairs, without leading and trailing blanks. Raises InputError for a missing column, and one that lists
+        all lines with the same fault."""
         if problem := self.refused(direction):
             raise InputError(f"source {self.file}", problem, "Or name another source.")
-        rows = [line.split("\t") for line in files.read_lines(self.file)]
+        rows = self._rows()
         wanted = [self.columns[language] for language in direction.split("-")]
+        header = rows[0][1]
         named = any(isinstance(column, str) for column in wanted)
         for column in wanted:
-            if isinstance(column, str) and column not in rows[0]:
-                problem = unknown(column, f"no column {column!r}", rows[0], "between tabs are")
+            if isinstance(column, str) and header.count(column) != 1:
+                problem = unknown(column, f"no column {column!r}", header, "between tabs are")
+                if column in header:
+                    problem = f"more than one column {column!r}"
                 raise InputError(f"{self.file}:1", problem, "Correct `columns` of this source in the config.")
-        places = [rows[0].index(column) if isinstance(column, str) else column - 1 for column in wanted]
-        return (self._pair(rows[at], at + 1, places) for at in range(named, len(rows)))
+        places = [header.index(column) if isinstance(column, str) else column - 1 for column in wanted]
+        usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
+        self._refuse(rows[named:], places, len(header) if named else max(usual, *(place + 1 for place in places)))
+        return (self._pair(number, row, places) for number, row in rows[named:])
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
 
-    def _pair(self, row: list[str], number: int, places: list[int]) -> Pair:
-        texts = [row[place].strip() if place < len(row) else "" for place in places]
-        for place, text in zip(places, texts, strict=True):
-            if not text:
-                problem, remedy = f"no text in column {place + 1}", "Fill it, or remove the line."
-                if place >= len(row):
-                    columns = counted(len(row), "column")
-                    remedy = (
-                        f"The line has {columns} between tabs: correct it, or `columns` of this source in the config."
-                    )
-                raise InputError(f"{self.file}:{number}", problem, remedy)
-        source, target = (checked_sentence(f"{self.file}:{number}", text) for text in texts)
+    def _rows(self) -> list[tuple[int, list[str]]]:
+        """The cells of each row, behind the number of its first line."""
+        lines = files.read_lines(self.file)
+        if not self.quoted:
+            return [(number, line.split("\t")) for number, line in enumerate(lines, 1)]
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
+        rows, first = [], 1
+        try:
+            for row in reader:
+                rows.append((first, row))
+                first = reader.line_num + 1
+        except csv.Error as error:
+            remedy = "Correct its quotation marks, or set `quoted: false` of this source in the config."
+            raise InputError(f"{self.file}:{first}", f"not a row of quoted cells ({error})", remedy) from None
+        return rows
+
+    def _refuse(self, rows: list[tuple[int, list[str]]], places: list[int], width: int) -> None:
+        """Raise InputError that lists the faults of lines, each with all its lines."""
+        sides = " or ".join(str(place + 1) for place in places)
+        faults: dict[str, list[str]] = {}
+        for number, row in rows:
+            texts = _texts(row, places)
+            if any(cell.strip() for cell in row[width:]):
+                fault = f"more than {counted(width, 'column')} between tabs"
+            elif self.quoted is None and any(map(_is_quoted, texts)):
+                fault = "a cell in quotation marks: of a spreadsheet (`quoted: true`) or of the text (`quoted: false`)"
+            elif not self.blank and not all(map(visible, texts)):
+                fault = f"no text in column {sides} (`blank: drop` leaves it out)"
+            else:
+                continue
+            faults.setdefault(fault, []).append(str(number))
+        if faults:
+            problems = [f"{fault}; {counted(len(at), 'line')}: {listed(at)}" for fault, at in faults.items()]
+            first = min(int(at[0]) for at in faults.values())
+            remedy = "Correct the lines, or the keys of this source in the config."
+            raise InputError(f"{self.file}:{first}", ". Also ".join(problems), remedy)
+
+    def _pair(self, number: int, row: list[str], places: list[int]) -> Pair:
+        source, target = (checked_sentence(f"{self.file}:{number}", text) for text in _texts(row, places))
         return source, target
+
+
+def _texts(row: list[str], places: list[int]) -> list[str]:
+    return [row[place].strip() if place < len(row) else "" for place in places]
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether a cell is as spreadsheets save one with quotation marks: in such marks, and those inside doubled."""
+    return len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1].replace('""', "")
 
 
 # --- Files of pairs in JSON Lines, a key for each language: those that the paper's authors published, and their like.
@@ -149,7 +202,13 @@ class JsonLines(Source):
     folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
     files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
     rows: SplitRows = Field(SplitRows(), description="how many rows they must have; an incomplete copy is refused")
-    keys: dict[Language, str] = Field({}, description="key of each language; default: its code, like en")
+    keys: dict[Language, str] = Field(
+        {}, description="key of each language; dots for nested ones, as translation.en; default: its code, like en"
+    )
+    without: dict[str, bool | int | str] | None = Field(
+        None,
+        description="leaves out rows in which a key has this value, as {is_bad_source: true}; the log has their number",
+    )
 
     @model_validator(mode="after")
     def _has_an_origin(self) -> Self:
@@ -166,11 +225,16 @@ class JsonLines(Source):
         folder, path = self._folder(), self._path(direction, split)
         require_as_downloaded(folder, path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
-        rows = files.read_jsonl(path, keys)
+        rows = files.read_jsonl(path)
         if getattr(self.rows, split) not in (None, len(rows)):
             problem = f"{len(rows)} rows instead of {getattr(self.rows, split)}"
             raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
-        return (self._pair(path, number, row, keys) for number, row in enumerate(rows, 1))
+        kept = list(enumerate(rows, 1))
+        for key, value in (self.without or {}).items():
+            kept = [(number, row) for number, row in kept if value_at(row, key, f"{path}:{number}") != value]
+        if self.without:
+            print(f"{path}: {len(rows) - len(kept)} of {len(rows)} rows are left out", file=sys.stderr, flush=True)
+        return (self._pair(path, number, row, keys) for number, row in kept)
 
     def settings(self, direction: str, *splits: str) -> dict[str, Any]:
         """As of any source, but only the files of these splits."""
@@ -210,10 +274,13 @@ class JsonLines(Source):
 
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
-        source, target = (row[key] for key in keys)
-        if not (isinstance(source, str) and isinstance(target, str)):
-            raise InputError(f"{path}:{number}", f"{' or '.join(keys)} is not a text", "Correct the row.")
-        return checked_sentence(f"{path}:{number}", source), checked_sentence(f"{path}:{number}", target)
+        place, texts = f"{path}:{number}", []
+        for key in keys:
+            text = value_at(row, key, place)
+            if not isinstance(text, str):
+                raise InputError(place, f"{key} is {brief(text, 60)}, not a text", "Correct the row, or `keys`.")
+            texts.append(checked_sentence(place, text))
+        return texts[0], texts[1]
 
 
 def _no_file(direction: str, *splits: str) -> str:

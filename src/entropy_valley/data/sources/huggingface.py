@@ -15,7 +15,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley import hub
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source
+from entropy_valley.data.sources.base import Source, value_at
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.settings import Language, Repository
 
@@ -62,7 +62,7 @@ class HuggingFace(Source):
     def unstripped(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs in the order of the data set, as they are. Raises InputError behind the last one if it is not the
         number of rows that the config gives."""
-        source, target = (self.columns.get(one, f"translation.{one}").split(".") for one in direction.split("-"))
+        source, target = (self.columns.get(one, f"translation.{one}") for one in direction.split("-"))
         count = 0
         for row in self._rows():
             count += 1
@@ -121,18 +121,10 @@ class HuggingFace(Source):
         command = hub.command(self.dataset, self.revision, "dataset", self._on_hub.patterns)
         return f"With a network run {command}, copy the folder, and set the source's `folder` to it."
 
-    def _text(self, row: Any, path: list[str]) -> str:
+    def _text(self, row: Any, column: str) -> str:
         """The text of a row; empty where the data set has a null."""
-        for name in path:
-            if row is None:
-                return ""
-            if not isinstance(row, dict) or name not in row:
-                raise self._misfit(f"no column {'.'.join(path)}")
-            row = row[name]
-        if not isinstance(row, str | None):
-            raise self._misfit(f"column {'.'.join(path)} holds {brief(repr(row), 60)}, which is no text")
-        return row or ""
-
-    def _misfit(self, problem: str) -> InputError:
-        remedy = "Name the column of each language in the source's columns."
-        return InputError(f"data set {self.dataset} ({self.subset})", problem, remedy)
+        text = value_at(row, column, self._place)
+        if not isinstance(text, str | None):
+            problem = f"column {column} holds {brief(repr(text), 60)}, which is no text"
+            raise InputError(self._place, problem, "Name the column of each language in the source's `columns`.")
+        return text or ""

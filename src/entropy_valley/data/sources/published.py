@@ -15,10 +15,9 @@ from pydantic import Field
 from entropy_valley import files, hub
 from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
-from entropy_valley.data.sources.files import read_parallel
+from entropy_valley.data.sources.files import Tsv, read_parallel
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Language
-from entropy_valley.texts import checked_sentence
 
 
 def _whole(name: str, paths: Sequence[Path], size: int, copy: object) -> list[Pair]:
@@ -211,15 +210,9 @@ class Tatoeba(Source):
         if not self.folder:
             return _tatoeba_release(sorted(languages)), languages != sorted(languages)
         path, swapped = self._file(self.folder, languages)
-        rows = []
-        for number, line in enumerate(files.read_lines(path), 1):
-            cells = [cell.strip() for cell in line.split("\t")]
-            if len(cells) < 2 or not cells[0] or not cells[1]:
-                problem = f"not two sentences with a tab between them: {line[:60]!r}"
-                raise InputError(f"{path}:{number}", problem, "Each line must be: source, tab, target.")
-            first, second = (checked_sentence(f"{path}:{number}", cell) for cell in cells[:2])
-            rows.append((first, second))
-        return rows, swapped
+        columns: dict[str, int | str] = {"en": 1, "de": 2}
+        table = Tsv(name="tsv", file=str(path), columns=columns, quoted=False)
+        return list(table.pairs("en-de", split="", seed=0)), swapped
 
     @staticmethod
     def _file(folder: str, languages: list[str]) -> tuple[Path, bool]:
