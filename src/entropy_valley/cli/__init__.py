@@ -14,7 +14,7 @@ from entropy_valley import errors
 
 # What the library itself imports.
 CORE = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "numpy", "scipy", "pydantic", "yaml"}
-CORE |= {"filelock", "packaging", "tqdm"}
+CORE |= {"filelock", "peft", "tqdm"}
 
 
 def main() -> None:
