@@ -205,7 +205,7 @@ def test_a_line_that_does_not_end_is_one_error():
         (["--adapter", "/"], "--adapter: /: it has no adapter_config.json"),
         (["--length", "ev", __file__], "Write the file to translate before the options."),
         (["--ratios", "0.8", "in.txt"], "--ratios: 'in.txt' is not a number. Write the file to translate before"),
-        (["--prompt", "no place"], "{src} 0 times"),
+        (["--prompt", "no place"], "is not a text with one {src}"),
         (["--order", "medd"], "medd"),
         (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),
         (["--batch", "0"], "argument --batch: '0' is not a number of 1 or more"),
