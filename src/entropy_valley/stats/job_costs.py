@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,12 +37,6 @@ def finished_seconds(benchmarks: Path) -> dict[str, float]:
     written."""
     written = (path for path in sorted(benchmarks.rglob("*.tsv")) if path.stat().st_size)
     return {str(path.relative_to(benchmarks).with_suffix("")): float(_benchmark(path)["s"]) for path in written}
-
-
-def peak_memory(path: Path) -> float:
-    """Bytes of the largest process of a finished job; 0 where its benchmark does not say."""
-    memory = _benchmark(path).get("max_rss") or ""
-    return float(memory) * 2**20 if re.fullmatch(r"[\d.]+", memory) else 0.0
 
 
 def _benchmark(path: Path) -> dict[str, str]:
