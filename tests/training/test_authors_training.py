@@ -141,7 +141,7 @@ def test_the_papers_share_of_parameters_is_that_of_bare_names():
 def test_an_adapter_of_bare_names_is_trained_and_read_again(finetune, load):
     folder = finetune(spec(lora=SETTINGS["lora"] | {"targets": "by_name"}))
     adapter = read_adapter(folder, FAMILIES["llada"])
-    assert set(adapter.pairs) == set(lora_modules(load().model, FAMILIES["llada"], "by_name"))
+    assert set(adapter.modules) == set(lora_modules(load().model, FAMILIES["llada"], "by_name"))
     head = load(adapter=folder).model.lm_head.weight
     assert not torch.equal(head, load().model.lm_head.weight)
     assert len(files.read_json(folder / "adapter_config.json")["target_modules"]) == 6 * 2 + 1

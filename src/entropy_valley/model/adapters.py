@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, field_serializer
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model import checkpoint
-from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
-from entropy_valley.settings import Direction, Foreign, read_object
+from entropy_valley.settings import Direction, Foreign, Share, read_object
 
 if TYPE_CHECKING:
     from peft.tuners.lora import LoraLayer
@@ -45,16 +45,20 @@ class Settings(Foreign):
     """What PEFT's ``LoraConfig`` is made of, from ``adapter_config.json``."""
 
     peft_type: Literal["LORA"] = "LORA"
-    r: PositiveInt = 8
-    lora_alpha: int | float = 8
-    lora_dropout: float | None = 0.0
+    r: Size = 8
+    lora_alpha: float = 8
+    lora_dropout: Share | None = 0.0
     use_rslora: bool | None = False
     use_dora: bool | None = False
     lora_bias: bool | None = False
     init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
-    rank_pattern: dict[Pattern, PositiveInt] | None = None
-    alpha_pattern: dict[Pattern, int | float] | None = None
+    rank_pattern: dict[Pattern, Size] | None = None
+    alpha_pattern: dict[Pattern, float] | None = None
     base_model_name_or_path: str | None = None
+
+    @field_serializer("lora_alpha")
+    def _as_peft(self, alpha: float) -> int | float:
+        return int(alpha) if alpha.is_integer() else alpha
 
     @property
     def changes_base(self) -> bool:
@@ -207,7 +211,7 @@ def _expected(adapter: Adapter, model: Module) -> tuple[dict[str, Any], dict[str
     layers = {name for name, module in model.named_modules() if isinstance(module, Linear)}
     if not (modules := [name for name in adapter.modules if name in layers]):
         return {}, whole
-    inject(model, adapter.settings.model_copy(update={"init_lora_weights": True}), modules)
+    inject(model, adapter.settings.model_copy(update={"init_lora_weights": True}), modules, empty=True)
     lora = get_peft_model_state_dict(model, save_embedding_layers=False)
     return {name: tuple(tensor.shape) for name, tensor in lora.items()}, whole
 
@@ -215,13 +219,13 @@ def _expected(adapter: Adapter, model: Module) -> tuple[dict[str, Any], dict[str
 # --- Attached and merged by PEFT.
 
 
-def inject(model: Module, settings: Settings, modules: list[str]) -> None:
-    """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32."""
+def inject(model: Module, settings: Settings, modules: list[str], empty: bool = False) -> None:
+    """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32; ``empty``: on ``meta``."""
     from peft import LoraConfig, inject_adapter_in_model
     from peft.tuners.tuners_utils import cast_adapter_dtype
 
     known = settings.model_dump(exclude={"peft_type", "base_model_name_or_path"}, exclude_none=True)
-    inject_adapter_in_model(LoraConfig(**known, target_modules=modules), model)
+    inject_adapter_in_model(LoraConfig(**known, target_modules=modules), model, low_cpu_mem_usage=empty)
     cast_adapter_dtype(model, "default")
 
 
@@ -275,7 +279,7 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     """
     checkpoint.require_safetensors([path.name for path in folder.glob("*")], folder)
     settings = read_object(folder / SETTINGS, Settings)
-    files.regular(folder / WEIGHTS, LARGEST)
+    checkpoint.read_shapes(files.regular(folder / WEIGHTS, LARGEST))
     with checkpoint.open_shard(folder / WEIGHTS) as shard:
         weights = {name: shard.get_tensor(name) for name in shard.keys()}  # noqa: SIM118 - not a mapping
     adapter = from_peft(weights, settings, family, model, place=folder)
