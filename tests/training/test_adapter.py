@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from entropy_valley import files
 from entropy_valley.model.adapters import read_adapter
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.training import adapter
 from entropy_valley.training.adapter import attach_lora, lora_modules, trainable
@@ -50,9 +50,9 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
     trained = sum(parameter.numel() for parameter in trainable(model))
     sequence = pack([[5, 6, backbone.mask_id, backbone.mask_id]])
     with torch.inference_mode():
-        beside = hidden_states(model, sequence)
+        beside = model.hidden_states(sequence)
         save(backbone, checkpoints, tmp_path / "adapter")
-        merged = hidden_states(load(adapter=tmp_path / "adapter").model, sequence)
+        merged = load(adapter=tmp_path / "adapter").model.hidden_states(sequence)
     torch.testing.assert_close(merged, beside, atol=1e-4, rtol=1e-4)
     facts = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1

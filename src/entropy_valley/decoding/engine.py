@@ -63,7 +63,7 @@ from entropy_valley.decoding.orders import Slots, needs_sourceless, not_a_number
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Ledger, ProbeResult, Queue
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Rows, download, hidden_states, upload
+from entropy_valley.model.attention import Rows, download, upload
 from entropy_valley.model.load import NO_TOKEN
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Engine:
         packed, (rows, compared, others) = layout.packed(self.prompts.pool, columns, self._device)
         tokens = len(layout.ids)
         compiled = tokens <= self._compiled  # a longer pass has another shape
-        states = hidden_states(backbone.model, packed, Rows(rows, layout.counts), self.fill, compiled)
+        states = backbone.model.hidden_states(packed, Rows(rows, layout.counts), self.fill, compiled)
         if layout.saved:
             self.prompts.keep(layout)
         sig: torch.Tensor | None = None

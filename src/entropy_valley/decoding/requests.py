@@ -281,14 +281,14 @@ class Finished:
         yield from ()
         import torch
 
-        from entropy_valley.model.attention import hidden_states, pack
+        from entropy_valley.model.attention import pack
 
         backbone = engine.backbone
         tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
         first, scored = len(self.prompt) - int(backbone.shifted), min(len(self.text) + 1, self.length)
         with torch.inference_mode():
             packed = pack([[*self.prompt, *tokens]], backbone.device, [backbone.prefix(len(self.prompt))])
-            states = hidden_states(backbone.model, packed)[first : first + self.length]
+            states = backbone.model.hidden_states(packed)[first : first + self.length]
             head = engine.head
             chunks = [torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states)]
             logits = torch.cat(chunks)[: self.length].double()

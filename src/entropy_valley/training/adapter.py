@@ -19,7 +19,7 @@ from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters, decoder
 from entropy_valley.model.adapters import FACTS, LOSSES, Adapter
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.decoder import adapted_layers, drawn_lora, linear_layer
 from entropy_valley.model.families import LORA_TARGETS, find_family
@@ -170,9 +170,9 @@ def check_effect(backbone: Backbone, folder: Path) -> None:
     decoder.detach_lora(model)
     sequence = pack([[backbone.eos_id, 0, 1, backbone.eos_id]], model.device)
     with torch.inference_mode():
-        before = model.lm_head(hidden_states(model, sequence))
+        before = model.lm_head(model.hidden_states(sequence))
         adapters.merge_adapter(model, written)
-        after = model.lm_head(hidden_states(model, sequence))
+        after = model.lm_head(model.hidden_states(sequence))
     if torch.equal(before, after):
         raise AdapterError("the adapter does not change the logits")
 

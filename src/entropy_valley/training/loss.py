@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Packed, Rows, hidden_states
+from entropy_valley.model.attention import Packed, Rows
 from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.T
     Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
     sequence.
     """
-    states = hidden_states(model, batch.packed, Rows(batch.rows - int(shifted)))
+    states = model.hidden_states(batch.packed, Rows(batch.rows - int(shifted)))
     return cross_entropy(model.lm_head(states).float(), batch.labels, reduction="none")
 
 

@@ -191,11 +191,11 @@ class BeamSearch:
         import torch
         from torch.nn.functional import cross_entropy
 
-        from entropy_valley.model.attention import hidden_states, pack
+        from entropy_valley.model.attention import pack
 
         model = self._backbone.model
         inputs = [[*task.prompt, *tokens[:-1]] for task, tokens in zip(batch, new, strict=True)]
-        states = hidden_states(model, pack(inputs, model.device)).split([len(sequence) for sequence in inputs])
+        states = model.hidden_states(pack(inputs, model.device)).split([len(sequence) for sequence in inputs])
         self.ledger.count(passes=1, tokens=sum(map(len, inputs)), rows=sum(map(len, new)))
         # The head sentence by sentence: a large vocabulary's logits of a whole batch would be gigabytes.
         return [
