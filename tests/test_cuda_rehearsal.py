@@ -16,10 +16,10 @@ from held import Held
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 
 from entropy_valley.checking.subject import Size
+from entropy_valley.decoding.canvas import NO_REUSE, Canvas, Reuse
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.prompts import NO_REUSE, Reuse
-from entropy_valley.decoding.requests import Canvas
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.model import decoder

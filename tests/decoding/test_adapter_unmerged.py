@@ -11,9 +11,10 @@ from bench import Bench
 from safetensors.torch import load_file
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.adapters import Adapter, write_adapter
 from entropy_valley.model.attention import Rows, pack
 from entropy_valley.model.families import FAMILIES

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.load import load_backbone
 

@@ -17,8 +17,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from entropy_valley.decoding import engine, head
-from entropy_valley.decoding.orders import looks_at_distractor, make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, ProbeResult, Queue
+from entropy_valley.decoding.canvas import Canvas, ProbeResult, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model import attention
 from entropy_valley.model.decoder import Decoder
 
@@ -108,7 +109,7 @@ def canvases(backbone, order):
         sizes, length = (rng.randrange(6, 20), 5), rng.randint(5, 30)
         prompt, sourceless = ([rng.randrange(len(backbone.tokenizer)) for _ in range(size)] for size in sizes)
         counts = [count for count in reveal_counts(length, 8) if count]
-        if looks_at_distractor(order):
+        if order.looks_at_distractor:
             yield Canvas(prompt, length, counts, sigs=[rng.random() for _ in range(length)], budget=8)
         else:
             yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "sig") else None)

@@ -16,10 +16,11 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.prompts import Reuse
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.demo import grammar, shipped
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method

@@ -9,10 +9,11 @@ import random
 import pytest
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts, sourceless_steps
+from entropy_valley.decoding.orders import reveal_counts, sourceless_steps
 from entropy_valley.decoding.reference import RANKS
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.requests import make_denoiser
 
 PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (21, 8))  # canvas length, step budget
 STEPWISE = {"sig": "stepwise_kl"}

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.prompts import Reuse
+from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.reference import hybrid, med
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.attention import Pool
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.prompt import PREFIX

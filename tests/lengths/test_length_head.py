@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_checkpoints import checkpoints  # noqa: F401 - a fixture
 
-from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.length_head import LengthHead, fit, mean_states, report
 from entropy_valley.model.attention import pack

@@ -35,9 +35,10 @@ from entropy_valley import Translator, checking, files, machine, released, tiny
 from entropy_valley.checking import computations, peers
 from entropy_valley.checking.checks import FAILED, MEASURED, OK, SKIPPED, SLOW, Line, SkippedError, ending
 from entropy_valley.checking.subject import BYTES, Subject
+from entropy_valley.decoding.canvas import SHORTEST, Canvas, Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.requests import SHORTEST, Canvas, Ledger, Probe, Runner
+from entropy_valley.decoding.requests import Denoising, Probe
+from entropy_valley.decoding.runner import Runner
 from entropy_valley.demo import shipped
 from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
@@ -53,7 +54,8 @@ from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.loss import Batches, Canvases, Pairs, Passes
 from entropy_valley.training.settings import AUTO, SAVED, Lora, Loss
 from entropy_valley.translation import latency
-from entropy_valley.translation.job import TOKENS, Inputs, Pipeline
+from entropy_valley.translation.job import TOKENS
+from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 LENGTHS, TEMPLATE = (5, 8, 11, 13, 16, 19, 22, 27, 32, 44), 12  # tokens of WMT22's En sources, by tenths; of the prompt
 RATIOS = (0.70, 0.75, 0.80, 0.85, 0.90)  # the paper's

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from entropy_valley import plugins
-from entropy_valley.decoding.requests import ProbeResult
+from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
 from entropy_valley.settings import PerDirection, Printed, Ratios, Section

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.decoding.requests import SHORTEST, ProbeResult
+from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import (

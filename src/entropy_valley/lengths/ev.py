@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from entropy_valley.decoding.requests import SHORTEST, ProbeResult
+from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
 from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, Sentence

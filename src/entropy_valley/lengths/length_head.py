@@ -15,9 +15,9 @@ import torch
 from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
+from entropy_valley.decoding.canvas import SHORTEST, Ledger
 from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.head import whole_sums
-from entropy_valley.decoding.requests import SHORTEST, Ledger
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import pack
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
-from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.revisions import GENERATION
 from entropy_valley.translation.settings import Search
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
-    from entropy_valley.translation.job import ModelJob
+    from entropy_valley.translation.job import RunModel, Sentences
 
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
@@ -34,32 +34,32 @@ def search_of(spec: Mapping[str, Any]) -> Search:
     return Search(**{name: spec[name] for name in Search.model_fields})
 
 
-def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
+def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
 
     ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
     without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
     passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
     """
-    limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
-    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
+    model, inputs = sentences.model, sentences.inputs
+    tasks = []
+    for place, prompt in enumerate(inputs.prompts):
+        tasks.append(Task(prompt, min(search.max_new_tokens, inputs.room(place))))
+    stage = ["beam", GENERATION, model.identity.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
     own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
-    keys = [
-        files.digest([*stage, list(prompt), *own, limit])
-        for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
-    ]
+    keys = [files.digest([*stage, list(task.prompt), *own, task.limit]) for task in tasks]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
-        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.execution.token_budget).run(tasks):
-            yield missing[done], vars(hypothesis)
+        beams = BeamSearch(model.backbone, search, model.ledger, model.execution.token_budget)
+        for index, hypothesis in beams.run([tasks[place] for place in missing]):
+            yield missing[index], vars(hypothesis)
 
     rows = []
-    for sentence, found in zip(job.rows, job.recall("generate", keys, compute), strict=True):
-        tokens, length = found["tokens"], len(found["tokens"]) + found["finished"]
-        hypothesis = job.identity.prompt.text(tokens, search.first_line)
+    for sentence, best in zip(sentences.rows, model.recall("generate", keys, compute), strict=True):
+        tokens, length = best["tokens"], len(best["tokens"]) + best["finished"]
+        hypothesis = model.identity.prompt.text(tokens, search.first_line)
         row = {"id": sentence["id"], "hypothesis": hypothesis, "length": length, "tokens": tokens}
-        rows.append(row | {"logprob": found["logprob"], "calls": length})
+        rows.append(row | {"logprob": best["logprob"], "calls": length})
     return rows
 
 
@@ -69,13 +69,13 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
 
 
-def signature(job: ModelJob, search: Search) -> dict[str, Any]:
+def signature(model: RunModel, search: Search) -> dict[str, Any]:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    return job.signature(
+    return model.signature(
         LIBRARY,
         f"beam{search.beams}",
         f"lp{search.length_penalty:g}",
-        job.precision,
+        model.precision,
         f"max{search.max_new_tokens}",
         *([] if search.early_stopping else ["heuristic"]),
         *(["line1"] if search.first_line else []),

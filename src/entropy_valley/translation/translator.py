@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
-from entropy_valley.decoding.requests import Probe
+from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
+from entropy_valley.decoding.requests import Denoising, Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
 from entropy_valley.lengths.base import PARTS, canvas_row, declared, sentences_of
@@ -31,14 +30,15 @@ from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
+from entropy_valley.translation.pipeline import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
     import torch
     from matplotlib.axes import Axes
 
+    from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import ProbeResult, Work
+    from entropy_valley.decoding.runner import Work
     from entropy_valley.lengths import Sentence
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
@@ -231,8 +231,7 @@ class Translator:
     def denoising(self) -> Denoising:
         """How canvases are filled. An order that :attr:`.Denoising.looks_at_distractor` compares each sentence with
         another one of its list."""
-        denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)
-        return dataclasses.replace(denoising, mask_token=self.mask_token)
+        return Denoising.named(self.order, self.steps, self.schedule, self.order_settings, self.mask_token)
 
     def entropies(self, sources: Iterable[str], names: Sequence[object] = ()) -> list[float | None]:
         """The :attr:`Translation.entropy` of each sentence, in their order; none is denoised. None for a sentence that
@@ -265,7 +264,7 @@ class Translator:
         return dataclasses.replace(self, method=fitted)
 
     def _pairs(self, place: str, given: Iterable[tuple[str, str]]) -> Pairs:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for number, pair in enumerate(given, 1):
             texts = [] if isinstance(pair, str) else [text for text in pair if isinstance(text, str)]
             if len(texts) != 2:
@@ -274,9 +273,9 @@ class Translator:
             source, target = (checked_sentence(f"{place}, pair {number}", text) for text in texts)
             rows.append({"id": number, "source": source, "target": target})
 
-        def pipeline(rows: list[dict[str, Any]]) -> Pipeline:
-            names, sources = [row["id"] for row in rows], [row["source"] for row in rows]
-            return Pipeline.of(self._engine, self._inputs(place, names, sources))
+        def pipeline(count: int) -> Pipeline:
+            sources = [row["source"] for row in rows[:count]]
+            return Pipeline.of(self._engine, self._inputs(place, range(1, count + 1), sources))
 
         return Pairs(rows, self.prompt, pipeline)
 
