@@ -33,7 +33,7 @@ _MODULES = {
     "Choice": "lengths",
     "InputError": "errors",
     "LengthMethod": "lengths",
-    "ProbeResult": "decoding.requests",
+    "ProbeResult": "decoding.canvas",
     "Sentence": "lengths",
     "SentenceError": "errors",
     "Translation": "translation.translator",

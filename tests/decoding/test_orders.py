@@ -59,7 +59,7 @@ def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy(
 def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
     hybrid = make_denoiser("hybrid", {"p": p, **STEPWISE})
     assert [needs_sourceless(hybrid, step, steps) for step in range(steps)].count(False) == by_entropy
-    assert sourceless_steps(hybrid, steps, steps) == steps - by_entropy
+    assert sourceless_steps(hybrid, steps) == steps - by_entropy
 
 
 @given(st.integers(1, 90), st.integers(1, 40))

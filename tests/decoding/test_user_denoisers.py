@@ -90,7 +90,7 @@ def test_an_order_guided_by_the_source_keeps_its_own_settings(tmp_path, monkeypa
     (tmp_path / "late_orders.py").write_text(GUIDED + "    def scores(self, slots): return slots.sig\n")
     monkeypatch.syspath_prepend(tmp_path)
     order = Denoising.named("late_orders:Late", 4, "llada", {"first": 3, "sig": "stepwise_kl"}).order
-    assert sourceless_steps(order, 8, 8) == 5
+    assert sourceless_steps(order, 8) == 5
 
 
 BAD = """

@@ -18,11 +18,12 @@ import torch
 
 from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult
 from entropy_valley.decoding.head import SlotValues
+from entropy_valley.errors import InputError
 from entropy_valley.model.attention import download, upload
 
 NO_SLOT = 2**31 - 1  # beyond all slots
 
-# --- What a pass says of a batch: on the device, as an order sees it, and on the host.
+# --- What a pass says of a batch, and what an order sees of it.
 
 
 class Pass(NamedTuple):
@@ -36,31 +37,11 @@ class Pass(NamedTuple):
     cost: np.ndarray
     sig: torch.Tensor | None = None
 
-    def on_host(self, scores: torch.Tensor | None) -> Seen:
-        """The same on the host, which waits for the device here and nowhere else; ``scores`` are the order's."""
-        columns = [*self.values, *(column for column in (self.sig, scores) if column is not None)]
-        token, entropy, logprob, eos, *more = download(columns)
-        score = np.empty(0) if scores is None else more.pop()
-        return Seen(self.places, token, entropy, logprob, eos, more[0] if more else np.empty(0), score)
-
     def wasted(self, right: Sequence[bool]) -> dict[str, int]:
         """What a ledger counts apart, given which of the guessed states, the last canvases of the pass, were right."""
         guessed = self.cost[:, self.cost.shape[1] - len(right) :]
         tokens, rows = guessed[:, ~np.array(right, dtype=bool)].sum(1).tolist()
         return {"unused": tokens, "tokens": -tokens, "rows": -rows}
-
-
-class Seen(NamedTuple):
-    """What a pass says of the masked rows at ``places``, on the host: tokens, entropies and log-probabilities; ``sig``
-    where a canvas wants it, else empty. ``score``: the order's, only of the rows of canvases that are denoised."""
-
-    places: np.ndarray
-    token: np.ndarray
-    entropy: np.ndarray
-    logprob: np.ndarray
-    eos: np.ndarray
-    sig: np.ndarray
-    score: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -185,9 +166,11 @@ class Batch:
 
     # A step, from the pass to the canvases that leave.
 
-    def slots(self, seen: Pass) -> Slots:
-        """What an order sees of a pass: the masked slots of the canvases that are denoised."""
+    def slots(self, seen: Pass) -> Slots | None:
+        """What an order sees of a pass: the masked slots of the canvases that are denoised; None if there are none."""
         denoised = self.denoised
+        if not denoised.any():
+            return None
         chosen = np.flatnonzero(denoised[self.canvas[seen.places]])
         places = seen.places[chosen]
         canvases = list(itertools.compress(self.canvases, denoised))
@@ -196,7 +179,7 @@ class Batch:
         columns = [chosen, owner, self.slot[places], steps]
         rows, canvas, position, step = upload(columns, seen.values.entropy.device)
         values, sig = seen.values, seen.sig
-        if len(canvases) < len(self):
+        if not denoised.all():
             values = SlotValues(*(column[rows] for column in values))
             sig = None if sig is None else sig[rows]
         if sig is None:
@@ -206,18 +189,29 @@ class Batch:
             slots = dataclasses.replace(slots, sig=slots.of_all([canvas.sigs for canvas in canvases]))
         return slots
 
-    def advance(self, seen: Seen) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
-        """One step of each canvas; those that were only to be read are not in the new batch, but in the list."""
+    def advance(self, seen: Pass, scores: torch.Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
+        """One step of each canvas; those that were only to be read are not in the new batch, but in the list.
+
+        ``scores`` are the order's, of the :meth:`slots`. Here the host waits for the device, and nowhere else. Raises
+        InputError where the model gives NaN.
+        """
+        columns = download([*seen.values, *(column for column in (seen.sig, scores) if column is not None)])
+        for place in seen.places[np.isnan(columns[1])]:
+            canvas = self.canvases[self.canvas[place]]
+            problem = f"gives NaN for slot {self.slot[place]} of a canvas of {canvas.length} slots"
+            remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
+            raise InputError("model", problem, remedy)
         denoised = self.denoised
         rows = denoised[self.canvas[seen.places]]
-        places, tokens = seen.places[rows], seen.token[rows]
-        self.guess[places], self.score[places] = tokens, seen.score
-        self._reveal(places, seen.score, tokens, seen.logprob[rows])
+        if scores is not None:
+            places, ranks = seen.places[rows], columns.pop()
+            tokens, _, logprobs, *_ = (column[rows] for column in columns)
+            self.guess[places], self.score[places] = tokens, ranks
+            self._reveal(places, ranks, tokens, logprobs)
         if denoised.all():
             return self, []
         leaving, rest = self.split((~denoised).tolist())
-        columns = {name: column[~rows] for name, column in seen._asdict().items() if len(column) == len(rows)}
-        return rest, leaving._readings(seen._replace(**columns))
+        return rest, leaving._readings([column[~rows].tolist() for column in columns])
 
     def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
         """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
@@ -233,17 +227,14 @@ class Batch:
         self.steps = [step + bool(count) for step, count in zip(self.steps, counts, strict=True)]
         self.masks = (_integers(self.masks) - _integers(counts) + again).tolist()
 
-    def _readings(self, seen: Seen) -> list[tuple[Any, ProbeResult]]:
-        """The readings of these canvases, from what a pass says of their masked rows."""
-        tokens, sigs = seen.token.astype(np.int64).tolist(), seen.sig.tolist()
-        columns = [column.tolist() for column in (seen.entropy, seen.logprob, seen.eos)]
+    def _readings(self, columns: Sequence[list[float]]) -> list[tuple[Any, ProbeResult]]:
+        """The readings of these canvases, from the columns of their masked rows; the SIG is the last, if any."""
         readings, start = [], 0
         for name, canvas, masks in zip(self.names, self.canvases, self.masks, strict=True):
-            stop = start + masks
-            entropy, logprob, eos = (tuple(column[start:stop]) for column in columns)
-            sig = () if canvas.sourceless is None else tuple(sigs[start:stop])
-            readings.append((name, ProbeResult(tuple(tokens[start:stop]), entropy, logprob, eos, sig)))
-            start = stop
+            token, entropy, logprob, eos, *sig = (tuple(column[start : start + masks]) for column in columns)
+            sigs = sig[0] if sig and canvas.sourceless is not None else ()
+            readings.append((name, ProbeResult(tuple(map(int, token)), entropy, logprob, eos, sigs)))
+            start += masks
         return readings
 
     def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:

@@ -122,7 +122,7 @@ class Engine:
             room = min(self.budget, self._room) - budget.rows
             ahead = Lookahead.behind(batch, self.lookahead, room, self.backbone.eos_id)
             whole = batch.cat(ahead.batch)
-            seen = self._attempt(whole, order, len(batch) == 1)
+            seen = self._attempt(whole, order, len(batch.canvases) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
@@ -247,21 +247,13 @@ def _first_steps(batch: Batch) -> Pass:
 def _step(batch: Batch, seen: Pass, order: Order | None) -> tuple[Batch, list[tuple[Any, ProbeResult]]]:
     """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most probable
     tokens. Those that were only to be read are not in the new batch, but in the list."""
-    denoised = batch.denoised
-    scores = scored(order, batch.slots(seen)) if denoised.any() else None
-    on_host = seen.on_host(scores)
-    _require_numbers(batch, seen.places, on_host.entropy, None)
-    _require_numbers(batch, seen.places[denoised[batch.canvas[seen.places]]], on_host.score, order)
-    return batch.advance(on_host)
-
-
-def _require_numbers(batch: Batch, places: np.ndarray, column: np.ndarray, order: Order | None) -> None:
-    """Raise InputError where a number is NaN: of an order's scores, or without one of the model's entropies."""
-    bad = np.flatnonzero(np.isnan(column))
-    if len(bad):
-        place = places[bad[0]]
+    slots = batch.slots(seen)
+    scores = None if slots is None else scored(order, slots)
+    batch, readings = batch.advance(seen, scores)
+    for place in np.flatnonzero(np.isnan(batch.score)):
         canvas = batch.canvas[place]
-        raise not_a_number(order, batch.canvases[canvas], int(batch.slot[place]), batch.steps[canvas])
+        raise not_a_number(order, batch.canvases[canvas], int(batch.slot[place]), batch.steps[canvas] - 1)
+    return batch, readings
 
 
 def _wants_sourceless(batch: Batch, order: Order | None) -> list[bool]:

@@ -80,9 +80,9 @@ def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
         return bool(order.needs_sourceless(step, steps))
 
 
-def sourceless_steps(order: Order | None, passes: int, steps: int) -> int:
-    """How many of the first ``passes`` of ``steps`` steps look at a stepwise SIG: each takes another pass."""
-    return sum(needs_sourceless(order, step, steps) for step in range(passes))
+def sourceless_steps(order: Order | None, steps: int) -> int:
+    """How many of ``steps`` steps look at a stepwise SIG: each takes another pass."""
+    return sum(needs_sourceless(order, step, steps) for step in range(steps))
 
 
 class MinimumEntropy(Order):
@@ -264,10 +264,7 @@ def scored(order: Order | None, slots: Slots) -> torch.Tensor:
 
 
 def not_a_number(order: Order | None, canvas: Canvas, slot: int, step: int) -> InputError:
-    """The error for an order, or without one the model, that gives a slot NaN at a step (both from 0)."""
-    if order is None:
-        remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
-        return InputError("model", f"gives NaN for slot {slot} of a canvas of {canvas.length} slots", remedy)
+    """The error for an order that gives a slot NaN at a step (both from 0)."""
     about = f"sentence {canvas.sentence!r}, canvas of {canvas.length} slots, slot {slot}, step {step}"
     remedy = "Give every masked slot a number. A stepwise SIG is NaN in steps that `needs_sourceless` leaves out."
     return plugins.refused(order, "scores", about, "gives NaN", remedy)

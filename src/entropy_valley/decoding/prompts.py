@@ -221,7 +221,7 @@ class PassLayout:
     ) -> Self:
         """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences ``behind`` of these
         tokens."""
-        skipped = np.array([len(places) for places in cached] or [0] * len(whole))
+        skipped = np.array([len(places) for places in cached] or [0] * len(whole.canvases))
         run = whole.position >= skipped[whole.canvas]
         lengths = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
         tokens = np.fromiter(itertools.chain.from_iterable(behind), np.int64)

@@ -355,7 +355,7 @@ class Denoising:
             length,
             counts,
             start=None if reuse.refresh else start,
-            sourceless=sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None,
+            sourceless=sourceless if sourceless_steps(self.order, len(counts)) else None,
             sigs=sigs,
             anchors=anchors,
             budget=self.steps if in_time else 0,
@@ -387,7 +387,7 @@ class Denoising:
     def calls(self) -> int:
         """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
         step that looks at a stepwise SIG."""
-        return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps, self.steps)
+        return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps)
 
     @property
     def label(self) -> str:

@@ -254,7 +254,7 @@ class PartialUnmask(LengthMethod):
 
     @property
     def draft_steps(self) -> int:  # type: ignore[override]  # of most methods it is the same in all settings
-        """Those of the :class:`~entropy_valley.decoding.orders.Draft` that is read."""
+        """Those of the :class:`~entropy_valley.decoding.requests.Draft` that is read."""
         return self.steps
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:

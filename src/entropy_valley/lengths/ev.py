@@ -189,11 +189,11 @@ class FittedEntropyValley(_WeighedReadings):
 
     def observed(self, examples: Sequence[Example]) -> list[logit.Observed]:
         """What a fit sees of development pairs; raises InputError where no length is a candidate."""
-        choices = [
-            logit.Observed([*self._features(one.sentence, one.probes).values()], sorted(one.probes).index(one.length))
-            for one in examples
-            if one.length in one.probes
-        ]
+        choices = []
+        for example in examples:
+            if example.length in example.probes:
+                features = list(self._features(example.sentence, example.probes).values())
+                choices.append(logit.Observed(features, sorted(example.probes).index(example.length)))
         if not choices:
             problem = f"none of {len(examples)} development pairs has a length among its candidates"
             raise InputError("ev_fit", problem, "Give more pairs or more candidates.")

@@ -65,7 +65,7 @@ class Inputs:
     ) -> Self:
         """The sources in the prompt of ``texts``."""
         encode = texts.prompt.encode
-        return cls(file, names, [encode(one) for one in sources], encode(""), context, sources, aligned, texts)
+        return cls(file, names, list(map(encode, sources)), encode(""), context, sources, aligned, texts)
 
     @functools.cached_property
     def distractors(self) -> list[int]:
@@ -178,7 +178,7 @@ class Pipeline:
         ``sentences`` are named by their places among the inputs. No sentence waits for another: as soon as its probes
         are read, its canvas is chosen and denoised in the same passes as the probes of others.
         """
-        works = ((place, self._both(method, place, one, denoising)) for place, one in sentences.items())
+        works = ((place, self._both(method, place, sentence, denoising)) for place, sentence in sentences.items())
         return self.runner.run(works, denoising.order)
 
     def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:

@@ -267,7 +267,7 @@ class Translations:
                 name = files.canonical([denoising.name, denoising.settings])
                 streams[name if denoising.order or denoising.is_own else None][cell] = denoising
         variable = streams.pop(None, {})
-        ours = [name for name, stream in streams.items() if not any(one.is_own for one in stream.values())]
+        ours = [name for name, stream in streams.items() if not any(denoising.is_own for denoising in stream.values())]
         first = streams.pop(ours[0]) if ours else {}
         for stream in (first | variable, *streams.values()):
             with self._failing(*[cell.label for cell, denoising in stream.items() if denoising.is_own]):
