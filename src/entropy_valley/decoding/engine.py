@@ -104,15 +104,16 @@ class Engine:
 
         What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
         """
-        batch = waiting = self._batch()
+        batch = waiting = nobody = self._batch()
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
             self.prompts.forget([batch, waiting])
-            batch = batch.cat(waiting)
+            batch, waiting = batch.cat(waiting), nobody
             budget = PassBudget(self.prompts, self.budget, batch)
-            waiting, batch = batch.split(budget.beyond)
-            if queue.heap and not waiting.canvases:
+            if any(budget.beyond):
+                waiting, batch = batch.split(budget.beyond)
+            elif queue.heap:
                 batch, settled = self._enter(batch, budget.take(queue), order)
                 yield from settled
             if not batch.canvases:
@@ -121,7 +122,7 @@ class Engine:
             # computed again is freed for a smaller one.
             room = min(self.budget, self._room) - budget.rows
             ahead = Lookahead.behind(batch, self.lookahead, room, self.backbone.eos_id)
-            whole = batch.cat(ahead.batch)
+            whole = batch.cat(*ahead.states)
             seen = self._attempt(whole, order, len(batch.canvases) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])

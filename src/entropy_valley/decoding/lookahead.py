@@ -21,7 +21,7 @@ class Lookahead:
     """Guessed states of canvases, behind these in a pass. Each ``follows`` a canvas or another guess: its place among
     those of the pass that are denoised, the guessed ones included."""
 
-    batch: Batch
+    states: list[Batch]
     follows: list[int]
 
     @classmethod
@@ -36,8 +36,7 @@ class Lookahead:
         known = np.array([step > 0 and canvas.reuse.refresh is None for canvas, step in pairs], dtype=bool)
         denoised = batch.denoised
         states, places, end = batch.select(known), (np.cumsum(denoised) - 1)[known], int(denoised.sum())
-        guessed: list[Batch] = []
-        follows: list[int] = []
+        ahead = cls([], [])
         for _ in range(depth):
             costs = np.cumsum([canvas.cost for canvas in states.canvases])
             if not (costs <= room).any():
@@ -45,21 +44,23 @@ class Lookahead:
             fits = costs <= room
             room -= int(costs[fits][-1])
             states, goes_on = states.foreseen(fits, eos_id)
-            guessed.append(states)
-            follows += places[fits][goes_on].tolist()
+            ahead.states.append(states)
+            ahead.follows.extend(places[fits][goes_on].tolist())
             places = np.arange(end, end + len(states.canvases))
             end += len(places)
-        return cls(Batch.of([], batch.mask_id).cat(*guessed), follows)
+        return ahead
 
     def followed(self, batch: Batch) -> tuple[Batch, list[bool]]:
         """The batch after a step of all of it, the guessed states taken out: where a canvas has reached the one that
         follows it, that one's step is its next. And which guesses were right."""
-        own, guessed = batch.rows(), self.batch.rows()
+        own, guessed = batch.rows(), []
+        for state in self.states:
+            guessed += [state.ids[rows] for rows in state.rows()]
         count = len(own) - len(guessed)
         right = [True] * count + [False] * len(guessed)
         last = right.copy()
-        for place, (before, rows) in enumerate(zip(self.follows, guessed, strict=True), count):
-            if right[before] and np.array_equal(batch.ids[own[before]], self.batch.ids[rows]):
+        for place, (before, ids) in enumerate(zip(self.follows, guessed, strict=True), count):
+            if right[before] and np.array_equal(batch.ids[own[before]], ids):
                 right[place] = last[place] = True
                 last[before] = False
                 logprob = batch.logprob[own[place]]

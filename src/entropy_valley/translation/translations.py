@@ -26,7 +26,7 @@ from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation import beam_search
+from entropy_valley.translation import autoregressive
 from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import Execution, RunModel, Sentences
@@ -171,8 +171,8 @@ class Translations:
             denoising = self._denoising_of(cell)
             signed, totals = signature(self.model, denoising), summary(sentences, rows, denoising)
         else:
-            search = beam_search.search_of(self.base)
-            signed, totals = beam_search.signature(self.model, search), beam_search.summary(rows)
+            search = autoregressive.search_of(self.base)
+            signed, totals = autoregressive.signature(self.model, search), autoregressive.summary(rows)
         return {**cell._asdict(), "signature": {**signed, "data_digest": sentences.data_digest}, **totals}
 
     # Canvases.
@@ -300,7 +300,7 @@ class Translations:
             sentences = self.tests[cell.testset]
             places = self._places(sentences)
             with self._failing(cell.label):
-                hypotheses = beam_search.translate(sentences.at(places), beam_search.search_of(self.base))
+                hypotheses = autoregressive.translate(sentences.at(places), autoregressive.search_of(self.base))
                 self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
     # What fails.
