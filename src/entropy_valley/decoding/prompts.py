@@ -8,6 +8,7 @@ every pass.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,12 +37,20 @@ _NONE = np.empty(0, np.int64)
 
 
 class CachedPrompts:
-    """What is kept of prompts for the passes over a backbone. ``most``: the rows that may be kept."""
+    """What is kept of prompts for the passes over a backbone."""
 
     def __init__(self, backbone: Backbone) -> None:
-        self._backbone, self.pool, self.most = backbone, Pool(), _most_rows(backbone)
+        self._backbone, self.pool = backbone, Pool()
         self.cached: dict[RowSource, Places] = {}
         self.waiting: Collection[SharedSource] = ()  # what only canvases in the queue will attend to
+
+    @functools.cached_property
+    def most(self) -> int:
+        """The rows that may be kept: they take half of the memory that is free when this is first asked."""
+        config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
+        row = 2 * config.num_hidden_layers * config.key_heads * config.head_dim * weight.element_size()
+        free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else machine.memory()
+        return free // 2 // row
 
     @property
     def are_shared(self) -> bool:
@@ -122,14 +131,6 @@ class CachedPrompts:
     def keep(self, layout: PassLayout) -> None:
         """Know what a pass has saved: it is done."""
         self.cached |= {source: places for source, (_, places) in layout.saved.items()}
-
-
-def _most_rows(backbone: Backbone) -> int:
-    """The rows that may be kept: they take half of the memory that is free now."""
-    config, weight = backbone.model.config, backbone.model.lm_head.weight
-    row = 2 * config.num_hidden_layers * config.key_heads * config.head_dim * weight.element_size()
-    free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else machine.memory()
-    return free // 2 // row
 
 
 def own(name: Any, prompt: PromptIds) -> OwnSource:

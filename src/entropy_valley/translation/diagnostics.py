@@ -99,7 +99,7 @@ def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[st
 def read_valley(sentences: Sentences, spec: Mapping[str, Any]) -> dict[str, Any]:
     """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
     around, grid = valley_places(sentences, spec)
-    probes = sentences.probes([(place.row, place.length) for place in around + grid])
+    probes = sentences.inputs.probes([(place.row, place.length) for place in around + grid])
     entropies = list(map(mean_entropy, sentences.model.runner("probe").answers(probes)))
     names = [row["id"] for row in sentences.rows]
     return {
@@ -138,9 +138,9 @@ def slot_sigs(sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
     canvases = [(place, target + 1) for place, target in enumerate(sentences.tokens("target"))]
     inputs, runner = sentences.inputs, sentences.model.runner("sig")
     if sig == "stepwise_kl":
-        return [reading.sigs for reading in runner.answers(sentences.probes(canvases, inputs.sourceless))]
+        return [reading.sigs for reading in runner.answers(inputs.probes(canvases, inputs.sourceless))]
     distracted = [(inputs.distractors[place], length) for place, length in canvases]
-    readings = runner.answers(sentences.probes(canvases + distracted))
+    readings = runner.answers(inputs.probes(canvases + distracted))
     return list(map(gains, readings[: len(canvases)], readings[len(canvases) :]))
 
 

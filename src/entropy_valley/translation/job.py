@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from entropy_valley import files
 from entropy_valley.decoding.canvas import Ledger
-from entropy_valley.decoding.requests import Probe, reveals_masks
+from entropy_valley.decoding.requests import reveals_masks
 from entropy_valley.decoding.runner import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
@@ -295,12 +295,3 @@ class Sentences:
     def tokens(self, side: str) -> list[int]:
         """How many tokens each ``source`` or ``target`` has."""
         return [len(self.model.identity.prompt.tokens(row[side])) for row in self.rows]
-
-    def probes(self, canvases: Sequence[tuple[int, int]], sourceless: Sequence[int] | None = None) -> list[Probe]:
-        """The requests for the readings of all-mask canvases, each named by (row, slots).
-
-        Raises InputError if a canvas exceeds the context.
-        """
-        for place, length in canvases:
-            self.inputs.check(place, length)
-        return [Probe(self.inputs.prompts[place], length, sourceless) for place, length in canvases]

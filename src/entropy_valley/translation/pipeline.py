@@ -101,6 +101,15 @@ class Inputs:
                 "Split or drop the sentence, or choose smaller ratios.",
             )
 
+    def probes(self, canvases: Sequence[tuple[int, int]], sourceless: Sequence[int] | None = None) -> list[Probe]:
+        """The requests for the readings of all-mask canvases, each named by (place, slots).
+
+        Raises SentenceError if a canvas exceeds the context.
+        """
+        for place, length in canvases:
+            self.check(place, length)
+        return [Probe(self.prompts[place], length, sourceless) for place, length in canvases]
+
     def room(self, place: int) -> int:
         """The tokens of the context behind the prompt at ``place``; raise SentenceError where there are none."""
         prompt = len(self.prompts[place])
@@ -225,19 +234,21 @@ class Pipeline:
         ``probes`` is what is known of its all-mask canvases; with a ``cache`` they are not exact, and not used.
         """
         inputs, lengths = self.inputs, contenders(row)
-        prompt, room = inputs.prompts[place], inputs.room(place)
         for length in lengths:
             inputs.check(place, length)
+        prompt, room = inputs.prompts[place], inputs.room(place)
         known = dict(probes) if self.cache.is_exact else {}
         if denoising.looks_at_distractor:
-            known |= yield from self._read(place, [length for length in lengths if length not in known])
-            distracted = yield from self._read(inputs.distractors[place], lengths)
+            other = inputs.distractors[place]
+            missing = [(place, length) for length in lengths if length not in known]
+            readings = yield from self._read([*missing, *((other, length) for length in lengths)])
+            known |= {length: readings[place, length] for _, length in missing}
         requests = []
         for length in lengths:
             more: dict[str, Any] = {}  # what the order looks at
             if denoising.looks_at_distractor:
-                sigs = gains(known[length], distracted[length])
-                more = {"distractor": inputs.prompts[inputs.distractors[place]], "sigs": sigs}
+                sigs = gains(known[length], readings[other, length])
+                more = {"distractor": inputs.prompts[other], "sigs": sigs}
             elif denoising.looks_at_anchors:
                 more = {"anchors": [slot for slot in inputs.anchors(place) if slot < length]}
             more |= {"sentence": inputs.names[place], "cache": self.cache}
@@ -249,13 +260,11 @@ class Pipeline:
         return dict(zip(lengths, decoded, strict=True))
 
     def _read(
-        self, place: int, lengths: Sequence[int]
-    ) -> Generator[Sequence[Request], list[Any], dict[int, ProbeResult]]:
-        """The exact readings of a sentence's canvases of these lengths."""
-        for length in lengths:
-            self.inputs.check(place, length)
-        readings = yield [Probe(self.inputs.prompts[place], length) for length in lengths]
-        return dict(zip(lengths, readings, strict=True))
+        self, canvases: Sequence[tuple[int, int]]
+    ) -> Generator[Sequence[Request], list[Any], dict[tuple[int, int], ProbeResult]]:
+        """The exact readings of canvases, each named by (place, slots)."""
+        readings = yield self.inputs.probes(canvases)
+        return dict(zip(canvases, readings, strict=True))
 
     def _rescored(
         self, prompt: Sequence[int], decoded: Sequence[Decoded]
