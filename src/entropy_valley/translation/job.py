@@ -216,9 +216,12 @@ class RunModel:
 
         ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
         """
-        values = {key: value for key in dict.fromkeys(keys) if (value := self.store.get(key)) is not None}
-        first_places = {key: place for place, key in reversed(list(enumerate(keys)))}
-        missing = [place for key, place in first_places.items() if key not in values]
+        values, missing = {}, []
+        for place, key in enumerate(keys):
+            if key not in values:  # the first of equal keys
+                values[key] = self.store.get(key)
+                if values[key] is None:
+                    missing.append(place)
         self.ledger.count(requested=len(keys), computed=len(missing))
         if missing:
             with progress(total=len(missing), description=what, unit="result") as bar:
