@@ -94,8 +94,6 @@ def test_an_order_guided_by_the_source_keeps_its_own_settings(tmp_path, monkeypa
 
 
 BAD = """
-from pydantic import field_validator
-
 from entropy_valley.decoding.orders import Order
 
 
@@ -111,11 +109,6 @@ class Mine(Order):
     reach: float = 0.0
 
     def scores(self, slots): ...
-
-    @field_validator("reach")
-    @classmethod
-    def divided(cls, reach):
-        return 1 / reach
 """
 
 
@@ -127,7 +120,6 @@ class Mine(Order):
         ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "bad_ones.py has no 'Missing'"),
         ("{order: 'bad_ones:Mine', reach: far}", "mine.reach = 'far'", "valid number"),
         ("{order: 'bad_ones:Mine', reech: 1}", "mine.reech = 1", "unknown key. Did you mean reach?"),
-        ("{order: 'bad_ones:Mine', reach: 0}", "mine", "division by zero"),
     ],
 )
 def test_a_wrong_one_is_one_problem_at_load(loaded, block, key, problem):
