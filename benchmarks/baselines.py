@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.orders import reveal_counts
-from entropy_valley.decoding.requests import Ledger
 from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.load import Backbone, stock_model

@@ -19,7 +19,7 @@ import json
 import torch
 
 from entropy_valley.model.adapters import Adapter, Settings, attach, merge
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.decoder import Angles
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, stock_model
@@ -65,7 +65,7 @@ def compare(family, model, sentences):
 
 
 def logits(model, sentences):
-    return model.lm_head(hidden_states(model, pack(sentences))).float()
+    return model.lm_head(model.hidden_states(pack(sentences))).float()
 
 
 def eager_logits(model, sentence):

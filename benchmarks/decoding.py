@@ -34,14 +34,13 @@ from machine import arguments, describe, matmul_rate, peak_memory, seconds, writ
 from plots import speed_figure
 from workload import LENGTHS, SHAPES, Workload, flops, make
 
+from entropy_valley.decoding.canvas import CachePolicy, Canvas, Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompts import CachePolicy
-from entropy_valley.decoding.requests import Canvas, Ledger
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.translation.job import Pipeline
+from entropy_valley.translation.pipeline import Pipeline
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}

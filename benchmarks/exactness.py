@@ -38,9 +38,10 @@ from parting import parting
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, Prompt

@@ -10,7 +10,7 @@ import torch
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.head import Head, slot_values
 from entropy_valley.decoding.orders import reveal_counts
-from entropy_valley.model.attention import Rows, hidden_states, pack
+from entropy_valley.model.attention import Rows, pack
 from entropy_valley.model.load import Backbone
 
 
@@ -46,7 +46,7 @@ def _by_engine(
     slots = [slot for slot, token in enumerate(tokens) if token == backbone.mask_id]
     rows = Rows(torch.tensor(slots) + len(prompt) - int(backbone.shifted), (len(slots),))
     packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
-    states = hidden_states(backbone.model, packed, rows)
+    states = backbone.model.hidden_states(packed, rows)
     values = slot_values(Head(backbone.model.lm_head, backbone.float32_head), states, backbone.mask_id, backbone.eos_id)
     entropies, best = (dict(zip(slots, column.tolist(), strict=True)) for column in (values.entropy, values.token))
     return entropies, best

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
+from entropy_valley.decoding.canvas import Canvas, Ledger, Queue
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import MinimumEntropy, Order
-from entropy_valley.decoding.requests import Canvas, Ledger, Queue
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model.load import Backbone, stock_model
 from entropy_valley.translation import latency
@@ -59,7 +59,7 @@ class Stock(torch.nn.Module):
         return answer
 
 
-class MostProbable:
+class MostProbable(Order):
     """A reveal order, that of LLaDA's ``generate``: the slots whose token is the most probable come first."""
 
     def scores(self, slots: Any) -> torch.Tensor:

@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from entropy_valley.model import attention, decoder
-from entropy_valley.model.attention import Packed, hidden_states
+from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
 from entropy_valley.training.adapter import attach_lora
@@ -75,7 +75,7 @@ def measured(family: str, layers: int, run: Callable[[Any], None], **adapter: An
 def decoding(tokens: int) -> Callable[[Any], None]:
     """A padded pass."""
     ids = torch.zeros(1, tokens, dtype=torch.long)
-    return lambda model: hidden_states(model, Packed(ids, ids, (LENGTH,) * (tokens // LENGTH)), fill=tokens)
+    return lambda model: model.hidden_states(Packed(ids, ids, (LENGTH,) * (tokens // LENGTH)), fill=tokens)
 
 
 def training(family: str, tokens: int) -> Callable[[Any], None]:

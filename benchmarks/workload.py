@@ -14,7 +14,7 @@ import torch
 from entropy_valley.lengths import Sentence
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model
-from entropy_valley.translation.job import Inputs
+from entropy_valley.translation.pipeline import Inputs
 
 LENGTHS = Path(__file__).with_name("wmt22-en-zh.lengths")
 TEMPLATE = 12  # tokens that the paper's prompt puts around a source

@@ -35,8 +35,8 @@ from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.closure import gap_closures, mean, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
 from entropy_valley.store import Store
-from entropy_valley.translation.fits import Pairs, length_statistics
-from entropy_valley.translation.job import ROW, Execution, ModelJob
+from entropy_valley.translation.fits import Pairs
+from entropy_valley.translation.job import Execution, RunModel, Sentences
 from entropy_valley.translation.translations import Translations
 
 FOLDER = RESULTS / "weights"
@@ -76,16 +76,13 @@ def works(config: str, testset: str) -> Iterator[Work]:
 def observed(experiment: Experiment, run: Run, execution: Execution) -> dict[int, Choices]:
     """What the fit of `ev_fit` sees of a run's first development pairs."""
     train, dev = execution.pairs
-    with (
-        ModelJob(params.filling(experiment.of(run.backbone), run), execution) as job,
-        Store(execution.store / "fits") as store,
-    ):
-        pairs = job.on(files.read_jsonl(train, ROW), train)
-        line = LengthStatistics.of(length_statistics(pairs.with_spec({"parts": ["line"]}, store)))
-        held_out, seen = job.on(files.read_jsonl(dev, ROW), dev).with_spec(job.spec, store), {}
+    model = RunModel(params.filling(experiment.of(run.backbone), run), execution)
+    with Store(execution.store / "fits") as store:
+        line = LengthStatistics.of(Pairs.of(Sentences.read(model, train), store=store).statistics(["line"]))
+        held_out, seen = Pairs.of(Sentences.read(model, dev), store=store), {}
         for count in PAIRS_OF:
             method = make_method("ev_fit", {"pairs": count}, line)
-            seen[count] = method.observed(Pairs.of(held_out).examples(method))
+            seen[count] = method.observed(held_out.examples(method))
     return seen
 
 

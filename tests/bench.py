@@ -16,19 +16,19 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.results import System
 from entropy_valley.store import Store
 from entropy_valley.translation import diagnostics, latency, translations
-from entropy_valley.translation.job import Execution, ModelJob
+from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.translations import Translations
 
 LEDGERS = {}  # the counts of this process's jobs, by their store
-_report = ModelJob.report
+_report = RunModel.report
 
 
-def _noted(job, what):
-    LEDGERS.setdefault(job.execution.store, []).append(dict(vars(job.ledger)))
-    _report(job, what)
+def _noted(model, what):
+    LEDGERS.setdefault(model.execution.store, []).append(dict(vars(model.ledger)))
+    _report(model, what)
 
 
-ModelJob.report = _noted
+RunModel.report = _noted
 
 METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 WITHOUT_TORCH = """
@@ -93,9 +93,9 @@ class Bench:
         """The canvas row of each sentence; raise the first error."""
         spec = self.set_of(method, chosen=chosen)
         work = Translations(spec, dataclasses.replace(self.execution, **execution), [self.testset])
-        with work.job:
+        with work.model.store:
             chosen = work.choose()
-            work.job.report("canvas")
+            work.model.report("canvas")
         for error in work.failures.values():
             raise error
         return [canvas for _, canvas in sorted(chosen[self.testset.stem, method].items())]

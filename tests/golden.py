@@ -22,8 +22,8 @@ from entropy_valley.demo.settings import Estimator
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
 from entropy_valley.results import System
-from entropy_valley.translation.fits import Fits, Pairs, length_statistics
-from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.fits import Fits, Pairs
+from entropy_valley.translation.job import RunModel, Sentences
 
 # What depends on the machine, the installed packages or the last bit of a weight.
 MACHINES = ("digest", "digests", "versions", "signature", "signatures", "backbone_digest", "data", "path")
@@ -173,22 +173,20 @@ class Stages:
 
     def length_statistics(self) -> Any:
         """Of the fitted bias its values: other parameters of the same curve are one rounding away."""
-        with ModelJob(
-            self.bench.spec | {"parts": ["confidence_bias", "line"], "bias_pairs": 2},
-            self.bench.execution,
-            self.testset,
-        ) as job:
-            found = length_statistics(job)
+        model = RunModel(self.bench.spec, self.bench.execution)
+        with model.store:
+            found = Pairs.of(Sentences.read(model, self.testset)).statistics(["confidence_bias", "line"], 2)
         bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
         values = [confidence_curve(point["length"], *statistics.bias) for point in bias["points"]]
         return {**found, "confidence_bias": {"values": values, "points": bias["points"]}}
 
     def learning(self) -> Any:
         """What ``ev_fit`` learns from, and how likely lengths then are."""
-        with ModelJob(self.bench.spec | {"parts": ["line"]}, self.bench.execution, self.testset) as job:
-            statistics = LengthStatistics.of(length_statistics(job))
-            method = make_method("ev_fit", {"candidates": 7}, statistics)
-            found = Pairs.of(job).examples(method)
+        model = RunModel(self.bench.spec, self.bench.execution)
+        with model.store:
+            pairs = Pairs.of(Sentences.read(model, self.testset))
+            method = make_method("ev_fit", {"candidates": 7}, LengthStatistics.of(pairs.statistics(["line"])))
+            found = pairs.examples(method)
         learned, facts = method.learn(found)
         chosen = [learned.choose(one.sentence, one.probes) for one in found]
         return [
@@ -208,8 +206,8 @@ class Stages:
         bench = Bench(self.root / "length_head", self.checkpoints, self.testset)
         bench.root.mkdir()
         bench.fit(length_head={"seed": 1, "training": training})
-        with ModelJob(bench.spec, dataclasses.replace(bench.execution, store=None)) as job:
-            return Fits.of(job, bench.fits).facts["length_head"]
+        model = RunModel(bench.spec, dataclasses.replace(bench.execution, store=None))
+        return Fits.of(model, bench.fits).facts["length_head"]
 
     def generation(self) -> Any:
         bench = Bench(self.root / "llama3", self.checkpoints, self.testset, "llama3")

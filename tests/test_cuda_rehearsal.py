@@ -15,14 +15,14 @@ import torch
 from held import Held
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 
+from entropy_valley.decoding.canvas import NO_REUSE, Canvas, Reuse
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.prompts import NO_REUSE, Reuse
-from entropy_valley.decoding.requests import Canvas
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.demo import toy_comet
 from entropy_valley.demo.settings import Estimator
 from entropy_valley.model import decoder
-from entropy_valley.model.attention import Packed, hidden_states
+from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, empty_model, stock_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
@@ -162,7 +162,7 @@ def test_an_autoregressive_pass_of_full_depth():
     model = model_of("llama3")
     ids = torch.zeros(1, 64, dtype=torch.long, device="cuda")
     with torch.inference_mode():
-        states = hidden_states(model, Packed(ids, ids, (32, 32)))
+        states = model.hidden_states(Packed(ids, ids, (32, 32)))
     assert (states.device.type, states.shape) == ("cuda", (64, model.config.hidden_size))
 
 

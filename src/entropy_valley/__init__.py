@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from entropy_valley.config.load import released, tiny
-    from entropy_valley.decoding.requests import ProbeResult
+    from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.errors import InputError, SentenceError
     from entropy_valley.lengths import LENGTH_METHODS, Choice, LengthMethod, Sentence, candidate_length, make_method
     from entropy_valley.translation.translator import Translation, Translator
@@ -33,7 +33,7 @@ _MODULES = {
     "Choice": "lengths",
     "InputError": "errors",
     "LengthMethod": "lengths",
-    "ProbeResult": "decoding.requests",
+    "ProbeResult": "decoding.canvas",
     "Sentence": "lengths",
     "SentenceError": "errors",
     "Translation": "translation.translator",

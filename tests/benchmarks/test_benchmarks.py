@@ -21,7 +21,7 @@ from tiny_checkpoints import one_thread  # noqa: F401 - fixture
 from workload import Shape
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.lengths import make_method
 
 TINY = Shape(vocabulary=60, width=32, layers=2, ffn=48, sentences=7, heads=4)

@@ -139,6 +139,7 @@ def test_a_variant_takes_over_what_it_does_not_say(load):
 
 CODE = """
 from pydantic import Field
+from entropy_valley.decoding.orders import Order
 from entropy_valley.lengths.base import Choice, OnGrid
 from entropy_valley.settings import Section
 
@@ -152,8 +153,8 @@ class Grid(OnGrid):
     share: float = Field(0.5, le=1)
     def choose(self, sentence, probes): return Choice(1)
 
-class Order:
-    def __init__(self, reach): pass
+class Mine(Order):
+    reach: int
     def scores(self, slots): pass
 
 class Neither:
@@ -185,7 +186,7 @@ def own(load, tmp_path, monkeypatch):
             {
                 "matrix": MATRIX,
                 "length_methods": {"mine": {"method": "own:Method", "share": 0.5} | (method or {})},
-                "reveal_orders": {"my_order": {"order": "own:Order", "reach": 2} | (order or {})},
+                "reveal_orders": {"my_order": {"order": "own:Mine", "reach": 2} | (order or {})},
                 "scoring": {"metrics": {"mine": {"label": "Mine", **metric}} if metric else {}},
             }
         )
@@ -197,7 +198,7 @@ def test_classes_of_the_users_own_are_let_in_and_their_settings_reach_the_job(ow
     experiment = own()
     method = {"method": plugins.with_code("own:Method"), "share": 0.5}
     assert methods.method_settings(experiment, "mine", "en-zh") == method
-    order = {"order": plugins.with_code("own:Order"), "order_settings": {"reach": 2}}
+    order = {"order": plugins.with_code("own:Mine"), "order_settings": {"reach": 2}}
     assert methods.order_settings(experiment, "my_order") == order
     assert methods.order_settings(experiment, "med") == {"order": "med", "order_settings": {}}
     assert methods.order_settings(experiment, "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}

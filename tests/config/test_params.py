@@ -11,7 +11,7 @@ from entropy_valley import revisions
 from entropy_valley.config import base_files, load_files, matrix, methods, params, paths
 from entropy_valley.config.matrix import Cell, CellSet, Run
 from entropy_valley.data import sources
-from entropy_valley.decoding.orders import Denoising
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical

@@ -5,7 +5,7 @@ from bench import Bench
 from tiny_checkpoints import SOURCES, backbone, checkpoints, diffusion, llada, llama3, one_thread  # noqa: F401 - fixtures
 
 from entropy_valley import files
-from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.job import RunModel
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def no_model(monkeypatch):
     """From here on a job that loads the model fails."""
 
     def refuse():
-        monkeypatch.setattr(ModelJob, "backbone", property(lambda job: pytest.fail("the model was loaded")))
+        monkeypatch.setattr(RunModel, "backbone", property(lambda model: pytest.fail("the model was loaded")))
 
     return refuse
 

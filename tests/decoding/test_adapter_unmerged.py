@@ -12,11 +12,12 @@ from safetensors.torch import load_file
 from tiny_adapters import adapter_of
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.adapters import write_adapter
-from entropy_valley.model.attention import Rows, hidden_states, pack
+from entropy_valley.model.attention import Rows, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
 
@@ -51,7 +52,7 @@ def test_states_and_logits_are_pefts(checkpoints, family, folder, dtype):
 
     ours = unmerged(checkpoints, family, folder, dtype).model
     bare = load_backbone(checkpoints / family.name, family.name, dtype=dtype).model
-    without = hidden_states(bare, PACKED)
+    without = bare.hidden_states(PACKED)
     theirs = inject_adapter_in_model(LoraConfig.from_pretrained(folder), bare).eval()
     for name, parameter in theirs.named_parameters():
         parameter.data = parameter.data.float() if "lora_" in name else parameter.data
@@ -59,10 +60,10 @@ def test_states_and_logits_are_pefts(checkpoints, family, folder, dtype):
     assert ours.dtype == theirs.dtype
     assert {parameter.dtype for name, parameter in ours.named_parameters() if "lora" in name} == {torch.float32}
     for rows in (None, READ):
-        states, expected = (hidden_states(model, PACKED, rows) for model in (ours, theirs))
+        states, expected = (model.hidden_states(PACKED, rows) for model in (ours, theirs))
         assert torch.equal(states, expected)
         assert torch.equal(ours.lm_head(states), theirs.lm_head(expected))
-    assert not torch.allclose(hidden_states(ours, PACKED), without, atol=1e-2)
+    assert not torch.allclose(ours.hidden_states(PACKED), without, atol=1e-2)
 
 
 @pytest.mark.parametrize("family", ["dream", "llada"], indirect=True, scope="module")

@@ -12,12 +12,13 @@ from bench import canvases
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.requests import Ledger, Probe, Runner
+from entropy_valley.decoding.requests import Denoising, Probe
+from entropy_valley.decoding.runner import Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.job import Inputs, Pipeline
+from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 RATIOS = [0.6, 0.75, 0.9, 1.0, 1.2]
 SIZES = [1, 2, 3, 4, 6, 9, 14]

@@ -11,12 +11,13 @@ import reference_authors
 import torch
 from bench import denoised
 
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import Denoising, VariableLength, make_denoiser
-from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.requests import Denoising, VariableLength, make_denoiser
+from entropy_valley.decoding.runner import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
-from entropy_valley.translation.job import Inputs, Pipeline, Texts
+from entropy_valley.translation.pipeline import Inputs, Pipeline, Texts
 
 PAIRS = ((1, 2), (5, 5), (8, 3), (13, 5), (9, 16))  # canvas length, step budget
 ORDERS = [

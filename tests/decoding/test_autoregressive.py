@@ -10,9 +10,9 @@ from bench import Bench, killed_at_the_sixth_result
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model import load
 from entropy_valley.model.load import stock_model
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation import beam_search
 from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 
 
@@ -105,7 +105,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(llama3, prompts, monkeypatch
         return generate(ids, **options)
 
     monkeypatch.setattr(stock, "generate", small)
-    monkeypatch.setattr(load, "stock_model", lambda *given: stock)
+    monkeypatch.setattr(beam_search, "stock_model", lambda *given: stock)
     assert found(llama3, SEARCHES[1], prompts)[0] == expected
     assert sizes[:4] == [16, 8, 4, 2] and max(sizes[3:]) <= 3
 

@@ -8,9 +8,8 @@ import random
 import pytest
 import torch
 
+from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.prompts import Reuse
-from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 
 

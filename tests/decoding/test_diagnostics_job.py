@@ -12,7 +12,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.reference import Step
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.translation.diagnostics import concentration
-from entropy_valley.translation.job import distractors
+from entropy_valley.translation.pipeline import distractors
 
 
 def read(bench, sentences=500):

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model.attention import hidden_states
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
+from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.load import load_backbone
 
 LENGTHS, STEPS = (1, 2, 3, 5, 8, 13, 21, 34), (1, 2, 5, 8, 32)
@@ -117,6 +118,8 @@ def test_the_head_reads_what_is_still_masked_and_no_other_row(backbone):
 def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, monkeypatch):
     canvases, sizes = [case for case, _ in cases], []
 
+    hidden_states = Decoder.hidden_states
+
     def scarce(model, packed, rows, *fill):
         sizes.append(sum(packed.lengths))
         if sizes[-1] > 100:
@@ -125,7 +128,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, mo
 
     expected, _ = fill(backbone, canvases)
     with monkeypatch.context() as patch:
-        patch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
+        patch.setattr(Decoder, "hidden_states", scarce)
         filled, ledger = fill(backbone, canvases, budget=1000)
     assert filled == expected
     failed = [size for size in sizes if size > 100]
@@ -136,7 +139,7 @@ def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):
     def none(*given):
         raise torch.OutOfMemoryError("no memory at all")
 
-    monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", none)
+    monkeypatch.setattr(Decoder, "hidden_states", none)
     rng = random.Random(4)
     with pytest.raises(torch.OutOfMemoryError, match="no memory at all"):
         fill(llada, [canvas(llada, rng, 9, 4) for _ in range(8)])

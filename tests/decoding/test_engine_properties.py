@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Decoded, ProbeResult, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.load import load_backbone
 
 PROMPTS = st.lists(st.integers(0, 299), min_size=3, max_size=8).map(tuple)  # special tokens too

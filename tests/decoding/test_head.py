@@ -12,9 +12,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from entropy_valley.decoding import head as heads
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import Head, float32_product, slot_values, sourced_values
-from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.model.adapters import attach
 from entropy_valley.model.load import load_backbone
 

@@ -17,9 +17,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from entropy_valley.decoding import engine, head
-from entropy_valley.decoding.orders import looks_at_distractor, make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, ProbeResult, Queue
+from entropy_valley.decoding.canvas import Canvas, ProbeResult, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model import attention
+from entropy_valley.model.decoder import Decoder
 
 STEPWISE = {"sig": "stepwise_kl"}
 COPIES = {"tensor", "as_tensor", "new_tensor", "tolist", "cpu"}  # python's functions that copy to a GPU or from it
@@ -76,9 +78,9 @@ def counted(monkeypatch):
     """Runs a function on the GPU's road; gives (waits, calls)."""
     waits = Counter()
     calls = Calls(waits)
-    for caller, names in {"model": ["hidden_states"], "head": ["slot_values", "sourced_values"]}.items():
-        for name in names:
-            monkeypatch.setattr(engine, name, calls.of(caller, getattr(engine, name)))
+    monkeypatch.setattr(Decoder, "hidden_states", calls.of("model", Decoder.hidden_states))
+    for name in ("slot_values", "sourced_values"):
+        monkeypatch.setattr(engine, name, calls.of("head", getattr(engine, name)))
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     monkeypatch.setattr(attention, "_kernel", lambda: (kernel, ["enable_gqa", "num_splits"]))
     monkeypatch.setattr(head, "_part_by_part", head._divergence_part)
@@ -107,7 +109,7 @@ def canvases(backbone, order):
         sizes, length = (rng.randrange(6, 20), 5), rng.randint(5, 30)
         prompt, sourceless = ([rng.randrange(len(backbone.tokenizer)) for _ in range(size)] for size in sizes)
         counts = [count for count in reveal_counts(length, 8) if count]
-        if looks_at_distractor(order):
+        if order.looks_at_distractor:
             yield Canvas(prompt, length, counts, sigs=[rng.random() for _ in range(length)], budget=8)
         else:
             yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "sig") else None)

@@ -11,7 +11,8 @@ from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import load_tokenizer, turn_end_id
-from entropy_valley.translation.job import Inputs, read_identity
+from entropy_valley.translation.job import read_identity
+from entropy_valley.translation.pipeline import Inputs
 
 TEMPLATE = "English: {src}\nGerman: "
 
@@ -89,7 +90,7 @@ def readings(folder, plain, text):
 def test_it_knows_prompt_context_and_digests(checkpoint):
     read = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
     bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=False)
-    assert read.context == 128 and read.turn_end is None
+    assert read.context == 128 and read.texts.turn_end is None
     assert read.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
     assert read.prompt.encode("cat")[0] == read.prompt.tokenizer.get_vocab()["<s>"]
     assert read.backbone_digest == checkpoint_digest(checkpoint)

@@ -17,14 +17,15 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.load import load_backbone
 from entropy_valley.translation.job import TOKENS, padded_tokens
 
@@ -121,7 +122,7 @@ def test_the_kernel_does_not_split_its_sums(narrow, monkeypatch):
     monkeypatch.setattr(attention, "_kernel", lambda: (kernel, ["num_splits"]))
     with torch.inference_mode():
         for fill in (None, 64):
-            hidden_states(narrow.model, pack([[5, 6, 7]]), fill=fill)
+            narrow.model.hidden_states(pack([[5, 6, 7]]), fill=fill)
     assert set(asked[: len(asked) // 2]) == {None} and set(asked[len(asked) // 2 :]) == {1}
 
 

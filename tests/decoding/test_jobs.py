@@ -7,13 +7,13 @@ from bench import METHODS, Bench, with_turn_end
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.requests import Decoded
+from entropy_valley.decoding.canvas import Decoded
 from entropy_valley.model import decoder
 from entropy_valley.model.decoder import Layer
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt, turn_end_id
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation.job import Texts
+from entropy_valley.translation.pipeline import Texts
 
 STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
 

@@ -13,7 +13,7 @@ from entropy_valley.lengths import make_method
 from entropy_valley.lengths.length_head import LengthHead
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.fits import Fits
-from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.job import RunModel
 from entropy_valley.translation.translator import Translator
 
 TRAINING = {"pairs": 9, "epochs": 3, "learning_rate": 0.1, "batch": 4, "longest": 12}
@@ -30,8 +30,9 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 
 def trained(bench, seed=1):
     """The test set's pairs stand for training and dev pairs."""
-    with ModelJob(bench.spec, bench.execution) as job:
-        return Fits.of(job, {"length_head": bench.fits["length_head"] | {"seed": seed}}), job.ledger
+    model = RunModel(bench.spec, bench.execution)
+    with model.store:
+        return Fits.of(model, {"length_head": bench.fits["length_head"] | {"seed": seed}}), model.ledger
 
 
 def test_the_report_is_of_training_and_dev_pairs(bench):

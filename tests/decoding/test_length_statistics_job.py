@@ -15,8 +15,8 @@ from entropy_valley.lengths import make_method, statistics
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
-from entropy_valley.translation.fits import Pairs, length_statistics
-from entropy_valley.translation.job import ModelJob
+from entropy_valley.translation.fits import Pairs
+from entropy_valley.translation.job import RunModel, Sentences
 from entropy_valley.translation.translator import Translator
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_fit": {"candidates": 3, "pairs": 5}}
@@ -49,11 +49,13 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
     return Bench(tmp_path, checkpoints, testset)
 
 
-def measure(bench, **settings):
+def pairs_of(bench, limit=None):
     """The test set's pairs stand for training pairs."""
-    spec = {**bench.spec, "parts": PARTS, "bias_pairs": 2, **settings}
-    with ModelJob(spec, bench.execution, bench.testset) as job:
-        return length_statistics(job)
+    return Pairs.of(Sentences.read(RunModel(bench.spec, bench.execution), bench.testset), limit)
+
+
+def measure(bench, parts=PARTS, bias_pairs=2, limit=None):
+    return pairs_of(bench, limit).statistics(parts, bias_pairs)
 
 
 @pytest.mark.parametrize("method", FITTED)
@@ -100,14 +102,13 @@ def test_what_a_translator_cannot_be_fitted_to(llada, arguments, message):
     ],
 )
 def test_what_a_users_learn_does_wrong_is_said_of_it(bench, learn, message):
-    with ModelJob(bench.spec, bench.execution, bench.testset) as job, pytest.raises(InputError, match=message):
-        Pairs.of(job).taught(Learner(learn))
+    with pytest.raises(InputError, match=message):
+        pairs_of(bench).taught(Learner(learn))
 
 
 def test_a_method_may_learn_without_a_probe(bench):
     rows = files.read_jsonl(bench.testset)
-    with ModelJob(bench.spec, bench.execution, bench.testset) as job:
-        seen, _ = Pairs.of(job).taught(Learner(lambda examples: (examples, {})))
+    seen, _ = pairs_of(bench).taught(Learner(lambda examples: (examples, {})))
     assert len(seen) == len(rows) and not any(one.probes for one in seen)
 
 
@@ -126,8 +127,7 @@ def test_examples_are_what_the_reference_reads(bench, llada):
     rows = files.read_jsonl(bench.testset)
     line = measure(bench, parts=["line"])
     method = make_method("ev_fit", {"candidates": 2, "pairs": 3}, LengthStatistics.of(line))
-    with ModelJob(bench.spec, bench.execution, bench.testset) as job:
-        found = Pairs.of(job).examples(method)
+    found = pairs_of(bench).examples(method)
     assert len(found) == 3
     for row, one in zip(rows, found, strict=False):
         target = llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]

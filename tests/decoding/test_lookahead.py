@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.prompts import Reuse
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.demo import grammar, shipped
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
-from entropy_valley.model.attention import hidden_states
+from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import PREFIX, Prompt
 from entropy_valley.translation.translator import Translator
@@ -93,6 +93,8 @@ def test_a_padded_pass_without_memory_ends_with_an_error(backbone, monkeypatch):
     """Where prompts are kept, one canvas is tried once, though guesses are beside it."""
     tried = []
 
+    hidden_states = Decoder.hidden_states
+
     def scarce(model, packed, *more):
         tried.append(len(packed.lengths))
         if len(tried) > 1:
@@ -100,7 +102,7 @@ def test_a_padded_pass_without_memory_ends_with_an_error(backbone, monkeypatch):
             raise torch.OutOfMemoryError("no memory for a second pass")
         return hidden_states(model, packed, *more)
 
-    monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
+    monkeypatch.setattr(Decoder, "hidden_states", scarce)
     with pytest.raises(InputError, match="no memory for a pass padded to 200 tokens"):
         decode(dataclasses.replace(backbone, attention=PREFIX), [canvas((3, 4, 5), 9, 9)], ("med", {}), 2, fill=200)
     assert len(tried) == 2 and tried[1] > 1

@@ -9,7 +9,7 @@ from entropy_valley.decoding import head
 from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
-from entropy_valley.model.attention import Packed, Rows, hidden_states
+from entropy_valley.model.attention import Packed, Rows
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.size import Size
@@ -41,7 +41,7 @@ def peak(budget, monkeypatch):
         with tracker:
             ids = torch.zeros(1, 40 * count, dtype=torch.long)
             rows = Rows(torch.zeros(16 * count, dtype=torch.long), (16,) * count)
-            states = hidden_states(model, Packed(ids, ids, (40,) * count), rows)
+            states = model.hidden_states(Packed(ids, ids, (40,) * count), rows)
             head.slot_values(Head(model.lm_head, float32=True), states, mask_id=126336, eos_id=126081)
     (snapshot,) = tracker.get_tracker_snapshot("peak").values()
     return snapshot["Total"]

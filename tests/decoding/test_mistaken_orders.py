@@ -10,26 +10,28 @@ import pytest
 import torch
 
 from entropy_valley import files
-from entropy_valley.decoding.engine import Batch, Pass
+from entropy_valley.decoding import engine
+from entropy_valley.decoding.batch import Batch, Pass
+from entropy_valley.decoding.canvas import Canvas, ProbeResult
 from entropy_valley.decoding.head import SlotValues
-from entropy_valley.decoding.orders import Denoising, make_denoiser
-from entropy_valley.decoding.requests import Canvas, ProbeResult
+from entropy_valley.decoding.requests import Denoising, make_denoiser
 from entropy_valley.errors import InputError
 
 MASK, EOS = 9, 8
 ORDER = """\
 import torch
+from entropy_valley.decoding.orders import Order
 
-class Mine:
+class Mine(Order):
     def scores(self, slots):
         return {scores}
 """
 DECODER = """\
 import numpy as np
-from entropy_valley.decoding.variable_length import Guess, Revealed
+from entropy_valley.decoding.variable_length import Guess, Revealed, VariableLengthDecoder
 
-class Mine:
-    cap = 8
+class Mine(VariableLengthDecoder):
+    cap: int = 8
 
     def advance(self, seen, eos_id, step, most):
         return {slots}
@@ -41,7 +43,7 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
     canvases = [Canvas([1, 2], 3, [1, 1, 1], sentence=name) for name in ("s1", "s2")]
     batch, entropies = Batch.of(list(enumerate(canvases)), MASK), torch.tensor(entropies, dtype=torch.float64)
     values = SlotValues(torch.arange(6), entropies, -entropies, -entropies)
-    after, _ = batch.advance(Pass(batch.masked(), values, np.zeros((2, 2))), order)
+    after, _ = engine._step(batch, Pass(batch.masked(), values, np.zeros((2, 2))), order)
     return after.ids[after.slot >= 0].tolist()
 
 
@@ -81,14 +83,15 @@ def test_a_model_that_gives_no_numbers_is_no_fault_of_the_order():
 
 def test_whether_a_step_needs_the_source_free_pass_is_the_users_code_too(users_class):
     code = ORDER.format(scores="slots.sig") + "    def needs_sourceless(self, step, steps): return step / 0\n"
+    code = code.replace("(Order)", "(SourceGuided)").replace("import Order", "import Order, SourceGuided")
     with pytest.raises(InputError, match=r"mine\.py, Mine\.needs_sourceless: step 0 of 3: ZeroDivisionError"):
-        Denoising.named(users_class(code), 3, "llada").request([1], [1], 3, 9)
+        Denoising.named(users_class(code), 3, "llada", {"sig": "stepwise_kl"}).request([1], [1], 3, 9)
 
 
 def denoise(name):
     """What a decoder makes of three masks of sentence ``s1``, with room for nine slots; its ``cap`` is 8."""
     request = Denoising.named(name, 4, "llada").request([1], None, 3, 9, sentence="s1")
-    work = request.canvases(SimpleNamespace(backbone=SimpleNamespace(mask_id=MASK, eos_id=EOS)), lambda other: None)
+    work = request.canvases(SimpleNamespace(mask_id=MASK, eos_id=EOS), lambda other: None)
     canvas = next(work)
     while True:
         masks = canvas.length if canvas.tokens is None else canvas.tokens.count(MASK)

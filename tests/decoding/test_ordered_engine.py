@@ -9,10 +9,11 @@ import random
 import pytest
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts, sourceless_steps
+from entropy_valley.decoding.orders import needs_sourceless, reveal_counts
 from entropy_valley.decoding.reference import RANKS
-from entropy_valley.decoding.requests import Canvas, Queue
+from entropy_valley.decoding.requests import make_denoiser
 
 PAIRS = ((1, 2), (2, 6), (5, 5), (8, 3), (13, 5), (21, 8))  # canvas length, step budget
 STEPWISE = {"sig": "stepwise_kl"}
@@ -74,7 +75,7 @@ def test_results_and_counts_are_the_same_in_any_company_and_from_known_readings(
     for place, canvas in enumerate(canvases):
         passes = whole[place].passes
         masked = [canvas.length - sum(canvas.counts[:step]) for step in range(passes)]
-        extra = sourceless_steps(made, passes, len(canvas.counts))
+        extra = sum(needs_sourceless(made, step, len(canvas.counts)) for step in range(passes))
         tokens += passes * canvas.size + extra * (len(canvas.sourceless) + canvas.length)
         rows += sum(masked) + sum(masked[passes - extra :])
     assert (ledger.tokens, ledger.rows) == (small_ledger.tokens, small_ledger.rows) == (tokens, rows)
@@ -82,7 +83,7 @@ def test_results_and_counts_are_the_same_in_any_company_and_from_known_readings(
     begun = [dataclasses.replace(canvas, start=readings[place]) for place, canvas in enumerate(canvases)]
     reused, cheaper = fill(llada, begun, order)
     assert reused == whole
-    saved = [canvas for canvas in canvases if not sourceless_steps(made, 1, len(canvas.counts))]
+    saved = [canvas for canvas in canvases if not needs_sourceless(made, 0, len(canvas.counts))]
     assert ledger.tokens - cheaper.tokens == sum(canvas.size for canvas in saved)
 
 

@@ -12,20 +12,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.decoding.engine import Batch, Pass, lowest
+from entropy_valley.decoding import engine
+from entropy_valley.decoding.batch import Batch, Pass, Slots, lowest
+from entropy_valley.decoding.canvas import Canvas
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.decoding.orders import (
     ORDERS,
-    Slots,
     SourceGuided,
-    make_denoiser,
     moments,
     needs_sourceless,
     reveal_counts,
     sourceless_steps,
 )
-from entropy_valley.decoding.requests import Canvas
-from entropy_valley.translation.job import distractors
+from entropy_valley.decoding.requests import make_denoiser
+from entropy_valley.translation.pipeline import distractors
 
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}
@@ -59,7 +59,7 @@ def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy(
 def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
     hybrid = make_denoiser("hybrid", {"p": p, **STEPWISE})
     assert [needs_sourceless(hybrid, step, steps) for step in range(steps)].count(False) == by_entropy
-    assert sourceless_steps(hybrid, steps, steps) == steps - by_entropy
+    assert sourceless_steps(hybrid, steps) == steps - by_entropy
 
 
 @given(st.integers(1, 90), st.integers(1, 40))
@@ -114,7 +114,7 @@ def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(can
         before, masked, names = batch.ids.copy(), batch.masked(), batch.names
         numbers = torch.rand(3, len(masked), generator=generator, dtype=torch.float64)
         values = SlotValues(torch.full((len(masked),), step), *numbers)
-        batch, _ = batch.advance(Pass(masked, values, np.zeros((2, len(batch))), numbers[0]), order)
+        batch, _ = engine._step(batch, Pass(masked, values, np.zeros((2, len(batch))), numbers[0]), order)
         changed = (batch.ids != before).nonzero()[0]
         assert (before[changed] == MASK).all() and (batch.ids[changed] == step).all()
         for place, slot in zip(batch.canvas[changed].tolist(), batch.slot[changed].tolist(), strict=True):

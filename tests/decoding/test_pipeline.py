@@ -11,14 +11,14 @@ from bench import canvases, denoised
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import CachePolicy, Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompts import CachePolicy
-from entropy_valley.decoding.requests import Ledger, Memo, Runner
+from entropy_valley.decoding.requests import Denoising
+from entropy_valley.decoding.runner import Memo, Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
-from entropy_valley.translation.job import Inputs, Pipeline
+from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 EV = {"ratios": [0.6, 0.8, 1.0]}
 MED, DAEDAL = Denoising.named("med", 4, "llada"), Denoising.named("daedal", 4, "llada", {"eos_window": 1, "cap": 24})

@@ -6,11 +6,11 @@ import dataclasses
 import sys
 
 from entropy_valley import files
-from entropy_valley.decoding.orders import Denoising, Draft
-from entropy_valley.decoding.prompts import CachePolicy, Reuse, footnote
-from entropy_valley.decoding.requests import Memo, Probe, ProbeResult
+from entropy_valley.decoding.canvas import CachePolicy, ProbeResult, Reuse, footnote
+from entropy_valley.decoding.requests import Denoising, Draft, Probe
+from entropy_valley.decoding.runner import Memo
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation.job import Inputs, Pipeline
+from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 KEY = Memo(None, "", "").key
 PROMPT = [5, 9, 12, 7]

@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import make_denoiser, reveal_counts
-from entropy_valley.decoding.prompts import Reuse
+from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.reference import hybrid, med
-from entropy_valley.decoding.requests import Canvas, Queue
-from entropy_valley.model.attention import Pool, hidden_states
+from entropy_valley.decoding.requests import make_denoiser
+from entropy_valley.model.attention import Pool
+from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.prompt import PREFIX
 
 PAIRS = tuple(itertools.product((1, 3, 8, 21), (2, 5, 24)))  # canvas length, step budget
@@ -157,6 +158,8 @@ def test_a_probe_beside_another_length_reads_its_prompt(backbone, budget):
 def test_a_pass_without_memory_loses_nothing(backbone, prefix, cases, refresh, monkeypatch):
     model, canvases, failed = prefix if refresh is None else backbone, asked(cases, MED, reuse=Reuse(refresh)), []
 
+    hidden_states = Decoder.hidden_states
+
     def scarce(model, packed, rows, *fill):
         if sum(packed.lengths) + packed.kept.pool.used > 160:
             failed.append(packed)
@@ -164,7 +167,7 @@ def test_a_pass_without_memory_loses_nothing(backbone, prefix, cases, refresh, m
         return hidden_states(model, packed, rows, *fill)
 
     expected, _ = fill(model, canvases)
-    monkeypatch.setattr("entropy_valley.decoding.engine.hidden_states", scarce)
+    monkeypatch.setattr(Decoder, "hidden_states", scarce)
     filled, engine = fill(model, canvases, budget=1000)
     assert filled == expected and len(failed) > 1
     assert engine.prompts.pool.size == 0

@@ -303,17 +303,18 @@ def test_an_error_in_a_users_method_or_order_is_its_cells_alone(fresh, users_cla
     users_class(
         "class Broken:\n    sees_reference = False\n    def propose(self, sentence, probes): return [3]\n"
         "    def choose(self, sentence, probes): return 1 / 0\n"
-        "class Order:\n    def scores(self, slots): return slots.values.entropy / 0 * 0\n"
+        "from entropy_valley.decoding.orders import Order\n"
+        "class Mine(Order):\n    def scores(self, slots): return slots.values.entropy / 0 * 0\n"
     )
     methods = {"ratio": METHODS["ratio"], "broken": {"method": "mine:Broken"}}
-    orders = {"med": {}, "mine:Order": {}}
-    systems = [("ratio", "mine:Order"), ("broken", "med"), ("ratio", "med")]
+    orders = {"med": {}, "mine:Mine": {}}
+    systems = [("ratio", "mine:Mine"), ("broken", "med"), ("ratio", "med")]
     cells = [System("small", *system, 4) for system in systems]
-    with pytest.raises(InputError, match="not written: small broken, small ratio mine:Order-T4 failed"):
+    with pytest.raises(InputError, match="not written: small broken, small ratio mine:Mine-T4 failed"):
         fresh.write("broken", spec_of(cells, {}, methods, orders), ["small"])
     message = capsys.readouterr().err
     assert "error: small broken: " in message
     assert "mine.py, Broken.choose: sentence 'small3': ZeroDivisionError" in message
-    assert "error: small ratio mine:Order-T4: " in message and "Order.scores: sentence 's" in message
+    assert "error: small ratio mine:Mine-T4: " in message and "Mine.scores: sentence 's" in message
     no_model()
     fresh.write("good", spec_of(cells[2:], {}, methods, orders), ["small"])

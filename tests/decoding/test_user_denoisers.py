@@ -11,7 +11,8 @@ import torch
 from entropy_valley import plugins
 from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.orders import Denoising, sourceless_steps
+from entropy_valley.decoding.orders import sourceless_steps
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
@@ -89,26 +90,23 @@ def test_an_order_guided_by_the_source_keeps_its_own_settings(tmp_path, monkeypa
     (tmp_path / "late_orders.py").write_text(GUIDED + "    def scores(self, slots): return slots.sig\n")
     monkeypatch.syspath_prepend(tmp_path)
     order = Denoising.named("late_orders:Late", 4, "llada", {"first": 3, "sig": "stepwise_kl"}).order
-    assert sourceless_steps(order, 8, 8) == 5
+    assert sourceless_steps(order, 8) == 5
 
 
 BAD = """
-from entropy_valley.settings import Section
+from entropy_valley.decoding.orders import Order
 
 
-class NoCap:
-    def advance(self, seen, eos_id, step, most): ...
+class NoScores(Order):
+    pass
 
 
-class Order(Section):
-    reach: float = 0.0
-
+class NoBase:
     def scores(self, slots): ...
 
 
-class Plain:
-    def __init__(self, reach):
-        self.reach = 1 / reach
+class Mine(Order):
+    reach: float = 0.0
 
     def scores(self, slots): ...
 """
@@ -117,11 +115,11 @@ class Plain:
 @pytest.mark.parametrize(
     ("block", "key", "problem"),
     [
-        ("{order: 'bad_ones:NoCap'}", "mine", "has no cap"),
+        ("{order: 'bad_ones:NoScores'}", "mine", "NoScores has no method scores"),
+        ("{order: 'bad_ones:NoBase'}", "mine", "inherits from neither Order nor VariableLengthDecoder"),
         ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "bad_ones.py has no 'Missing'"),
-        ("{order: 'bad_ones:Order', reach: far}", "mine.reach = 'far'", "valid number"),
-        ("{order: 'bad_ones:Order', reech: 1}", "mine.reech = 1", "unknown key. Did you mean reach?"),
-        ("{order: 'bad_ones:Plain', reach: 0}", "mine", "division by zero"),
+        ("{order: 'bad_ones:Mine', reach: far}", "mine.reach = 'far'", "valid number"),
+        ("{order: 'bad_ones:Mine', reech: 1}", "mine.reech = 1", "unknown key. Did you mean reach?"),
     ],
 )
 def test_a_wrong_one_is_one_problem_at_load(loaded, block, key, problem):

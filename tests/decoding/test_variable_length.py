@@ -10,12 +10,13 @@ import pytest
 import reference_variants
 from bench import canvases as chosen_canvases
 
+from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import VariableLength, make_denoiser
-from entropy_valley.decoding.requests import Probe, ProbeResult, Runner
+from entropy_valley.decoding.requests import Probe, VariableLength, make_denoiser
+from entropy_valley.decoding.runner import Runner
 from entropy_valley.decoding.variable_length import Guess, Revealed
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.translation.job import Inputs, Pipeline
+from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 EOS = 1
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 
-from entropy_valley.decoding.requests import ProbeResult
+from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.lengths import Sentence
 from entropy_valley.lengths.base import choosing
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics

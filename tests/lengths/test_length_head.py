@@ -6,10 +6,10 @@ import pytest
 import torch
 from tiny_checkpoints import checkpoints  # noqa: F401 - a fixture
 
-from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.length_head import LengthHead, fit, mean_states, report
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.load import load_backbone
 
 # Of states (a, b) the logits of 2, 3 and 4 slots are a, b and 0.
@@ -62,6 +62,6 @@ def test_a_mean_state_is_of_the_prompt_alone(checkpoints):  # noqa: F811
     assert sorted(means) == [0, 1, 2]
     for place, prompt in enumerate(prompts):
         with torch.no_grad():
-            own = hidden_states(backbone.model, pack([prompt])).mean(0)
+            own = backbone.model.hidden_states(pack([prompt])).mean(0)
         torch.testing.assert_close(means[place], own)
     assert (ledger.passes, ledger.tokens, ledger.rows) == (2, 16, 0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readings import choose_canvases, flat, search
 
-from entropy_valley.decoding.requests import ProbeResult
+from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.baselines import quantile

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from readings import SETTINGS, STATISTICS, choose_canvases, reading
 
-from entropy_valley.decoding.requests import ProbeResult
+from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.lengths.base import Example, sentences_of
 

@@ -16,7 +16,7 @@ from entropy_valley import cli, files
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import adapter_digest, export, read_adapter, write_adapter
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, stock_model
 from entropy_valley.translation.job import read_identity
@@ -187,7 +187,7 @@ def test_every_kind_is_pefts_on_the_stock_class(tiny, kind, merge, dtype):
 
     def ours(**given):
         model = load_backbone(tiny["dream"][1], "dream", dtype=dtype, **given).model
-        return model.lm_head(hidden_states(model, pack([[5, 6, 7, 8]]))).float()
+        return model.lm_head(model.hidden_states(pack([[5, 6, 7, 8]]))).float()
 
     adapted, scale = ours(adapter=folder, merge=merge), logits[dtype].abs().max()
     off = (adapted - logits[dtype]).abs().max() / scale
@@ -302,7 +302,7 @@ def test_an_adapter_of_a_tied_head_leaves_the_embeddings(tiny, tmp_path):
 
     def logits(**given):
         model = load_backbone(folder, "a2d_qwen3", **given).model
-        return model.lm_head(hidden_states(model, pack([[5, 6, 7]])))
+        return model.lm_head(model.hidden_states(pack([[5, 6, 7]])))
 
     merged = logits(adapter=tmp_path)
     torch.testing.assert_close(merged, logits(adapter=tmp_path, merge=False), rtol=1e-4, atol=1e-4)

@@ -14,7 +14,7 @@ from torch.nn.attention.varlen import varlen_attn
 from entropy_valley.decoding import head
 from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
-from entropy_valley.model.attention import Packed, Rows, hidden_states, pack
+from entropy_valley.model.attention import Packed, Rows, pack
 from entropy_valley.model.families import FAMILIES, STOCK_FIELDS, find_family
 from entropy_valley.model.load import empty_model
 
@@ -53,10 +53,10 @@ def plain(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options):
 @torch.inference_mode()
 def test_the_kernel_is_asked_for_the_same_attention(name, rows, monkeypatch):
     packed = pack(SEQUENCES)
-    expected = hidden_states(MODELS[name], packed, rows)
+    expected = MODELS[name].hidden_states(packed, rows)
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     monkeypatch.setattr(attention, "_kernel", lambda: (plain, OPTIONS))
-    torch.testing.assert_close(hidden_states(MODELS[name], packed, rows), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(MODELS[name].hidden_states(packed, rows), expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["llada", "dream"])
@@ -78,7 +78,7 @@ def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = empty.to_empty(device="cpu")
         ids, places = torch.zeros(1, 11, dtype=torch.long), torch.zeros(6, dtype=torch.long)
-        states = hidden_states(model, Packed(ids, ids, (5, 3, 3)), Rows(places, COUNTS))
+        states = model.hidden_states(Packed(ids, ids, (5, 3, 3)), Rows(places, COUNTS))
         values = head.slot_values(Head(model.lm_head), states, mask_id=3, eos_id=2)
     assert (states.dtype, states.shape) == (torch.bfloat16, (6, config.hidden_size))
     assert [len(column) for column in values] == [6] * 4

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_packing import MODELS, SEQUENCES
 
-from entropy_valley.model.attention import Rows, hidden_states, pack
+from entropy_valley.model.attention import Rows, pack
 from entropy_valley.model.families import FAMILIES
 
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
@@ -30,9 +30,9 @@ def test_read_rows_are_those_of_the_whole_pass(name, sequences, data):
     if not len(rows.places):
         return
     with torch.inference_mode():
-        whole = hidden_states(MODELS[name], packed)
-        read = hidden_states(MODELS[name], packed, rows)
-        uncounted = hidden_states(MODELS[name], packed, Rows(rows.places))
+        whole = MODELS[name].hidden_states(packed)
+        read = MODELS[name].hidden_states(packed, rows)
+        uncounted = MODELS[name].hidden_states(packed, Rows(rows.places))
     torch.testing.assert_close(read, whole[rows.places], atol=1e-5, rtol=0)
     torch.testing.assert_close(uncounted, read, atol=1e-5, rtol=0)
 
@@ -47,7 +47,7 @@ def test_other_rows_are_spared(name, counts, queries):
         part.register_forward_pre_hook(lambda _, inputs, key=key: seen.update({key: len(inputs[0])}))
         for key, part in parts.items()
     ]
-    hidden_states(MODELS[name], pack([[1, 2, 3, 4, 5], [6, 7, 8]]), Rows(torch.tensor([0, 1, 4, 6, 7]), counts))
+    MODELS[name].hidden_states(pack([[1, 2, 3, 4, 5], [6, 7, 8]]), Rows(torch.tensor([0, 1, 4, 6, 7]), counts))
     for hook in hooks:
         hook.remove()
     assert seen == {"mlp": 5, "q": queries, "o": 5, "k": 8}

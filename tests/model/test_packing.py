@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.demo.pretraining import new_model
-from entropy_valley.model.attention import Rows, hidden_states, pack
+from entropy_valley.model.attention import Rows, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import stock_model
 
@@ -35,7 +35,7 @@ def logits(model, sequences, prefixes=()):
     """The logits of each sequence, all run in one pass."""
     with torch.inference_mode():
         packed = pack(sequences, prefixes=prefixes)
-        return model.lm_head(hidden_states(model, packed)).split(packed.lengths)
+        return model.lm_head(model.hidden_states(packed)).split(packed.lengths)
 
 
 def stock(family, model, sequence, padding, prefix=0):
@@ -66,7 +66,7 @@ def test_a_prefix_attends_to_itself_alone(tiny, name):
     torch.testing.assert_close(packed_logits, expected, atol=1e-5, rtol=0)
     places, counts = torch.tensor([3, 4, 6, 8]), (2, 1, 1, 0)
     with torch.inference_mode():  # the rows alone, their queries alone in the last layer
-        states = hidden_states(model, pack(sequences, prefixes=prefixes), Rows(places, counts))
+        states = model.hidden_states(pack(sequences, prefixes=prefixes), Rows(places, counts))
         torch.testing.assert_close(model.lm_head(states), expected[places], atol=1e-5, rtol=0)
 
 
@@ -89,7 +89,7 @@ def test_gradients_are_those_of_the_sequences_apart(name):
     def gradient(batches, prefix):
         model.zero_grad()
         for batch in batches:
-            hidden_states(model, pack(batch, prefixes=[prefix] * len(batch))).square().sum().backward()
+            model.hidden_states(pack(batch, prefixes=[prefix] * len(batch))).square().sum().backward()
         return model.model.layers[0].self_attn.q_proj.weight.grad.clone()
 
     for prefix in (0, 2) if name in DIFFUSION else (0,):

@@ -13,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from entropy_valley import files
 from entropy_valley.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.checkpoint import config_arguments, write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
@@ -105,7 +105,7 @@ def test_it_computes_what_the_stock_class_does(folder):
     backbone = load_backbone(folder, NAME)
     everything = torch.zeros(1, 1, len(SENTENCE), len(SENTENCE))
     expected = plain(folder)(input_ids=torch.tensor([SENTENCE]), attention_mask=everything).logits[0]
-    ours = backbone.model.lm_head(hidden_states(backbone.model, pack([SENTENCE])))
+    ours = backbone.model.lm_head(backbone.model.hidden_states(pack([SENTENCE])))
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
     assert backbone.eos_id != backbone.mask_id
     assert backbone.family.name == NAME  # what an adapter's card says, and finds again

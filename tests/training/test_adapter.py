@@ -8,7 +8,7 @@ from tiny_training import spec
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import attached, read_adapter
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.training import adapter
 from entropy_valley.training.adapter import attach_lora, lora_modules, trainable
@@ -50,9 +50,9 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
     trained = sum(parameter.numel() for parameter in trainable(model))
     sequence = pack([[5, 6, backbone.mask_id, backbone.mask_id]])
     with torch.inference_mode():
-        beside = hidden_states(model, sequence)
+        beside = model.hidden_states(sequence)
         save(backbone, checkpoints, tmp_path / "adapter")
-        merged = hidden_states(load(adapter=tmp_path / "adapter").model, sequence)
+        merged = load(adapter=tmp_path / "adapter").model.hidden_states(sequence)
     torch.testing.assert_close(merged, beside, atol=1e-4, rtol=1e-4)
     facts = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert facts["backbone_digest"] == backbone.digest and facts["seed"] == 1
@@ -124,7 +124,7 @@ def test_pefts_kinds_of_lora_are_trained_and_read(finetune, load, monkeypatch, g
         config = backbone.model.peft_config["default"]
         assert {key: getattr(config, key) for key in given} == given
         with torch.inference_mode():
-            trained.append(hidden_states(backbone.model, sequence).float())
+            trained.append(backbone.model.hidden_states(sequence).float())
         save(backbone, *rest)
 
     monkeypatch.setattr(adapter, "save", spy)
@@ -133,7 +133,7 @@ def test_pefts_kinds_of_lora_are_trained_and_read(finetune, load, monkeypatch, g
     folder = finetune(job)
     with torch.inference_mode():
         bare, beside, merged = (
-            hidden_states(load(dtype=precision, **how).model, sequence).float()
+            load(dtype=precision, **how).model.hidden_states(sequence).float()
             for how in ({}, {"adapter": folder, "merge": False}, {"adapter": folder})
         )
     rounding = (1e-4 if precision == "float32" else 0.03) * bare.abs().max()

@@ -15,7 +15,7 @@ from entropy_valley import files
 from entropy_valley.config import base_files, load_files, matrix, params
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import read_adapter
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.prompt import Prompt
@@ -49,7 +49,7 @@ def plain_loss(backbone, canvases, step, masks, padded):
             clean = canvases.pairs.tokens[start : start + length].tolist()
             seen = [backbone.mask_id if hidden else token for token, hidden in zip(clean, masks[place], strict=False)]
             seen += [backbone.eos_id] * (width - length if padded else 0)
-            logits = backbone.model.lm_head(hidden_states(backbone.model, pack([seen]))).log_softmax(-1)
+            logits = backbone.model.lm_head(backbone.model.hidden_states(pack([seen]))).log_softmax(-1)
             hidden = [slot for slot in range(length) if masks[place][slot]]
             losses += [-logits[slot - int(backbone.shifted), clean[slot]].item() for slot in hidden]
         means.append(math.fsum(losses) / len(losses) if losses else 0.0)

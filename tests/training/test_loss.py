@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import canvases_of
 
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.tables.dream_instruct import uniform_cross_entropy
 from entropy_valley.training.loss import (
     Batches,
@@ -40,7 +40,7 @@ def naive(backbone, canvases, step, weight, normaliser):
         prompt = len(tokens) - len(mask)
         corrupted = tokens.clone()
         corrupted[prompt:][mask] = backbone.mask_id
-        logits = backbone.model.lm_head(hidden_states(backbone.model, pack([corrupted.tolist()])))
+        logits = backbone.model.lm_head(backbone.model.hidden_states(pack([corrupted.tolist()])))
         losses = []
         for slot in mask.nonzero()[:, 0].tolist():
             row = logits[prompt + slot - int(backbone.shifted)]

@@ -23,10 +23,10 @@ from entropy_valley import errors, files, machine
 from entropy_valley.checking.checks import Check, CheckError, SkippedError
 from entropy_valley.checking.subject import Subject, model_config
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import MinimumEntropy, reveal_counts
-from entropy_valley.decoding.requests import Canvas, Queue
 from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import Synthetic
 from entropy_valley.model.adapters import LOSSES, WEIGHTS

@@ -25,7 +25,7 @@ from entropy_valley.config.load import DEMO, INSTALLED, RELEASED
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.schema import UserMethod
-from entropy_valley.decoding.prompts import CachePolicy
+from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method, make_method
@@ -180,13 +180,14 @@ class Chosen:
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
         from entropy_valley.translation.fits import Fits
-        from entropy_valley.translation.job import Execution, ModelJob
+        from entropy_valley.translation.job import Execution, RunModel
         from entropy_valley.translation.translator import Translator
 
         require_device(device, CPU)
         execution = Execution(self.backbone, self.adapter, self.corpus, self.store, device, threads)
-        with ModelJob(self.spec, execution) as job:
-            fits, backbone = Fits.of(job, self.fits), job.backbone
+        model = RunModel(self.spec, execution)
+        with model.store:
+            fits, backbone = Fits.of(model, self.fits), model.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
         translators = {}
         for name, settings in self.methods.items():
@@ -197,8 +198,8 @@ class Chosen:
                 method,
                 **{key: self.spec[key] for key in ("order", "steps", "schedule", "order_settings")},
                 length_head=fits.length_head(method, device),
-                engine=job.engine,
-                mask_token=job.reveals_masks,
+                engine=model.engine,
+                mask_token=model.reveals_masks,
                 cache=CachePolicy.of(self.spec),
             )
         return translators

@@ -17,7 +17,7 @@ from entropy_valley.config.methods import method_settings, needs_anchors, reassi
 from entropy_valley.config.paths import adapter_run
 from entropy_valley.config.schema import BackboneSection, Experiment, Study, bleus_of
 from entropy_valley.data.categories import refused
-from entropy_valley.decoding.orders import KNOWN
+from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.lengths import make_method
 from entropy_valley.model.families import FAMILIES, find_family

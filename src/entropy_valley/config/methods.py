@@ -7,7 +7,8 @@ from typing import Any
 from entropy_valley import plugins
 from entropy_valley.config.matrix import once
 from entropy_valley.config.schema import BLOCKS, Experiment
-from entropy_valley.decoding.orders import KNOWN, SourceGuided, looks_at_anchors
+from entropy_valley.decoding.orders import Order, SourceGuided
+from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.settings import numbers_of
@@ -90,7 +91,8 @@ def source_guided(experiment: Experiment, name: str) -> bool:
 
 def needs_anchors(experiment: Experiment, name: str) -> bool:
     """Whether the reveal order that a name of the config stands for looks at a gold alignment."""
-    return looks_at_anchors(_order_class(experiment, name))
+    kind = _order_class(experiment, name)
+    return issubclass(kind, Order) and kind.anchored
 
 
 def _order_class(experiment: Experiment, name: str) -> type:

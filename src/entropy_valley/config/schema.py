@@ -27,7 +27,7 @@ from pydantic import (
 from entropy_valley import plugins
 from entropy_valley.config.expand import SHORT_FORMS
 from entropy_valley.data.settings import CorpusSection, DirectionCorpus
-from entropy_valley.decoding.orders import KNOWN, make_denoiser
+from entropy_valley.decoding.requests import KNOWN, make_denoiser
 from entropy_valley.decoding.settings import Decoding, OwnDecoding
 from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import AnySource

@@ -153,15 +153,15 @@ def _largest(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return best, group * _GROUP + place
 
 
-def merge(one: Part, other: Part) -> Part:
+def merge(left: Part, right: Part) -> Part:
     """Two parts as one. Of equal logits the earlier token is the argmax; the loser's joins the others."""
-    wins = other.best > one.best
-    best, token, others, weighted, _ = (torch.where(wins, new, old) for old, new in zip(one, other, strict=True))
-    _, _, lost, lost_weighted, _ = (torch.where(wins, old, new) for old, new in zip(one, other, strict=True))
-    gap = (one.best.double() - other.best).abs()
+    wins = right.best > left.best
+    best, token, others, weighted, _ = (torch.where(wins, new, old) for old, new in zip(left, right, strict=True))
+    _, _, lost, lost_weighted, _ = (torch.where(wins, old, new) for old, new in zip(left, right, strict=True))
+    gap = (left.best.double() - right.best).abs()
     weight = torch.exp(-gap)
     others, weighted = others + weight * (1 + lost), weighted + weight * (lost_weighted - gap * (1 + lost))
-    return Part(best, token, others, weighted, torch.maximum(one.eos, other.eos))
+    return Part(best, token, others, weighted, torch.maximum(left.eos, right.eos))
 
 
 class _Divergence(NamedTuple):
@@ -237,14 +237,14 @@ def _terms(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     return torch.maximum(p, q).exp() * torch.where(d >= 0, small, -(small + size * decay))
 
 
-def _joined_divergences(one: _Divergence, other: _Divergence) -> _Divergence:
+def _joined_divergences(left: _Divergence, right: _Divergence) -> _Divergence:
     """Two parts as one, by the chain rule."""
-    p, q = one.p - other.p, one.q - other.q
+    p, q = left.p - right.p, left.q - right.q
     first, second = logsigmoid(p), logsigmoid(-p)  # log of each part's share of p's mass
     between = _terms(first, logsigmoid(q)) + _terms(second, logsigmoid(-q))
-    inside = first.exp() * one.divergence + second.exp() * other.divergence
+    inside = first.exp() * left.divergence + second.exp() * right.divergence
     # Not logaddexp, whose last bit on a CPU depends on where a row lies among the others.
-    mass_p, mass_q = (torch.maximum(a, b) - logsigmoid((a - b).abs()) for a, b in zip(one[:2], other[:2], strict=True))
+    mass_p, mass_q = (torch.maximum(a, b) - logsigmoid((a - b).abs()) for a, b in zip(left[:2], right[:2], strict=True))
     return _Divergence(mass_p, mass_q, between + inside)
 
 

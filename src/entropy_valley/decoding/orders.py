@@ -1,78 +1,53 @@
-"""How the masks of a canvas are filled: the reveal orders, the schedule, and the requests that fill a canvas.
+"""In which order the masks of a canvas are revealed, and how many at each step.
 
 A new order is a class and a line in ``ORDERS``, or a user's own ``module:Class``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import itertools
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from entropy_valley import files, plugins
-from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
-from entropy_valley.decoding.requests import VALUES, Canvas, Decoded, Probe, ProbeResult
-from entropy_valley.decoding.variable_length import VARIABLE_LENGTH, Guess, advanced
+from entropy_valley.decoding.canvas import Canvas
 from entropy_valley.errors import InputError
-from entropy_valley.revisions import SOURCE_GUIDED
-from entropy_valley.settings import MOST_STEPS, RandomSeed, Section, Share
+from entropy_valley.settings import RandomSeed, Section, Share
 
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.head import SlotValues
-    from entropy_valley.decoding.prompts import Reuse
-    from entropy_valley.decoding.requests import Canvases, Gain, Request
-    from entropy_valley.decoding.variable_length import GrowingCanvas, VariableLengthDecoder
+    from entropy_valley.decoding.batch import Slots
 
 
-@dataclass(frozen=True)
-class Slots:
-    """The masked slots of all canvases of a pass, canvas by canvas in slot order.
-
-    Per slot: ``canvas`` (index into ``canvases``), ``position`` (from 0), ``values``, and for a :class:`SourceGuided`
-    order ``sig``, how much the slot depends on the source (nats, float64); for one that wants anchors it is 1 at these
-    and 0 elsewhere. It is NaN for all other orders, and a stepwise one in canvases whose step does not need it.
-    Per canvas: ``step``, how many of its steps that reveal anything are done.
-    """
-
-    canvases: Sequence[Canvas]
-    canvas: torch.Tensor
-    position: torch.Tensor
-    step: torch.Tensor
-    values: SlotValues
-    sig: torch.Tensor
-
-    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[torch.Tensor, ...]:
-        """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
-        from entropy_valley.model.attention import upload  # here: what only names an order imports no torch
-
-        return upload([np.asarray(column) for column in columns], self.step.device)
-
-
-class Order(Protocol):
+class Order(Section):
     """Scores masked slots; of each canvas the lowest are revealed, ties going to the lower position.
 
-    The store knows an order by its class's name and its settings: code that has changed needs another name.
+    Its fields are its settings. The store knows an order by its class's name and its settings: code that has changed
+    needs another name.
     """
 
+    anchored: ClassVar[bool] = False  # its canvases have the slots that a gold alignment ties to the source
+    in_time: ClassVar[bool] = False  # with a distractor, its scores depend on the step budget T
+
+    @property
+    def looks_at_distractor(self) -> bool:
+        """Whether it wants the SIG against a distractor, which is known before the first step."""
+        return False
+
+    @abstractmethod
     def scores(self, slots: Slots) -> torch.Tensor:
-        """One float per masked slot."""
-        ...
+        """One number per masked slot."""
 
 
-class SourceGuided(Section):
+class SourceGuided(Order):
     """An order that asks for the SIG of a slot. The paper names such orders and defines neither.
 
     With ``distractor``, the authors', it is known before the first step: H(y_i | distractor) - H(y_i | source) on the
@@ -87,37 +62,30 @@ class SourceGuided(Section):
         "divergence from the source-free distribution at each step, with the formulas of the order that go with it",
     )
 
+    @property
+    def looks_at_distractor(self) -> bool:
+        return self.sig == "distractor"
+
     def needs_sourceless(self, step: int, steps: int) -> bool:
-        """Whether the step (from 0) of ``steps`` looks at a stepwise SIG."""
+        """Whether the step (from 0) of ``steps`` looks at a stepwise SIG: its canvas then runs without the source
+        too."""
         return True
 
 
-def looks_at_distractor(order: Any) -> bool:
-    """Whether an order wants the SIG against a distractor, which is known before the first step."""
-    return getattr(order, "sig", None) == "distractor"
-
-
-def looks_at_anchors(order: Any) -> bool:
-    """Whether an order wants to know which slots a gold alignment ties to the source."""
-    return getattr(order, "anchored", False)
-
-
 def needs_sourceless(order: Order | None, step: int, steps: int) -> bool:
-    """Whether a step of an order runs its canvas without the source too; an order without the method of that name never
-    does."""
-    needs = getattr(order, "needs_sourceless", None)
-    if needs is None or looks_at_distractor(order):
+    """Whether a step of an order runs its canvas without the source too; with a distractor none does."""
+    if not isinstance(order, SourceGuided) or order.looks_at_distractor:
         return False
     with plugins.calling(order, "needs_sourceless", f"step {step} of {steps}"):
-        return bool(needs(step, steps))
+        return bool(order.needs_sourceless(step, steps))
 
 
-def sourceless_steps(order: Order | None, passes: int, steps: int) -> int:
-    """How many of the first ``passes`` of ``steps`` steps look at a stepwise SIG: each takes another pass."""
-    return sum(needs_sourceless(order, step, steps) for step in range(passes))
+def sourceless_steps(order: Order | None, steps: int) -> int:
+    """How many of ``steps`` steps look at a stepwise SIG: each takes another pass."""
+    return sum(needs_sourceless(order, step, steps) for step in range(steps))
 
 
-class MinimumEntropy(Section):
+class MinimumEntropy(Order):
     """The slots whose distribution has the lowest entropy come first."""
 
     order: Literal["med"] = "med"
@@ -160,7 +128,7 @@ class Hybrid(SourceGuided):
         return step >= self._by_entropy(steps, 0)
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        (bounds,) = slots.on_device([self._by_entropy(len(one.counts), one.budget) for one in slots.canvases])
+        (bounds,) = slots.on_device([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy.where(by_entropy, -slots.sig)
 
@@ -187,7 +155,7 @@ class EntropyWeightedSig(SourceGuided):
 
     def scores(self, slots: Slots) -> torch.Tensor:
         sig, entropy = slots.sig, slots.values.entropy
-        if not looks_at_distractor(self):
+        if not self.looks_at_distractor:
             return -sig * (-entropy).exp()
         sig = sig.clamp(min=0)
         share = moments(slots)[slots.canvas]
@@ -219,7 +187,7 @@ def moments(slots: Slots) -> torch.Tensor:
     return (-(-budgets * (slots.step + 1) // counts) - 1).double() / (budgets - 1).clamp(min=1)
 
 
-class LeftToRight(Section):
+class LeftToRight(Order):
     """The first masked slots come first. The model's predictions play no part."""
 
     order: Literal["left_to_right"] = "left_to_right"
@@ -228,7 +196,7 @@ class LeftToRight(Section):
         return slots.position.double()
 
 
-class OracleAnchor(Section):
+class OracleAnchor(Order):
     """The slots that a gold alignment ties to the source come first, from left to right; then minimum entropy.
 
     An order of the authors' code, an analysis and no system: it knows the reference. Only on canvases of the
@@ -239,11 +207,15 @@ class OracleAnchor(Section):
     anchored: ClassVar[bool] = True
 
     def scores(self, slots: Slots) -> torch.Tensor:
+        flags = []
+        for canvas in slots.canvases:
+            anchors = canvas.anchors or ()
+            flags.append([float(slot in anchors) for slot in range(canvas.length)])
         before = slots.position.double() - slots.position.max() - 1  # entropies are not below 0
-        return before.where(slots.sig > 0, slots.values.entropy.double())
+        return before.where(slots.of_all(flags) > 0, slots.values.entropy.double())
 
 
-class Random(Section):
+class Random(Order):
     """A permutation of the slots, drawn once per canvas from ``seed``, the prompt's tokens and the length.
 
     It does not depend on the batch, the step or the checkpoint: all training runs of a backbone reveal a sentence in
@@ -254,10 +226,7 @@ class Random(Section):
     seed: RandomSeed = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:
-        drawn = [_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases]
-        starts = list(itertools.accumulate(map(len, drawn[:-1]), initial=0))
-        (first,), (numbers,) = slots.on_device(starts), slots.on_device(np.concatenate(drawn))
-        return numbers[first[slots.canvas] + slots.position]
+        return slots.of_all([_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases])
 
 
 def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
@@ -271,23 +240,23 @@ def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
     return np.array(priorities(seed, prompt, length))
 
 
-ORDERS: dict[str, type[Section]] = {
+ORDERS: dict[str, type[Order]] = {
     kind.model_fields["order"].default: kind
     for kind in (MinimumEntropy, SigFirst, ReverseSig, Hybrid, EntropyWeightedSig, LeftToRight, OracleAnchor, Random)
 }
 
 
-def scored(order: Order, slots: Slots) -> torch.Tensor:
+def scored(order: Order | None, slots: Slots) -> torch.Tensor:
     """What an order says of each slot. Raises InputError where a user's own does not return one number a slot;
     :func:`not_a_number` is for NaN."""
+    if order is None:
+        raise ValueError("a canvas is to be denoised, and there is no order")
     if type(order) in ORDERS.values():
         return order.scores(slots)
-    import torch
-
     about = f"sentence {slots.canvases[0].sentence!r} and all in its pass"
     with plugins.calling(order, "scores", about):
         scores = order.scores(slots)
-    if not isinstance(scores, torch.Tensor) or scores.shape != slots.position.shape:
+    if not isinstance(scores, type(slots.position)) or scores.shape != slots.position.shape:
         problem = f"returned {type(scores).__name__} {tuple(getattr(scores, 'shape', ()))}"
         remedy = f"Return a tensor with one number for each of the {len(slots.position)} slots."
         raise plugins.refused(order, "scores", about, problem, remedy)
@@ -295,132 +264,13 @@ def scored(order: Order, slots: Slots) -> torch.Tensor:
 
 
 def not_a_number(order: Order | None, canvas: Canvas, slot: int, step: int) -> InputError:
-    """The error for an order, or without one the model, that gives a slot NaN at a step (both from 0)."""
-    if order is None:
-        remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
-        return InputError("model", f"gives NaN for slot {slot} of a canvas of {canvas.length} slots", remedy)
+    """The error for an order that gives a slot NaN at a step (both from 0)."""
     about = f"sentence {canvas.sentence!r}, canvas of {canvas.length} slots, slot {slot}, step {step}"
     remedy = "Give every masked slot a number. A stepwise SIG is NaN in steps that `needs_sourceless` leaves out."
     return plugins.refused(order, "scores", about, "gives NaN", remedy)
 
 
-def reveals_masks(spec: Mapping[str, Any]) -> bool:
-    """Whether the mask token is in all distributions of a job, so that it may be revealed (`decoding.mask_token`)."""
-    return spec.get("mask_token", "never") != "never"
-
-
-KNOWN: dict[str, type[Section]] = ORDERS | VARIABLE_LENGTH  # the config names either where it asks for an order
-
-
-@dataclass(frozen=True)
-class Denoising:
-    """A reveal order with the step budget T and the schedule rule, or a variable-length decoder, which takes neither.
-
-    ``name`` and ``settings`` are as the config has them: the store knows results by them. ``mask_token``: whether that
-    may be revealed.
-    """
-
-    name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    order: Order | None = None
-    steps: int = 0
-    schedule: str = ""
-    variable_length: VariableLengthDecoder | None = None
-    mask_token: bool = False
-
-    @classmethod
-    def named(cls, name: str, steps: int, schedule: str, settings: Mapping[str, Any] | None = None) -> Self:
-        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, for
-        steps that are no such number, and for an unknown schedule."""
-        if not isinstance(steps, Integral) or isinstance(steps, bool) or not 1 <= steps <= MOST_STEPS:
-            problem = f"{steps!r}, not a number from 1 to {MOST_STEPS:,}"
-            raise InputError("steps", problem, "Give the step budget T, such as 32.")
-        reveal_counts(1, steps, schedule)  # raises for an unknown one
-        denoiser = make_denoiser(name, settings)
-        if hasattr(denoiser, "advance"):
-            return cls(name, settings or {}, variable_length=denoiser)
-        return cls(name, settings or {}, denoiser, steps, schedule)
-
-    @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
-        """What a decoding job's spec says."""
-        denoising = cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"])
-        return dataclasses.replace(denoising, mask_token=reveals_masks(spec))
-
-    def counts(self, length: int) -> list[int]:
-        """Slots revealed at each step that reveals any; the others change nothing and are not run."""
-        return [count for count in reveal_counts(length, self.steps, self.schedule) if count]
-
-    def masked(self, length: int, passes: int) -> list[int]:
-        """The slots that are still masked in each of the first ``passes`` passes over a canvas."""
-        revealed = itertools.accumulate(self.counts(length)[: passes - 1], initial=0)
-        return [length - before for before in revealed]
-
-    def request(
-        self,
-        prompt: Sequence[int],
-        sourceless: Sequence[int] | None,
-        length: int,
-        room: int,
-        start: ProbeResult | None = None,
-        gain: Gain | None = None,
-        *,
-        sentence: object = None,
-        cache: CachePolicy = NO_CACHE,
-    ) -> FixedLength | VariableLength:
-        """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
-
-        ``gain``: for an order that :attr:`looks_at_distractor` or at anchors; ``cache``: of prompts, which a
-        variable-length decoder does not use. The other arguments are those of :class:`.Canvas`.
-        """
-        if decoder := self.variable_length:
-            most = min(decoder.cap, room)
-            return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
-        counts = self.counts(length)
-        compared = sourceless if sourceless_steps(self.order, len(counts), len(counts)) else None
-        budget = self.steps if self.looks_at_distractor and getattr(self.order, "in_time", False) else 0
-        distractor, sigs = gain or (None, ())
-        reuse = self.reuse(length, cache)
-        start = None if reuse.refresh else start
-        canvas = Canvas(
-            prompt, length, counts, start, compared, sigs=sigs, budget=budget, sentence=sentence, reuse=reuse
-        )
-        return FixedLength(canvas, self.name, self.settings, distractor)
-
-    def reuse(self, length: int, cache: CachePolicy) -> Reuse:
-        """Which passes over a canvas of so many slots compute its prompt."""
-        return cache.of_canvas(len(self.counts(length)) + self.mask_token)
-
-    @property
-    def is_own(self) -> bool:
-        """Whether a user has written it."""
-        return plugins.is_own(self.order or self.variable_length)
-
-    @property
-    def looks_at_distractor(self) -> bool:
-        """Whether its order wants the SIG against a distractor."""
-        return looks_at_distractor(self.order)
-
-    @property
-    def calls(self) -> int:
-        """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
-        step that looks at a stepwise SIG."""
-        return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps, self.steps)
-
-    @property
-    def label(self) -> str:
-        """Name and settings in one word, for signatures."""
-        shown = {"sig": "distractor", **self.settings} if self.looks_at_distractor else self.settings
-        settings = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
-        return f"{self.name}({settings})" if settings else self.name
-
-
-def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
-    """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
-    raises InputError where it is neither."""
-    if hasattr(plugins.find("reveal order", KNOWN, name), "advance"):
-        return plugins.make("variable-length decoder", KNOWN, name, settings or {}, ("advance", "cap"))
-    return plugins.make("reveal order", KNOWN, name, settings or {}, ("scores",))
+# --- The schedule.
 
 
 def llada(length: int, steps: int) -> list[int]:
@@ -442,124 +292,3 @@ def reveal_counts(length: int, steps: int, rule: str = "llada") -> list[int]:
     if rule not in RULES:
         raise InputError(f"schedule {rule!r}", "unknown", f"Name one of {', '.join(sorted(RULES))}.")
     return RULES[rule](length, steps)
-
-
-@dataclass(frozen=True)
-class FixedLength:
-    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order.
-
-    One whose prompt is renewed begins with a pass over its prompt, be the reading of its masks known or not.
-    """
-
-    result: ClassVar[type] = Decoded
-
-    canvas: Canvas
-    order: str
-    settings: Mapping[str, Any]
-    distractor: Sequence[int] | None = None
-
-    @property
-    def key(self) -> list[Any]:
-        """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
-        steps, and are one decode. A SIG against a distractor is that prompt's, and anchors are known by their slots."""
-        it = self.canvas
-        compared: list[Any] | None = None if it.sourceless is None else list(it.sourceless)
-        if self.distractor is not None:
-            compared = [SOURCE_GUIDED, list(self.distractor), it.budget]
-        canvas = [list(it.prompt), compared, it.length, list(it.counts), *it.reuse.key]
-        return ["decode", *canvas, self.order, dict(self.settings)]
-
-    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
-        if self.canvas.reuse.refresh:
-            return (yield self.canvas)
-        start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
-        return (yield dataclasses.replace(self.canvas, start=start))
-
-
-@dataclass(frozen=True)
-class Draft:
-    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps.
-
-    A step reveals the slots of the lowest entropy, by the schedule :func:`floors`. The reading has all slots: of a
-    revealed one what its own step read, of the others what the last pass reads.
-    """
-
-    result: ClassVar[type] = ProbeResult
-
-    prompt: Sequence[int]
-    length: int
-    steps: int
-
-    @property
-    def key(self) -> list[Any]:
-        return ["draft", list(self.prompt), self.length, self.steps]
-
-    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
-        mask, hidden = engine.backbone.mask_id, list(range(self.length))
-        tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
-        reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
-        for step in range(self.steps + 1):
-            if reading is None:
-                revealed = len(hidden) < self.length
-                reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
-            columns = (getattr(reading, name) for name in VALUES)
-            for slot, values in zip(hidden, zip(*columns, strict=True), strict=True):
-                seen[slot] = values
-            count = counts[step] if step < self.steps else 0
-            for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
-                tokens[slot] = seen[slot][0]
-            hidden = [slot for slot in hidden if tokens[slot] == mask]
-            reading = None if count else reading  # nothing revealed: the next pass would read the same
-        return ProbeResult(*zip(*seen, strict=True))
-
-
-@dataclass(frozen=True)
-class DecodedVariableLength(Decoded):
-    """A decoded canvas of its final length; ``slots`` summed over all its passes, ``rows`` the masked ones of these."""
-
-    slots: int
-    rows: int
-
-
-@dataclass(frozen=True)
-class VariableLength:
-    """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
-    settings; ``start`` and ``sentence`` are those of :class:`.Canvas`."""
-
-    result: ClassVar[type] = DecodedVariableLength
-
-    decoder: VariableLengthDecoder
-    prompt: Sequence[int]
-    length: int
-    most: int
-    name: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    start: ProbeResult | None = None
-    sentence: object = None
-
-    @property
-    def key(self) -> list[Any]:
-        return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
-
-    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
-        backbone = engine.backbone
-        slots: GrowingCanvas = [None] * self.length
-        passes = run = rows = 0
-        reading = self.start or stored(Probe(self.prompt, self.length))
-        while None in slots:
-            if reading is None:
-                tokens = [backbone.mask_id if slot is None else slot.token for slot in slots]
-                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if passes else None)
-            run, rows = run + len(slots), rows + slots.count(None)
-            guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
-            # A slot that was revealed as a mask is read again, and stays as it is.
-            read = [next(guesses) if slot is None or slot.token == backbone.mask_id else slot for slot in slots]
-            seen = [guess if slot is None else slot for slot, guess in zip(slots, read, strict=True)]
-            about, reading = f"sentence {self.sentence!r}, pass {passes}", None
-            slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
-            passes += 1
-        revealed = [slot for slot in slots if slot is not None]
-        tokens = [slot.token for slot in revealed]
-        text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)
-        mean = round(math.fsum(slot.logprob for slot in revealed[:text]) / text, 4) if text else None
-        return DecodedVariableLength(tokens, text, mean, passes, run, rows)

@@ -1,132 +1,36 @@
-"""Prompts that are computed once: which passes compute them, and what is kept of them between passes.
+"""Prompts that are computed once: what is kept of them between passes, and the rows that each pass runs.
 
-Under prefix attention this is exact: the rows of a prompt never see a canvas, so they are computed once for all passes
-over the sentence, whatever a config asks for here. Else it is an approximation that a config may ask for, the prompt
-cache. The probes of a length method are numbered from 0 in the order in which it asks for them, and so are the steps
-of a canvas that reveal anything. In those whose number is a multiple of ``refresh`` the rows of the prompt are
-computed, as in all passes of the exact engine; in others the slots attend to the keys and values that the prompt had
-in the last such pass.
-
-The tensors are in :class:`.Pool`, and :class:`.CachedRows` hands them to the attention.
-
-What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed again is computed again.
-The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in every pass.
+Which passes compute a prompt says :class:`.Reuse`. The tensors are in :class:`.Pool`, and :class:`.CachedRows` hands
+them to the attention. What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed
+again is computed again. The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in
+every pass.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import torch
 
 from entropy_valley import machine
+from entropy_valley.decoding.batch import Batch
+from entropy_valley.decoding.canvas import NO_REUSE, Canvas, PromptIds, Queue, SharedSource
+from entropy_valley.model.attention import CachedRows, Packed, Pool, upload
+from entropy_valley.model.decoder import FULL_KERNEL
 from entropy_valley.model.prompt import PREFIX
 
 if TYPE_CHECKING:
-    import torch
-
-    from entropy_valley.decoding.engine import Batch
-    from entropy_valley.decoding.requests import Canvas, Queue
-    from entropy_valley.model.attention import Packed, Pool
     from entropy_valley.model.load import Backbone
 
-KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
-
-PromptIds = tuple[int, ...]
-
-# What computes the rows of a prompt: a sequence, the prompt and so many masked slots behind it; or the passes over one
-# canvas, by its name, which keeps them for itself.
-SharedSource = tuple[PromptIds, int]
+# What computes the rows of a prompt: a sequence, or the passes over one canvas, by its name, which keeps them for
+# itself.
 OwnSource = tuple[PromptIds, tuple[Any]]
 RowSource = SharedSource | OwnSource
-
-
-@dataclass(frozen=True)
-class Reuse:
-    """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
-
-    With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
-    canvas of that many slots behind the same prompt. ``is_source``: canvases ``beside`` this one may come when it is
-    done.
-    """
-
-    refresh: int | None = None
-    beside: int | None = None
-    is_source: bool = False
-
-    @property
-    def key(self) -> list[Any]:
-        """What the store's key of a result says of it: nothing where it is exact."""
-        parts = {"refresh": self.refresh, "beside": self.beside}.items()
-        return [part for name, value in parts if value is not None for part in (name, value)]
-
-    def attends(self, step: int, is_kept: bool) -> bool:
-        """Whether the ``step``-th pass takes the rows of the prompt from an earlier one of the canvas."""
-        return self.refresh is not None and is_kept and step % self.refresh > 0
-
-
-NO_REUSE = Reuse()
-
-
-@dataclass(frozen=True)
-class CachePolicy:
-    """What a job asks for: the prompt is computed in every ``refresh``-th pass, from 1 on; None: in all."""
-
-    refresh: int | None = None
-
-    @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
-        """What a job's spec says; for ``never`` more than there are passes."""
-        setting = spec.get(KEY, 1)
-        return cls(sys.maxsize if setting == NEVER else None if setting == 1 else setting)
-
-    @property
-    def is_exact(self) -> bool:
-        return self.refresh is None
-
-    @property
-    def names(self) -> list[str]:
-        """What a decoder's name says of it: nothing of an exact one."""
-        if self.is_exact:
-            return []
-        return [f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"]
-
-    def of_probe(self, lengths: Sequence[int]) -> Reuse:
-        """For the last of the ``lengths`` that a sentence's probes have, different ones in the order of the probes."""
-        if self.refresh is None:
-            return NO_REUSE
-        number = len(lengths) - 1
-        first = number // self.refresh * self.refresh
-        return Reuse(is_source=True) if first == number else Reuse(beside=lengths[first])
-
-    def of_canvas(self, passes: int) -> Reuse:
-        """For a canvas of so many passes; one pass is exact."""
-        return NO_REUSE if self.refresh is None or passes == 1 else Reuse(min(self.refresh, passes))
-
-    def saved(self, steps: Sequence[int]) -> int:
-        """How many of these steps take the prompt from an earlier one of them."""
-        return 0 if self.refresh is None else sum(step % self.refresh > 0 for step in steps[1:])
-
-
-NO_CACHE = CachePolicy()
-
-
-def footnote(decoder: str) -> str | None:
-    """What a decoder of that name in a signature approximates; None for an exact one."""
-    for part in decoder.split("|"):
-        if part.startswith(PART):
-            every = part.removeprefix(PART).strip()
-            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
-            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
-    return None
-
-
-# --- What is kept, and the rows of each pass.
 
 Places = np.ndarray  # of rows in a pool
 _NONE = np.empty(0, np.int64)
@@ -136,8 +40,6 @@ class CachedPrompts:
     """What is kept of prompts for the passes over a backbone."""
 
     def __init__(self, backbone: Backbone) -> None:
-        from entropy_valley.model.attention import Pool  # here: what chooses canvases imports no torch
-
         self._backbone, self.pool = backbone, Pool()
         self.cached: dict[RowSource, Places] = {}
         self.waiting: Collection[SharedSource] = ()  # what only canvases in the queue will attend to
@@ -146,10 +48,7 @@ class CachedPrompts:
     def most(self) -> int:
         """The rows that may be kept: they take half of the memory that is free when this is first asked."""
         config, weight = self._backbone.model.config, self._backbone.model.lm_head.weight
-        heads = config.key_heads * config.head_width
-        row = 2 * config.num_hidden_layers * heads * weight.element_size()
-        import torch
-
+        row = 2 * config.num_hidden_layers * config.key_heads * config.head_width * weight.element_size()
         free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else machine.memory()
         return free // 2 // row
 
@@ -190,8 +89,6 @@ class CachedPrompts:
         The rows of a source come from a canvas of the pass that is the same sequence, or else from a sequence of their
         own behind the canvases.
         """
-        from entropy_valley.model.decoder import FULL_KERNEL
-
         shared = [next(iter(self.sources(canvas)), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in shared if source)
         if not needed and all(canvas.reuse == NO_REUSE for canvas in whole.canvases):
@@ -199,30 +96,37 @@ class CachedPrompts:
         sources: list[RowSource | None] = [*shared]  # where the prompt of each canvas comes from, if not from its pass
         giving: dict[RowSource, int] = {}  # which sequence computes the rows of a source
         for place, (name, canvas, step) in enumerate(zip(whole.names, whole.canvases, whole.steps, strict=True)):
+            if sources[place] is not None:
+                continue
             prompt = tuple(canvas.prompt)
-            if sources[place] is None and canvas.reuse.refresh:
+            if canvas.reuse.refresh:
                 kept = own(name, prompt)
                 if canvas.reuse.attends(step, kept in self.cached):
                     sources[place] = kept
                 else:
                     giving[kept] = place
-            elif sources[place] is None and whole.masks[place] == canvas.length:
+            elif whole.masks[place] == canvas.length:
                 given = prompt, canvas.length
                 if (given in needed or canvas.reuse.is_source) and given not in self.cached:
                     giving[given] = place
+        # What no canvas of the pass computes is run behind them.
         alone = [source for source in needed if source not in self.cached and source not in giving]
         giving |= {source: place for place, source in enumerate(alone, len(whole))}
-        new = [source for source in giving if source not in self.cached]
-        cached = self.cached | {source: self.pool.take(self.rows(source[0])) for source in new}
+        behind = []
+        for prompt, slots in alone:
+            seen = prompt[: self.rows(prompt)] if self.are_shared else (*prompt, *[whole.mask_id] * slots)
+            behind.append(list(seen))
+        cached = dict(self.cached)
+        for source in giving:
+            if source not in cached:
+                cached[source] = self.pool.take(self.rows(source[0]))
         saved = {source: (place, cached[source]) for source, place in giving.items()}
         attended = [cached[source] if source else _NONE for source in sources]
-        behind = [
-            list(prompt[: self.rows(prompt)]) if self.are_shared else [*prompt, *[whole.mask_id] * slots]
-            for prompt, slots in alone
-        ]
         # Dummy rows where a CPU's BLAS would take another path.
         few = FULL_KERNEL - len(whole.ids) + sum(map(len, attended)) - sum(map(len, behind))
-        return PassLayout.of(whole, attended, [*behind, *[[0] * few] * (few > 0)], saved)
+        if few > 0:
+            behind.append([0] * few)
+        return PassLayout.of(whole, attended, behind, saved)
 
     def keep(self, layout: PassLayout) -> None:
         """Know what a pass has saved: it is done."""
@@ -279,7 +183,7 @@ class PassBudget:
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
             is_kept = canvas.reuse.refresh is not None and own(name, prompt) in self._prompts.cached
-            if sources or canvas.reuse.attends(step, is_kept):
+            if sources or (canvas.reuse.refresh and canvas.reuse.attends(step, is_kept)):
                 rows -= self._prompts.rows(prompt)
             elif canvas.reuse.refresh and not is_kept:
                 kept += self._prompts.rows(prompt)
@@ -318,7 +222,7 @@ class PassLayout:
     ) -> Self:
         """Of each canvas the rows that its ``cached`` places do not stand for, and the sequences ``behind`` of these
         tokens."""
-        skipped = np.array([len(places) for places in cached] or [0] * len(whole))
+        skipped = np.array([len(places) for places in cached] or [0] * len(whole.canvases))
         run = whole.position >= skipped[whole.canvas]
         lengths = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
         tokens = np.fromiter(itertools.chain.from_iterable(behind), np.int64)
@@ -336,8 +240,6 @@ class PassLayout:
         self, pool: Pool, columns: Sequence[np.ndarray], device: torch.device
     ) -> tuple[Packed, list[torch.Tensor]]:
         """The sequences on the device, and the ``columns``; all go there in one copy."""
-        from entropy_valley.model.attention import CachedRows, Packed, upload
-
         kept: list[np.ndarray] = []
         if self.cached:
             starts = np.cumsum((0, *self.lengths))

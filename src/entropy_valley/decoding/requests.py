@@ -1,196 +1,54 @@
-"""What goes into the engine, what comes out of it, and who waits for it.
+"""What is asked of the model about one canvas: to read it, to denoise it, or to score a finished text.
 
-A :class:`Canvas` is read or denoised: the result is a :class:`ProbeResult` or a :class:`Decoded`. A :class:`Request`
-asks for it; those that fill a canvas are in :mod:`.orders`. A :class:`Runner` answers the requests of many sentences,
-from the store, else by the engine in the same passes.
-
-The work on one sentence is a generator. It yields the requests whose results it needs next, is sent these results, and
-returns what it makes of them::
-
-    def work(prompt):
-        readings = yield [Probe(prompt, length) for length in (9, 12)]
-        return min(map(mean_entropy, readings))
+A :class:`Request` yields the canvases that the engine is to run for it; :mod:`.runner` answers the requests of many
+sentences. :class:`Denoising` makes those that fill a canvas, by a reveal order or a variable-length decoder.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import heapq
+import dataclasses
 import itertools
 import math
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from entropy_valley import files
-from entropy_valley.decoding.prompts import NO_REUSE, PromptIds, Reuse, SharedSource
-from entropy_valley.progress import progress
-from entropy_valley.revisions import DECODING
+from entropy_valley import plugins
+from entropy_valley.decoding.canvas import (
+    NO_CACHE,
+    NO_REUSE,
+    VALUES,
+    CachePolicy,
+    Canvas,
+    Decoded,
+    FinishedText,
+    ProbeResult,
+    Result,
+    Reuse,
+)
+from entropy_valley.decoding.orders import ORDERS, Order, floors, reveal_counts, sourceless_steps
+from entropy_valley.decoding.variable_length import (
+    VARIABLE_LENGTH,
+    GrowingCanvas,
+    Guess,
+    Revealed,
+    VariableLengthDecoder,
+    advanced,
+)
+from entropy_valley.errors import InputError
+from entropy_valley.revisions import SOURCE_GUIDED
+from entropy_valley.settings import MOST_STEPS, Section
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.orders import Order
-    from entropy_valley.store import Store
+    from entropy_valley.model.load import Backbone
 
-
-SHORTEST = 2  # slots: one of content and the EOS's
-
-VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every reading has, in the order of its columns
-
-
-# --- Canvases: what the engine runs, what it says of them, and those that wait.
-
-
-class Result:
-    """An answer of the model, in the store as JSON of its fields."""
-
-    def to_json(self) -> dict[str, Any]:
-        return vars(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**value)
-
-
-@dataclass(frozen=True)
-class ProbeResult(Result):
-    """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
-    token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
-    source too.
-
-    Nats; the mask token has no probability. JSON keeps every bit of a float, so a decode that starts from a stored
-    reading is the decode that computes it.
-    """
-
-    tokens: tuple[int, ...]
-    entropies: tuple[float, ...]
-    logprobs: tuple[float, ...]
-    eos_logprobs: tuple[float, ...]
-    sigs: tuple[float, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value or name != "sigs"}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**{name: tuple(column) for name, column in value.items()})
-
-
-@dataclass(frozen=True)
-class Canvas:
-    """``length`` masked slots behind a prompt, and how many to reveal at each step that reveals any.
-
-    Without ``counts`` it is only to be read. ``start`` is the known reading of the all-mask canvas: the pass of the
-    first step is then not run again, unless the order looks at the SIG there. ``sourceless`` is the prompt with an
-    empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
-    canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
-    order knows it before the first step, or whether it is an anchor; ``budget``: the step budget T, where an order
-    looks at it. ``sentence`` is its name in errors. ``reuse`` says which passes compute the prompt, see
-    :mod:`.prompts`.
-    """
-
-    prompt: Sequence[int]
-    length: int
-    counts: Sequence[int] = ()
-    start: ProbeResult | None = None
-    sourceless: Sequence[int] | None = None
-    tokens: Sequence[int] | None = None
-    sigs: Sequence[float] = ()
-    budget: int = 0
-    sentence: object = None
-    reuse: Reuse = NO_REUSE
-
-    @functools.cached_property
-    def prompts(self) -> list[PromptIds]:
-        """Its prompt, and that without the source, if it has one."""
-        return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
-
-    @functools.cached_property
-    def size(self) -> int:
-        """Tokens of prompt and canvas."""
-        return len(self.prompt) + self.length
-
-    @functools.cached_property
-    def cost(self) -> int:
-        """The most tokens that one pass over it takes."""
-        return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
-
-    @functools.cached_property
-    def sources(self) -> list[SharedSource]:
-        """The sequences that compute the rows of its prompts; none if its own passes do."""
-        beside = self.reuse.beside
-        return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
-
-    @functools.cached_property
-    def shared_sources(self) -> list[SharedSource]:
-        """The same where all canvases behind a prompt share its rows, which see none of them."""
-        return [(prompt, 0) for prompt in self.prompts]
-
-
-class Queue:
-    """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
-
-    First come those that are on their way (a known first step, or revealed in part), then the longest, which need most
-    passes: they are not left for the end, where passes would be nearly empty. Canvases whose passes share the rows of a
-    prompt come one after the other; ``by_prompt``: so do all canvases of a prompt.
-    """
-
-    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = (), by_prompt: bool = False) -> None:
-        self._by_prompt = by_prompt
-        self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []
-        self._arrivals = itertools.count()
-        self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
-        for name, canvas in canvases:
-            self.put(name, canvas)
-
-    def put(self, name: Any, canvas: Canvas) -> None:
-        """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update([*canvas.sources, *canvas.shared_sources])
-        prompt, slots = next(iter(canvas.sources), (canvas.prompts[0], canvas.length))
-        new, size = not (canvas.start or canvas.tokens), len(prompt) + (0 if self._by_prompt else slots)
-        heapq.heappush(self.heap, (new, -size, prompt, next(self._arrivals), name, canvas))
-
-    def first(self) -> Canvas:
-        """The canvas whose turn it is."""
-        return self.heap[0][-1]
-
-    def take(self) -> tuple[Any, Canvas]:
-        """The canvas whose turn it is, by its name; it does not wait any longer."""
-        name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in (*canvas.sources, *canvas.shared_sources):
-            self.sources[source] -= 1
-            if not self.sources[source]:
-                del self.sources[source]
-        return name, canvas
-
-
-@dataclass(frozen=True)
-class Decoded(Result):
-    """A decoded canvas.
-
-    ``tokens``: all L ids; the mask id where the text was settled before the slot was reached. ``text``: how many
-    come before the first EOS. ``logprob``: the mean, over those, of each token's log-probability in the pass that
-    revealed it (nats, four decimals); None for an empty text. ``passes``: how many the canvas needs by itself, the
-    all-mask one included, wherever that was run, and those without the source apart.
-    """
-
-    tokens: list[int]
-    text: int
-    logprob: float | None
-    passes: int
-
-
-# --- Requests: what reads a canvas of masks, one that is revealed in part, or a finished text.
-
-Canvases = Generator[Canvas, Any, Any]  # it is sent the Decoded of a canvas with counts, the ProbeResult of another
-
-Work = Generator[Sequence["Request"], list[Any], Any]
+# It is sent the Decoded of a canvas with counts, the ProbeResult of another, and the log-probabilities of a text.
+Canvases = Generator[Canvas | FinishedText, Any, Any]
 
 
 class Request(Protocol):
-    """What is asked of the model about one canvas: to read it or to denoise it. ``result``: the class of the answer."""
+    """What is asked of the model about one canvas. ``result``: the class of the answer."""
 
     result: ClassVar[type[Result]]
 
@@ -199,12 +57,15 @@ class Request(Protocol):
         """What the result is of, in the store; its kind first."""
         ...
 
-    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
-        """Yield the canvases that the engine is to run, one after the other, and return the result.
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        """Yield what the engine is to run, one canvas after the other, and return the result.
 
         ``stored`` gives another request's result where the store has it, else None.
         """
         ...
+
+
+# --- To read a canvas.
 
 
 @dataclass(frozen=True)
@@ -223,27 +84,54 @@ class Probe:
         kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
         return [kind, list(self.prompt), *sourceless, self.length, *self.reuse.key]
 
-    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
 
 
-class Gain(NamedTuple):
-    """The prompt of a sentence's distractor, and the SIG of each slot of one of its all-mask canvases (nats). Of
-    anchors their slots, and 1 for each slot that is one."""
-
-    distractor: Sequence[int]
-    sigs: tuple[float, ...]
-
-
-def anchored(slots: Sequence[int], length: int) -> Gain:
-    """Which slots of a canvas are anchors; those beyond its end are left out."""
-    within = [slot for slot in slots if slot < length]
-    return Gain(within, tuple(float(slot in within) for slot in range(length)))
-
-
-def gains(own: ProbeResult, distracted: ProbeResult) -> tuple[float, ...]:
+def gains(source: ProbeResult, distractor: ProbeResult) -> tuple[float, ...]:
     """The SIG of each slot, from the readings of the same all-mask canvas behind the two prompts."""
-    return tuple(other - one for one, other in zip(own.entropies, distracted.entropies, strict=True))
+    pairs = zip(source.entropies, distractor.entropies, strict=True)
+    return tuple(behind_distractor - behind_source for behind_source, behind_distractor in pairs)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps.
+
+    A step reveals the slots of the lowest entropy, by the schedule :func:`floors`. The reading has all slots: of a
+    revealed one what its own step read, of the others what the last pass reads.
+    """
+
+    result: ClassVar[type] = ProbeResult
+
+    prompt: Sequence[int]
+    length: int
+    steps: int
+
+    @property
+    def key(self) -> list[Any]:
+        return ["draft", list(self.prompt), self.length, self.steps]
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        mask, hidden = backbone.mask_id, list(range(self.length))
+        tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
+        reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
+        for step in range(self.steps + 1):
+            if reading is None:
+                revealed = len(hidden) < self.length
+                reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
+            columns = (getattr(reading, name) for name in VALUES)
+            for slot, values in zip(hidden, zip(*columns, strict=True), strict=True):
+                seen[slot] = values
+            count = counts[step] if step < self.steps else 0
+            for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
+                tokens[slot] = seen[slot][0]
+            hidden = [slot for slot in hidden if tokens[slot] == mask]
+            reading = None if count else reading  # nothing revealed: the next pass would read the same
+        return ProbeResult(*zip(*seen, strict=True))
+
+
+# --- To score a finished text.
 
 
 @dataclass(frozen=True)
@@ -257,7 +145,7 @@ class Score(Result):
 class Finished:
     """The request for the score of a text in a canvas of ``length`` slots behind a prompt, the rest of them EOS.
 
-    A text that is longer than the canvas is cut, as in the authors' code. Its pass is its own: no company.
+    A text that is longer than the canvas is cut, as in the authors' code.
     """
 
     result: ClassVar[type] = Score
@@ -265,231 +153,246 @@ class Finished:
     prompt: Sequence[int]
     text: Sequence[int]
     length: int
-    mask_token: bool = False
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What is run, as a ledger counts it."""
-        return {"passes": 1, "tokens": len(self.prompt) + self.length, "rows": self.length}
 
     @property
     def key(self) -> list[Any]:
         return ["finished", list(self.prompt), list(self.text), self.length]
 
-    def canvases(self, engine: Engine, stored: Callable[[Request], Any]) -> Canvases:
-        """None is left to the engine's passes."""
-        yield from ()
-        import torch
-
-        from entropy_valley.model.attention import hidden_states, pack
-
-        backbone = engine.backbone
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
         tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
-        first, scored = len(self.prompt) - int(backbone.shifted), min(len(self.text) + 1, self.length)
-        with torch.inference_mode():
-            packed = pack([[*self.prompt, *tokens]], backbone.device, [backbone.prefix(len(self.prompt))])
-            states = hidden_states(backbone.model, packed)[first : first + self.length]
-            head = engine.head
-            chunks = [torch.cat([logits for _, logits in head.blocks(chunk)], 1) for chunk in head.chunks(states)]
-            logits = torch.cat(chunks)[: self.length].double()
-            if not self.mask_token:
-                logits[:, backbone.mask_id] = -torch.inf
-            ids = torch.tensor(tokens, device=logits.device)
-            logprobs = logits.log_softmax(-1).gather(1, ids[:, None])[:scored, 0].tolist()
-        return Score(round(math.fsum(logprobs) / scored, 6))
+        logprobs = yield FinishedText(self.prompt, tokens)
+        scored = min(len(self.text) + 1, self.length)
+        return Score(round(math.fsum(logprobs[:scored]) / scored, 6))
 
 
-# --- The runner: work on many sentences at once, and the store.
+# --- To fill a canvas.
 
 
 @dataclass(frozen=True)
-class Memo:
-    """The store, and what a result depends on beside its request: the checkpoint, and how device and torch round."""
+class FixedLength:
+    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order.
 
-    store: Store
-    checkpoint: str
-    numerics: str
-
-    def key(self, request: Request) -> str:
-        """The name of a result in the store."""
-        kind, *of_result = request.key
-        return files.digest([kind, DECODING, self.checkpoint, self.numerics, *of_result])
-
-    def get(self, request: Request) -> Any | None:
-        """The stored result, None if there is none."""
-        value = self.store.get(self.key(request))
-        return None if value is None else request.result.from_json(value)
-
-
-@dataclass(frozen=True)
-class Runner:
-    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss.
-
-    With a ``memo`` nothing is computed that the store has or that another sentence has asked for, and each result is
-    stored as soon as it is finished; without one every request is computed. ``bar`` names the progress bar, if any.
+    One whose prompt is renewed begins with a pass over its prompt, be the reading of its masks known or not.
     """
 
-    engine: Callable[[], Engine]
-    ledger: Ledger
-    memo: Memo | None = None
-    bar: str | None = None
+    result: ClassVar[type] = Decoded
 
-    def run(self, works: Iterable[tuple[Any, Work]], order: Order | None = None) -> Iterator[tuple[Any, Any]]:
-        """(name, result) of each piece of work as soon as it is done: none waits for the slowest.
+    canvas: Canvas
+    order: str
+    settings: Mapping[str, Any]
+    distractor: Sequence[int] | None = None
 
-        ``order`` is the reveal order of all canvases that are denoised by one.
+    @property
+    def key(self) -> list[Any]:
+        """The step budget T is not in it, unless the order looks at it: for L ≤ T all T reveal one slot in each of L
+        steps, and are one decode. A SIG against a distractor is known by that prompt, and anchors by their slots."""
+        canvas = self.canvas
+        compared: list[Any] | None = None if canvas.sourceless is None else list(canvas.sourceless)
+        known = canvas.anchors if self.distractor is None else self.distractor
+        if known is not None:
+            compared = [SOURCE_GUIDED, list(known), canvas.budget]
+        denoised = [list(canvas.prompt), compared, canvas.length, list(canvas.counts), *canvas.reuse.key]
+        return ["decode", *denoised, self.order, dict(self.settings)]
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        if self.canvas.reuse.refresh:
+            return (yield self.canvas)
+        start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
+        return (yield dataclasses.replace(self.canvas, start=start))
+
+
+@dataclass(frozen=True)
+class DecodedVariableLength(Decoded):
+    """A decoded canvas of its final length; ``slots`` summed over all its passes, ``rows`` the masked ones of these."""
+
+    slots: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class VariableLength:
+    """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
+    settings; ``start`` and ``sentence`` are those of :class:`.Canvas`."""
+
+    result: ClassVar[type] = DecodedVariableLength
+
+    decoder: VariableLengthDecoder
+    prompt: Sequence[int]
+    length: int
+    most: int
+    name: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    start: ProbeResult | None = None
+    sentence: object = None
+
+    @property
+    def key(self) -> list[Any]:
+        return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
+
+    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+        slots: GrowingCanvas = [None] * self.length
+        passes = run = rows = 0
+        reading = self.start or stored(Probe(self.prompt, self.length))
+        while None in slots:
+            if reading is None:
+                tokens = [backbone.mask_id if slot is None else slot.token for slot in slots]
+                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if passes else None)
+            run, rows = run + len(slots), rows + slots.count(None)
+            guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
+            seen: list[Revealed | Guess] = []
+            for slot in slots:
+                if slot is None:
+                    seen.append(next(guesses))
+                    continue
+                if slot.token == backbone.mask_id:  # it was revealed as a mask: it is read again, and stays as it is
+                    next(guesses)
+                seen.append(slot)
+            about, reading = f"sentence {self.sentence!r}, pass {passes}", None
+            slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
+            passes += 1
+        revealed = [slot for slot in slots if slot is not None]
+        tokens = [slot.token for slot in revealed]
+        text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)
+        mean = round(math.fsum(slot.logprob for slot in revealed[:text]) / text, 4) if text else None
+        return DecodedVariableLength(tokens, text, mean, passes, run, rows)
+
+
+# What the config names where it asks for an order.
+KNOWN: dict[str, type[Section]] = {**ORDERS, **VARIABLE_LENGTH}
+
+
+def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
+    """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
+    raises InputError where it is neither."""
+    denoiser = plugins.make("reveal order", KNOWN, name, settings or {})
+    if not isinstance(denoiser, Order | VariableLengthDecoder):
+        problem = "inherits from neither Order nor VariableLengthDecoder"
+        raise InputError(f"reveal order {plugins.without_code(name)!r}", problem, plugins.GUIDE)
+    return denoiser
+
+
+def reveals_masks(spec: Mapping[str, Any]) -> bool:
+    """Whether the mask token is in all distributions of a job, so that it may be revealed (`decoding.mask_token`)."""
+    return spec.get("mask_token", "never") != "never"
+
+
+@dataclass(frozen=True)
+class Denoising:
+    """A reveal order with the step budget T and the schedule rule, or a variable-length decoder, which takes neither.
+
+    ``name`` and ``settings`` are as the config has them: the store knows results by them. ``mask_token``: whether that
+    may be revealed.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    order: Order | None = None
+    steps: int = 0
+    schedule: str = ""
+    variable_length: VariableLengthDecoder | None = None
+    mask_token: bool = False
+
+    @classmethod
+    def named(
+        cls,
+        name: str,
+        steps: int,
+        schedule: str,
+        settings: Mapping[str, Any] | None = None,
+        mask_token: bool = False,
+    ) -> Self:
+        """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, for
+        steps that are no such number, and for an unknown schedule."""
+        if not isinstance(steps, Integral) or isinstance(steps, bool) or not 1 <= steps <= MOST_STEPS:
+            problem = f"{steps!r}, not a number from 1 to {MOST_STEPS:,}"
+            raise InputError("steps", problem, "Give the step budget T, such as 32.")
+        reveal_counts(1, steps, schedule)  # raises for an unknown one
+        denoiser = make_denoiser(name, settings)
+        if isinstance(denoiser, VariableLengthDecoder):
+            return cls(name, settings or {}, variable_length=denoiser, mask_token=mask_token)
+        return cls(name, settings or {}, denoiser, steps, schedule, mask_token=mask_token)
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """What a decoding job's spec says."""
+        return cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"], reveals_masks(spec))
+
+    def counts(self, length: int) -> list[int]:
+        """Slots revealed at each step that reveals any; the others change nothing and are not run."""
+        return [count for count in reveal_counts(length, self.steps, self.schedule) if count]
+
+    def masked(self, length: int, passes: int) -> list[int]:
+        """The slots that are still masked in each of the first ``passes`` passes over a canvas."""
+        revealed = itertools.accumulate(self.counts(length)[: passes - 1], initial=0)
+        return [length - before for before in revealed]
+
+    def request(
+        self,
+        prompt: Sequence[int],
+        sourceless: Sequence[int] | None,
+        length: int,
+        room: int,
+        start: ProbeResult | None = None,
+        *,
+        distractor: Sequence[int] | None = None,
+        sigs: Sequence[float] = (),
+        anchors: Sequence[int] | None = None,
+        sentence: object = None,
+        cache: CachePolicy = NO_CACHE,
+    ) -> FixedLength | VariableLength:
+        """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
+
+        ``distractor`` and the ``sigs`` against it are for an order that :attr:`looks_at_distractor`, and ``anchors``
+        for one that wants them. ``cache``: of prompts, which a variable-length decoder does not use. The other
+        arguments are those of :class:`.Canvas`.
         """
-        return _Stream(self, works).results(order)
-
-    def answers(self, requests: Sequence[Request]) -> list[Any]:
-        """The result of each request."""
-
-        def work() -> Work:
-            return (yield requests)
-
-        ((_, results),) = self.run([(None, work())])
-        return results
-
-
-@dataclass
-class _Piece:
-    """One sentence's work, the results that it waits for (None: it has not begun), and how many of them are missing."""
-
-    name: Any
-    work: Work
-    results: Any = None
-    missing: int = 0
-
-
-@dataclass(eq=False)
-class _Computation:
-    """A request that the model must answer, its key in the store ("" without a store), and who waits for it: pieces of
-    work, and the place in their results. It has ``canvases`` as soon as there is a model."""
-
-    request: Request
-    key: str
-    waiting: list[tuple[_Piece, int]] = field(default_factory=list)
-    canvases: Canvases = field(init=False)
-
-
-class _Stream:
-    def __init__(self, runner: Runner, works: Iterable[tuple[Any, Work]]) -> None:
-        self._ledger, self._memo, self._runner = runner.ledger, runner.memo, runner
-        self._ready = deque(_Piece(name, work) for name, work in works)  # pieces whose results are all there
-        self._new: deque[_Computation] = deque()
-        self._pending: dict[str, _Computation] = {}
-        self._bar = None
-
-    def results(self, order: Order | None) -> Iterator[tuple[Any, Any]]:
-        yield from self._go_on()
-        if not self._new:
-            return
-        bar, total = self._runner.bar, len(self._new)
-        engine = self._runner.engine()
-        self._queue = Queue(by_prompt=engine.prompts.are_shared)
-        with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
-            yield from self._go_on(engine)
-            for computation, result in engine.run(self._queue, order):
-                self._compute(computation, result)
-                yield from self._go_on(engine)
-
-    def _go_on(self, engine: Engine | None = None) -> Iterator[tuple[Any, Any]]:
-        """Go on with all work as far as results are there, and start what must be computed, if there is an engine."""
-        while True:
-            if self._ready:
-                yield from self._resume(self._ready.popleft())
-            elif self._new and engine:
-                computation = self._new.popleft()
-                computation.canvases = computation.request.canvases(engine, self._stored)
-                self._compute(computation, None)
-            else:
-                return
-
-    def _resume(self, piece: _Piece) -> Iterator[tuple[Any, Any]]:
-        """Send a piece of work its results, and see what it asks for next: from the store, from a computation that
-        runs already, or from a new one."""
-        try:
-            requests = piece.work.send(piece.results)
-        except StopIteration as done:
-            yield piece.name, done.value
-            return
-        piece.results, piece.missing = [None] * len(requests), len(requests)
-        self._ledger.count(requested=len(requests))
-        for place, request in enumerate(requests):
-            if (stored := self._stored(request)) is not None:
-                self._answer(piece, place, stored)
-                continue
-            key = self._memo.key(request) if self._memo else ""
-            computation = self._pending.get(key)
-            if computation is None:
-                computation = _Computation(request, key)
-                self._new.append(computation)
-                self._ledger.count(computed=1)
-                if self._memo:
-                    self._pending[key] = computation
-                if self._bar is not None:
-                    self._bar.total += 1
-            computation.waiting.append((piece, place))
-        if not requests:
-            self._ready.append(piece)
-
-    def _stored(self, request: Request) -> Any | None:
-        return self._memo.get(request) if self._memo else None
-
-    def _compute(self, computation: _Computation, result: ProbeResult | Decoded | None) -> None:
-        """Put the next canvas of a computation into the queue; after the last one store its result and hand it out."""
-        try:
-            self._queue.put(computation, computation.canvases.send(result))
-            return
-        except StopIteration as done:
-            final = done.value
-        self._ledger.count(**getattr(computation.request, "counts", {}))
-        if self._memo:
-            self._memo.store.put(computation.key, final.to_json())
-            del self._pending[computation.key]
-        if self._bar is not None:
-            self._bar.update()
-        for piece, place in computation.waiting:
-            self._answer(piece, place, final)
-
-    def _answer(self, piece: _Piece, place: int, result: Any) -> None:
-        piece.results[place] = result
-        piece.missing -= 1
-        if not piece.missing:
-            self._ready.append(piece)
-
-
-@dataclass
-class Ledger:
-    """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
-
-    ``requested`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
-    ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``padded`` are tokens of dummy
-    sequences, and ``unused`` those of a lookahead's wrong guesses, which are in none of these; ``foreseen`` are its
-    right ones, each of which saves a canvas a pass; ``loads`` are models loaded.
-    """
-
-    requested: int = 0
-    computed: int = 0
-    passes: int = 0
-    tokens: int = 0
-    rows: int = 0
-    padded: int = 0
-    unused: int = 0
-    foreseen: int = 0
-    loads: int = 0
-
-    def count(self, **counts: int) -> None:
-        """Add to the counts by name."""
-        for name, value in counts.items():
-            setattr(self, name, getattr(self, name) + value)
-
-    def text(self) -> str:
-        """One line for the log."""
-        padding = f" and {self.padded} of padding" if self.padded else ""
-        guesses = f", {self.unused} of wrong guesses" if self.unused else ""
-        return (
-            f"{self.requested} results asked for, {self.requested - self.computed} shared, {self.computed} computed "
-            f"in {self.passes} passes of {self.tokens} tokens{padding}{guesses}, {self.rows} head rows; "
-            f"models loaded: {self.loads}"
+        if decoder := self.variable_length:
+            most = min(decoder.cap, room)
+            return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
+        counts, reuse = self.counts(length), self.reuse(length, cache)
+        in_time = self.looks_at_distractor and self.order is not None and self.order.in_time
+        canvas = Canvas(
+            prompt,
+            length,
+            counts,
+            start=None if reuse.refresh else start,
+            sourceless=sourceless if sourceless_steps(self.order, len(counts)) else None,
+            sigs=sigs,
+            anchors=anchors,
+            budget=self.steps if in_time else 0,
+            sentence=sentence,
+            reuse=reuse,
         )
+        return FixedLength(canvas, self.name, self.settings, distractor)
+
+    def reuse(self, length: int, cache: CachePolicy) -> Reuse:
+        """Which passes over a canvas of so many slots compute its prompt."""
+        return cache.of_canvas(len(self.counts(length)) + self.mask_token)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a user has written it."""
+        return plugins.is_own(self.order or self.variable_length)
+
+    @property
+    def looks_at_distractor(self) -> bool:
+        """Whether its order wants the SIG against a distractor."""
+        return self.order is not None and self.order.looks_at_distractor
+
+    @property
+    def looks_at_anchors(self) -> bool:
+        """Whether its order wants the slots that a gold alignment ties to the source."""
+        return self.order is not None and self.order.anchored
+
+    @property
+    def calls(self) -> int:
+        """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
+        step that looks at a stepwise SIG."""
+        return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps)
+
+    @property
+    def label(self) -> str:
+        """Name and settings in one word, for signatures."""
+        shown = {"sig": "distractor", **self.settings} if self.looks_at_distractor else self.settings
+        settings = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
+        return f"{self.name}({settings})" if settings else self.name

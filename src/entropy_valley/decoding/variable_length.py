@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from entropy_valley import plugins
-from entropy_valley.decoding.requests import SHORTEST
+from entropy_valley.decoding.canvas import SHORTEST
 from entropy_valley.settings import Section, Share
 
 
@@ -48,19 +49,15 @@ GrowingCanvas = list[Revealed | None]  # None: a mask
 Seen = Sequence[Revealed | Guess]  # the canvas after a pass: a guess for each mask
 
 
-class VariableLengthDecoder(Protocol):
-    """Denoises a canvas whose length may change, without a step budget T.
+class VariableLengthDecoder(Section):
+    """Denoises a canvas whose length may change, without a step budget T. Its fields are its settings."""
 
-    ``cap``: most slots it may grow to; the backbone's context may leave fewer.
-    """
+    cap: PositiveInt = Field(default=2048, description="most slots; the backbone's context may leave fewer")
 
-    @property
-    def cap(self) -> int: ...
-
+    @abstractmethod
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
         """The canvas after pass ``step`` (from 0). At least one more slot is revealed. The canvas never grows beyond
         ``most`` slots."""
-        ...
 
 
 def advanced(
@@ -74,8 +71,8 @@ def advanced(
         return decoder.advance(seen, eos_id, step, most)
     with plugins.calling(decoder, "advance", about):
         answer = decoder.advance(seen, eos_id, step, most)
-        slots = [one and Revealed(int(one.token), float(one.logprob)) for one in answer]
-    same = slots == [one if isinstance(one, Revealed) else None for one in seen]
+        slots = [slot and Revealed(int(slot.token), float(slot.logprob)) for slot in answer]
+    same = slots == [slot if isinstance(slot, Revealed) else None for slot in seen]
     if not slots or same or len(slots) > max(most, len(seen)):
         problem = "reveals no slot" if same else f"returned {len(slots)} slots, of at most {most}"
         remedy = "Return a Revealed token or None, a mask, for each slot, at least one of `seen` newly revealed."
@@ -83,26 +80,28 @@ def advanced(
     return slots
 
 
-class ByBlock(Section):
+class ByBlock(VariableLengthDecoder):
     """A base with the settings of decoders that finish one block of slots after another."""
 
     reveal_threshold: Share = Field(default=0.9, description="every guess above it is revealed, else the best one")
     masks: PositiveInt = Field(default=8, description="masks of one insertion")
     block: PositiveInt = Field(default=32, description="slots of a block; the next one waits until it has no mask")
-    cap: PositiveInt = Field(default=2048, description="most slots; the backbone's context may leave fewer")
 
 
 def reveal(seen: Seen, chosen: Collection[int]) -> GrowingCanvas:
     """The canvas with the guesses of the ``chosen`` slots revealed."""
-    return [
-        one if isinstance(one, Revealed) else Revealed(one.token, one.logprob) if slot in chosen else None
-        for slot, one in enumerate(seen)
-    ]
+    canvas: GrowingCanvas = []
+    for slot, guess in enumerate(seen):
+        if isinstance(guess, Revealed):
+            canvas.append(guess)
+        else:
+            canvas.append(Revealed(guess.token, guess.logprob) if slot in chosen else None)
+    return canvas
 
 
 def open_slots(seen: Seen, block: int) -> dict[int, Guess]:
     """The masked slots of the first unfinished block of ``block`` slots, each with its guess; the first slot first."""
-    masked = {slot: one for slot, one in enumerate(seen) if isinstance(one, Guess)}
+    masked = {slot: guess for slot, guess in enumerate(seen) if isinstance(guess, Guess)}
     unfinished = min(masked) // block
     return {slot: guess for slot, guess in masked.items() if slot // block == unfinished}
 
@@ -148,8 +147,8 @@ class DaedalDecoder(ByBlock):
         return slots
 
     def _confidence(self, seen: Seen, eos_id: int) -> float:
-        expected = [one for one in seen if one.token == eos_id]
-        chances = [math.exp(one.eos_logprob) if isinstance(one, Guess) else 1.0 for one in expected]
+        expected = [slot for slot in seen if slot.token == eos_id]
+        chances = [math.exp(slot.eos_logprob) if isinstance(slot, Guess) else 1.0 for slot in expected]
         return eos_confidence(chances, self.eos_window)
 
 
@@ -177,14 +176,14 @@ class RhoEosDecoder(ByBlock):
 
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
         slots = reveal(seen, confident(open_slots(seen, self.block), self.reveal_threshold))
-        guesses = [one for one in seen if isinstance(one, Guess)]
+        guesses = [slot for slot in seen if isinstance(slot, Guess)]
         density = Fraction(sum(guess.token == eos_id for guess in guesses), len(guesses))
         low, high = Fraction(str(self.low)), Fraction(str(self.high))  # the config's decimals, exactly
         if step >= self.adjustments or low <= density <= high:
             return slots
         if density > high:
             return slots[: len(slots) - min(self._change(density - high), _droppable(slots))]
-        end = next((slot for slot, one in enumerate(slots) if one and one.token == eos_id), len(slots))
+        end = next((place for place, slot in enumerate(slots) if slot and slot.token == eos_id), len(slots))
         more = min(self._change(low - density), max(0, most - len(slots)))
         return [*slots[:end], *[None] * more, *slots[end:]]
 
@@ -194,11 +193,11 @@ class RhoEosDecoder(ByBlock):
 
 def _droppable(slots: GrowingCanvas) -> int:
     """Masks behind all revealed slots, two slots staying."""
-    behind = sum(1 for _ in itertools.takewhile(lambda one: one is None, reversed(slots)))
+    behind = sum(1 for _ in itertools.takewhile(lambda slot: slot is None, reversed(slots)))
     return max(0, min(behind, len(slots) - SHORTEST))
 
 
-class SemiAutoregressiveDecoder(Section):
+class SemiAutoregressiveDecoder(VariableLengthDecoder):
     """LLaDA's own decoding (arXiv:2502.09992): one block after another, from left to right, until a block has an EOS.
 
     A pass reveals the ``tokens`` guesses of the largest probability in the first unfinished block; the first slot wins
@@ -209,17 +208,16 @@ class SemiAutoregressiveDecoder(Section):
     order: Literal["semi_autoregressive"] = "semi_autoregressive"
     tokens: PositiveInt = Field(1, description="guesses that a pass reveals")
     block: PositiveInt = Field(32, description="slots of a block")
-    cap: PositiveInt = Field(2048, description="most slots; the canvas never grows")
 
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
         guesses = open_slots(seen, self.block)
         best = sorted(guesses, key=lambda slot: (-guesses[slot].logprob, slot))[: self.tokens]
         slots, end = reveal(seen, best), (min(guesses) // self.block + 1) * self.block
         finished = slots[:end]
-        ends = None not in finished and any(one is not None and one.token == eos_id for one in finished)
+        ends = None not in finished and any(slot is not None and slot.token == eos_id for slot in finished)
         return finished if ends else slots
 
 
-VARIABLE_LENGTH: dict[str, type[Section]] = {
+VARIABLE_LENGTH: dict[str, type[VariableLengthDecoder]] = {
     kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder, SemiAutoregressiveDecoder)
 }

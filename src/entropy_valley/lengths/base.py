@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from entropy_valley import plugins
-from entropy_valley.decoding.requests import ProbeResult
+from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
 from entropy_valley.settings import PerDirection, Printed, Ratios, Section
@@ -269,7 +269,8 @@ def probing(
             if not isinstance(proposed, Iterable):
                 remedy = "Return a list of whole numbers, empty when nothing more is to be probed."
                 raise plugins.refused(method, "propose", about, f"returns {brief(proposed)}", remedy)
-            lengths = sorted({_whole(method, "propose", about, "proposes", one) for one in proposed} - probes.keys())
+            numbers = {_whole(method, "propose", about, "proposes", length) for length in proposed}
+        lengths = sorted(numbers - probes.keys())
         if not lengths:
             return
         if lengths[0] < 1:

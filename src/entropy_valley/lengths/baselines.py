@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.decoding.requests import SHORTEST, ProbeResult
+from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.decoding.variable_length import eos_confidence
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import (
@@ -254,7 +254,7 @@ class PartialUnmask(LengthMethod):
 
     @property
     def draft_steps(self) -> int:  # type: ignore[override]  # of most methods it is the same in all settings
-        """Those of the :class:`~entropy_valley.decoding.orders.Draft` that is read."""
+        """Those of the :class:`~entropy_valley.decoding.requests.Draft` that is read."""
         return self.steps
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from entropy_valley.decoding.requests import SHORTEST, ProbeResult
+from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
 from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, Sentence
@@ -189,11 +189,11 @@ class FittedEntropyValley(_WeighedReadings):
 
     def observed(self, examples: Sequence[Example]) -> list[logit.Observed]:
         """What a fit sees of development pairs; raises InputError where no length is a candidate."""
-        choices = [
-            logit.Observed([*self._features(one.sentence, one.probes).values()], sorted(one.probes).index(one.length))
-            for one in examples
-            if one.length in one.probes
-        ]
+        choices = []
+        for example in examples:
+            if example.length in example.probes:
+                features = list(self._features(example.sentence, example.probes).values())
+                choices.append(logit.Observed(features, sorted(example.probes).index(example.length)))
         if not choices:
             problem = f"none of {len(examples)} development pairs has a length among its candidates"
             raise InputError("ev_fit", problem, "Give more pairs or more candidates.")

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
+from entropy_valley.decoding.canvas import SHORTEST, Ledger
 from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.head import whole_sums
-from entropy_valley.decoding.requests import SHORTEST, Ledger
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
@@ -79,7 +79,7 @@ def mean_states(
         places, waiting = waiting[:taken], waiting[taken:]
         packed = pack([prompts[place] for place in places], backbone.device)
         with whole_sums() if fill else contextlib.nullcontext():
-            states = hidden_states(backbone.model, packed, fill=fill).float()
+            states = backbone.model.hidden_states(packed, fill=fill).float()
         if ledger:
             ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
         means = (part.mean(0) for part in states.split(packed.lengths))

@@ -69,7 +69,7 @@ class LengthStatistics:
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
-        """From what :func:`~entropy_valley.translation.fits.length_statistics` measures."""
+        """From what :meth:`~entropy_valley.translation.fits.Pairs.statistics` measures."""
         line, bias = value.get("line"), value.get("confidence_bias")
         return cls(
             line and LengthLine(line["intercept"], line["slope"], line["variance"]),

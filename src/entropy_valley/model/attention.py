@@ -1,8 +1,8 @@
-"""A pass of a model over packed sequences, read from top to bottom: :func:`hidden_states` is the way in.
+"""Packed sequences, and the attention inside them.
 
 Sequences of different lengths are laid end to end, without padding, and attend inside themselves. Of a sequence the
 first rows, its *prefix*, may attend to one another alone: their keys and values are then the same whatever stands
-behind them. The layers are in :mod:`.decoder`; the last one computes only the rows that are read.
+behind them. :meth:`.Decoder.hidden_states` runs a pass over them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ import inspect
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
-
-if TYPE_CHECKING:
-    from entropy_valley.model.decoder import Decoder
 
 # --- A pass.
 
@@ -77,36 +74,16 @@ def filled(packed: Packed, tokens: int) -> Packed:
     return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
 
 
-def hidden_states(
-    model: Decoder, packed: Packed, rows: Rows | None = None, fill: int | None = None, compiled: bool = False
-) -> torch.Tensor:
-    """Last hidden states after the final norm, (rows, width).
-
-    With ``rows``, only theirs: for the other rows the last layer computes only keys and values, unless the family is
-    causal. Where ``rows`` have counts, those of a prefix are not read. With ``fill``, the pass has at least that many
-    tokens, some of dummy sequences, all layers run on all of them, and no sequence's states depend on the others, on a
-    GPU too; ``compiled``: its layers are compiled, but for their attention.
-    """
-    count, apart = packed.input_ids.shape[1], fill is not None
-    packed = packed if fill is None else filled(packed, fill)
-    segments, given = _segments(packed, apart), (packed.input_ids[0], packed.position_ids[0])
-    if rows is None or apart or model.config.causal:
-        states = model(*given, segments, compiled=compiled and apart)
-        return states[:count] if rows is None else states[rows.places]
-    reading = None if rows.counts is None else Segments(_keys(packed), rows.counts, source=packed.kept)
-    return model(*given, segments, rows.places, reading)
-
-
-def _keys(packed: Packed) -> tuple[int, ...]:
+def keys_of(packed: Packed) -> tuple[int, ...]:
     """How many keys the rows of each sequence attend to, those of a prefix apart."""
     kept = packed.kept.cached if packed.kept else ()
     return tuple(map(sum, itertools.zip_longest(packed.lengths, kept, fillvalue=0)))
 
 
-def _segments(packed: Packed, apart: bool) -> Segments:
+def segments_of(packed: Packed, apart: bool) -> Segments:
     """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all."""
     if not any(packed.prefixes):
-        return Segments(_keys(packed), packed.lengths, apart, packed.kept)
+        return Segments(keys_of(packed), packed.lengths, apart, packed.kept)
     parts = list(itertools.zip_longest(packed.prefixes, packed.lengths, fillvalue=0))
     keys = tuple(count for part in parts for count in part)
     queries = tuple(count for first, length in parts for count in (first, length - first))

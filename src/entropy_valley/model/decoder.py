@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, silu
 from torch.utils.checkpoint import checkpoint
 
-from entropy_valley.model.attention import Segments, attend
+from entropy_valley.model.attention import Packed, Rows, Segments, attend, filled, keys_of, segments_of
 from entropy_valley.model.families import Config
 
 FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
 
 
 class Decoder(nn.Module):
-    """A language model; :func:`.attention.hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
+    """A language model; :meth:`hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
 
     In training, with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again;
     with ``compiles``, the layers are compiled, for passes of any size; with ``autocast``, products of matrices that are
@@ -57,6 +57,25 @@ class Decoder(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         return self.model.embed_tokens.weight.dtype
+
+    def hidden_states(
+        self, packed: Packed, rows: Rows | None = None, fill: int | None = None, compiled: bool = False
+    ) -> Tensor:
+        """Last hidden states after the final norm, (rows, width).
+
+        With ``rows``, only theirs: for the other rows the last layer computes only keys and values, unless the family
+        is causal. Where ``rows`` have counts, those of a prefix are not read. With ``fill``, the pass has at least that
+        many tokens, some of dummy sequences, all layers run on all of them, and no sequence's states depend on the
+        others, on a GPU too; ``compiled``: its layers are compiled, but for their attention.
+        """
+        count, apart = packed.input_ids.shape[1], fill is not None
+        packed = packed if fill is None else filled(packed, fill)
+        segments, given = segments_of(packed, apart), (packed.input_ids[0], packed.position_ids[0])
+        if rows is None or apart or self.config.causal:
+            states = self(*given, segments, compiled=compiled and apart)
+            return states[:count] if rows is None else states[rows.places]
+        reading = None if rows.counts is None else Segments(keys_of(packed), rows.counts, source=packed.kept)
+        return self(*given, segments, rows.places, reading)
 
     def forward(
         self,

@@ -18,7 +18,7 @@ from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import DEV, Cell, CellSet, remembered
 from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
-from entropy_valley.decoding.prompts import CachePolicy
+from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import declared
 from entropy_valley.model.prompt import PREFIX, attention_of

@@ -9,7 +9,7 @@ import pandas as pd
 
 from entropy_valley.config.matrix import DEV, Cell
 from entropy_valley.config.methods import declares
-from entropy_valley.decoding.prompts import PART, footnote
+from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
 from entropy_valley.stats import closure

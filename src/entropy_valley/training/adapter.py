@@ -14,7 +14,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS, LOSSES, Adapter, of_pattern
-from entropy_valley.model.attention import hidden_states, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.checkpoint import read_origin
 from entropy_valley.model.families import LORA_TARGETS, find_family
 from entropy_valley.model.load import Backbone
@@ -167,11 +167,11 @@ def check_effect(backbone: Backbone, folder: Path) -> None:
     with torch.inference_mode():
         for layer in layers:
             layer.enable_adapters(False)
-        before = model.lm_head(hidden_states(model, sequence))
+        before = model.lm_head(model.hidden_states(sequence))
         set_peft_model_state_dict(model, written.lora)
         for layer in layers:
             layer.enable_adapters(True)
         adapters.merge(model, folder)
-        after = model.lm_head(hidden_states(model, sequence))
+        after = model.lm_head(model.hidden_states(sequence))
     if torch.equal(before, after):
         raise AdapterError("the adapter does not change the logits")

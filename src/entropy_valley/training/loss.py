@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Packed, Rows, hidden_states
+from entropy_valley.model.attention import Packed, Rows
 from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.T
     sequence.
     """
     with torch.autocast(model.device.type, model.dtype, enabled=model.autocast):
-        logits = model.lm_head(hidden_states(model, batch.packed, Rows(batch.rows - int(shifted))))
+        logits = model.lm_head(model.hidden_states(batch.packed, Rows(batch.rows - int(shifted))))
     return cross_entropy(logits.float(), batch.labels, reduction="none")
 
 

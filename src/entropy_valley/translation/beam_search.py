@@ -1,85 +1,32 @@
-"""Translations of an autoregressive backbone: beam search, only for the sentences that the store has not.
+"""Beam search with an autoregressive backbone.
 
 The search is transformers' own ``generate`` on the stock class. Around it: batches of prompts of similar length, padded
 on the left and masked by position (the pad is the EOS); a configuration that names every option, so that no sampling
 default of a checkpoint leaks in; and the log-probability of the best hypothesis, read in one packed pass, because
-``generate`` would keep the scores of every step and token for it. Torch is imported when a search begins.
+``generate`` would keep the scores of every step and token for it.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from entropy_valley import files
-from entropy_valley.decoding.requests import Ledger
-from entropy_valley.revisions import GENERATION
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import GenerationConfig
+
+from entropy_valley.decoding.canvas import Ledger
+from entropy_valley.model.attention import pack
+from entropy_valley.model.load import stock_model
 from entropy_valley.translation.settings import Search
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
-    from entropy_valley.translation.job import ModelJob
 
-
-LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
 _BUDGET = {"cpu": 2**14, "cuda": 2**17}  # tokens in the caches of a batch
-
-
-def search_of(spec: Mapping[str, Any]) -> Search:
-    """The search in the params of a job."""
-    return Search(**{name: spec[name] for name in Search.model_fields})
-
-
-def translate(job: ModelJob, search: Search) -> list[dict[str, Any]]:
-    """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
-
-    ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
-    without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
-    passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
-    """
-    limits = [min(search.max_new_tokens, job.inputs.room(place)) for place in range(len(job.rows))]
-    stage = ["beam", GENERATION, job.identity.digest, f"{job.model_numerics}|{LIBRARY}"]  # no engine's modes
-    own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
-    keys = [
-        files.digest([*stage, list(prompt), *own, limit])
-        for prompt, limit in zip(job.inputs.prompts, limits, strict=True)
-    ]
-
-    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        tasks = [Task(job.inputs.prompts[place], limits[place]) for place in missing]
-        for done, hypothesis in BeamSearch(job.backbone, search, job.ledger, job.execution.token_budget).run(tasks):
-            yield missing[done], vars(hypothesis)
-
-    rows = []
-    for sentence, found in zip(job.rows, job.recall("generate", keys, compute), strict=True):
-        tokens, length = found["tokens"], len(found["tokens"]) + found["finished"]
-        hypothesis = job.identity.prompt.text(tokens, search.first_line)
-        row = {"id": sentence["id"], "hypothesis": hypothesis, "length": length, "tokens": tokens}
-        rows.append(row | {"logprob": found["logprob"], "calls": length})
-    return rows
-
-
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
-    unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
-    return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
-
-
-def signature(job: ModelJob, search: Search) -> dict[str, Any]:
-    """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
-    return job.signature(
-        LIBRARY,
-        f"beam{search.beams}",
-        f"lp{search.length_penalty:g}",
-        job.precision,
-        f"max{search.max_new_tokens}",
-        *([] if search.early_stopping else ["heuristic"]),
-        *(["line1"] if search.first_line else []),
-    )
 
 
 @dataclass(frozen=True)
@@ -111,8 +58,6 @@ class BeamSearch:
 
     @functools.cached_property
     def _stock(self) -> Any:
-        from entropy_valley.model.load import stock_model
-
         return stock_model(self._backbone.family, self._backbone.model, "sdpa")
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Hypothesis]]:
@@ -138,15 +83,14 @@ class BeamSearch:
 
     def _attempt(self, batch: list[Task]) -> list[Hypothesis]:
         """The result of each task; none, and a smaller budget, where the memory did not suffice."""
-        import torch
-
         try:
             with torch.inference_mode():
-                eos, new = self._backbone.eos_id, self._generate(batch)
-                return [
-                    Hypothesis(tokens[:-1], True, logprob) if tokens[-1] == eos else Hypothesis(tokens, False, logprob)
-                    for tokens, logprob in zip(new, self._logprobs(batch, new), strict=True)
-                ]
+                new = self._generate(batch)
+                hypotheses = []
+                for tokens, logprob in zip(new, self._logprobs(batch, new), strict=True):
+                    finished = tokens[-1] == self._backbone.eos_id
+                    hypotheses.append(Hypothesis(tokens[:-1] if finished else tokens, finished, logprob))
+                return hypotheses
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise
@@ -156,9 +100,6 @@ class BeamSearch:
 
     def _generate(self, batch: Sequence[Task]) -> list[list[int]]:
         """The new tokens of tasks with one limit, the longest prompt first: all up to and with the EOS."""
-        import torch
-        from transformers import GenerationConfig
-
         settings, model = self._settings, self._stock
         eos, width = self._backbone.eos_id, len(batch[0].prompt)
         padding = [width - len(task.prompt) for task in batch]
@@ -188,18 +129,14 @@ class BeamSearch:
 
     def _logprobs(self, batch: Sequence[Task], new: Sequence[list[int]]) -> list[float]:
         """The mean log-probability of each task's new tokens: those of a sequence speak through the row before."""
-        import torch
-        from torch.nn.functional import cross_entropy
-
-        from entropy_valley.model.attention import hidden_states, pack
-
         model = self._backbone.model
         inputs = [[*task.prompt, *tokens[:-1]] for task, tokens in zip(batch, new, strict=True)]
-        states = hidden_states(model, pack(inputs, model.device)).split([len(sequence) for sequence in inputs])
+        states = model.hidden_states(pack(inputs, model.device)).split([len(sequence) for sequence in inputs])
         self.ledger.count(passes=1, tokens=sum(map(len, inputs)), rows=sum(map(len, new)))
-        # The head sentence by sentence: a large vocabulary's logits of a whole batch would be gigabytes.
-        return [
-            round(-cross_entropy(logits, torch.tensor(tokens, device=logits.device)).item(), 4)
-            for state, tokens in zip(states, new, strict=True)
-            for logits in [model.lm_head(state[-len(tokens) :]).float()]
-        ]
+        means = []
+        for state, tokens in zip(states, new, strict=True):
+            # The head sentence by sentence: a large vocabulary's logits of a whole batch would be gigabytes.
+            logits = model.lm_head(state[-len(tokens) :]).float()
+            loss = cross_entropy(logits, torch.tensor(tokens, device=logits.device))
+            means.append(round(-loss.item(), 4))
+        return means

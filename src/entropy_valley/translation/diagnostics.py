@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding.requests import SHORTEST
+from entropy_valley.decoding.canvas import SHORTEST
+from entropy_valley.decoding.requests import gains
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
-from entropy_valley.translation.job import ROW, Execution, ModelJob
+from entropy_valley.translation.job import Execution, RunModel, Sentences
 
 # --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
 # ratios.
@@ -86,57 +87,61 @@ def complete(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list
 def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
-    paths = {Path(path).stem: Path(path) for path in testsets}
-    with ModelJob(base, execution) as job, job.made("diagnose", params, testsets, [out]):
-        tests = {name: job.on(files.read_jsonl(path, ROW), path) for name, path in paths.items()}
-        results = {
-            kind: {name: READERS[kind](tests[name].with_spec(params[kind])) for name in names}
-            for kind, names in params["testsets"].items()
-        }
+    model = RunModel(base, execution)
+    with model.made("diagnose", params, testsets, [out]):
+        tests = {Path(path).stem: Sentences.read(model, path) for path in testsets}
+        results: dict[str, dict[str, Any]] = {}
+        for kind, names in params["testsets"].items():
+            results[kind] = {name: READERS[kind](tests[name], params[kind]) for name in names}
         files.write_json(out, results)
-        job.report("diagnose")
 
 
-def read_valley(job: ModelJob) -> dict[str, Any]:
+def read_valley(sentences: Sentences, spec: Mapping[str, Any]) -> dict[str, Any]:
     """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
-    tokens = job.identity.prompt.tokens
-    around, grid = valley_places(job)
-    entropies = [mean_entropy(reading) for reading in job.probe([(it.row, it.length) for it in around + grid])]
+    around, grid = valley_places(sentences, spec)
+    probes = sentences.inputs.probes([(place.row, place.length) for place in around + grid])
+    entropies = list(map(mean_entropy, sentences.model.runner("probe").answers(probes)))
+    names = [row["id"] for row in sentences.rows]
     return {
         "offsets": curve(around, entropies[: len(around)]),
         "offsets_complete": complete(around, entropies[: len(around)]),
         "ratios": curve(grid, entropies[len(around) :]),
-        "source_tokens": {row["id"]: len(tokens(row["source"])) for row in job.rows},
-        "signature": {**job.signature("all-mask"), "data_digest": job.data_digest},
+        "source_tokens": dict(zip(names, sentences.tokens("source"), strict=True)),
+        "signature": {**sentences.model.signature("all-mask"), "data_digest": sentences.data_digest},
     }
 
 
-def valley_places(job: ModelJob) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
-    """Those around the reference's length, and those of the grid of ratios, as the job's spec says; each within the
-    context, for the curves count their sentences."""
-    spec, tokens = job.spec, job.identity.prompt.tokens
-    rows = draw(job.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
-    targets = [len(tokens(row["target"])) for row in job.rows]
-    sources = [len(tokens(row["source"])) for row in job.rows]
-    around = around_reference(rows, targets, spec["offset"])
-    grid = on_grid(rows, sources, spec["ratios"])
-    around, grid = ([one for one in places if job.inputs.fits(one.row, one.length)] for places in (around, grid))
-    return around, grid
+def valley_places(sentences: Sentences, spec: Mapping[str, Any]) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
+    """Those around the reference's length, and those of the grid of ratios, as the spec says; each within the context,
+    for the curves count their sentences."""
+    rows = draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
+    around = around_reference(rows, sentences.tokens("target"), spec["offset"])
+    grid = on_grid(rows, sentences.tokens("source"), spec["ratios"])
+    fits = sentences.inputs.fits
+    around = [place for place in around if fits(place.row, place.length)]
+    return around, [place for place in grid if fits(place.row, place.length)]
 
 
-def read_sig(job: ModelJob) -> list[dict[str, Any]]:
+def read_sig(sentences: Sentences, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
     takes it; six decimals."""
-    tokens = job.identity.prompt.tokens
-    places = [(place, len(tokens(row["target"])) + 1) for place, row in enumerate(job.rows)]
-    return [
-        {
-            "id": row["id"],
-            "concentration": round(concentration(sigs, job.spec), 6),
-            "mean_sig": round(statistics.fmean(sigs), 6),
-        }
-        for row, sigs in zip(job.rows, job.slot_sigs(places, job.spec["sig"]), strict=True)
-    ]
+    rows = []
+    for row, sigs in zip(sentences.rows, slot_sigs(sentences, spec["sig"]), strict=True):
+        share, mean = concentration(sigs, spec), statistics.fmean(sigs)
+        rows.append({"id": row["id"], "concentration": round(share, 6), "mean_sig": round(mean, 6)})
+    return rows
+
+
+def slot_sigs(sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
+    """The SIG of each slot (nats) of each sentence's canvas at the reference's length, of the kind that an order's
+    ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the sentence's distractor."""
+    canvases = [(place, target + 1) for place, target in enumerate(sentences.tokens("target"))]
+    inputs, runner = sentences.inputs, sentences.model.runner("sig")
+    if sig == "stepwise_kl":
+        return [reading.sigs for reading in runner.answers(inputs.probes(canvases, inputs.sourceless))]
+    distracted = [(inputs.distractors[place], length) for place, length in canvases]
+    readings = runner.answers(inputs.probes(canvases + distracted))
+    return list(map(gains, readings[: len(canvases)], readings[len(canvases) :]))
 
 
 def concentration(sigs: Sequence[float], settings: Mapping[str, Any]) -> float:

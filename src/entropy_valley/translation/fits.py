@@ -1,7 +1,5 @@
 """What a run learns about lengths from its pairs: length statistics and a length head from training pairs, and what
 length methods learn from development pairs. All through the store.
-
-The pairs take the test set's place in these jobs.
 """
 
 from __future__ import annotations
@@ -14,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, plugins
-from entropy_valley.decoding.requests import SHORTEST, Probe
+from entropy_valley.decoding.canvas import SHORTEST
+from entropy_valley.decoding.requests import Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
 from entropy_valley.lengths.base import Example, declared, sentences_of
@@ -24,37 +23,38 @@ from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.store import Store
 from entropy_valley.texts import counted
-from entropy_valley.translation.job import ROW, ModelJob, Pipeline
+from entropy_valley.translation.job import ROW, RunModel, Sentences
+from entropy_valley.translation.pipeline import Pipeline
 
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.requests import Work
+    from entropy_valley.decoding.runner import Work
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.prompt import Prompt
 
-Rows = list[dict[str, Any]]  # each with ``source`` and ``target``
+Rows = Sequence[dict[str, Any]]  # each with ``source`` and ``target``
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs that length methods are fitted to, and the ``pipeline`` that reads canvases of some of them."""
+    """Sentence pairs that length methods are fitted to; the ``pipeline`` reads canvases of the first ones."""
 
     rows: Rows
     prompt: Prompt
-    pipeline: Callable[[Rows], Pipeline]
+    pipeline: Callable[[int], Pipeline]
 
     @classmethod
-    def of(cls, job: ModelJob) -> Self:
-        """The rows of a job, or the first of them if its spec has a limit."""
+    def of(cls, sentences: Sentences, limit: int | None = None, store: Store | None = None) -> Self:
+        """Those of a job, or the first of them if there is a limit; readings come from its store, unless another is
+        given."""
 
-        def pipeline(rows: Rows) -> Pipeline:
-            part = job.on(rows)
-            return Pipeline(part.runner("probe"), part.inputs)
+        def pipeline(count: int) -> Pipeline:
+            return Pipeline(sentences.model.runner("probe", store), sentences.at(range(count)).inputs)
 
-        return cls(job.rows[: job.spec.get("limit")], job.identity.prompt, pipeline)
+        return cls(sentences.rows[:limit], sentences.model.identity.prompt, pipeline)
 
-    def statistics(self, parts: Sequence[str], bias_pairs: int) -> dict[str, Any]:
+    def statistics(self, parts: Sequence[str], bias_pairs: int = 0) -> dict[str, Any]:
         """These ``parts`` of the statistics; that of confidences from the first ``bias_pairs`` pairs."""
         tokens = self.prompt.tokens
         counts = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in self.rows]
@@ -67,25 +67,29 @@ class Pairs:
 
     def _confidences(self, lengths: Sequence[int]) -> list[tuple[int, float]]:
         """(length, mean max-probability) of canvases of the first pairs, whose own ``lengths`` are not near."""
-        pipeline = self.pipeline(self.rows[: len(lengths)])
-        canvases = [
-            (place, length)
-            for place, own in enumerate(lengths)
-            for length in statistics.LENGTHS
-            if abs(length - own) > statistics.NEAR and pipeline.inputs.fits(place, length)
-        ]
-        readings = pipeline.runner.answers([Probe(pipeline.inputs.prompts[place], slots) for place, slots in canvases])
-        return [(length, mean_confidence(reading)) for (_, length), reading in zip(canvases, readings, strict=True)]
+        pipeline = self.pipeline(len(lengths))
+        probes = []
+        for place, own in enumerate(lengths):
+            for length in statistics.LENGTHS:
+                if abs(length - own) > statistics.NEAR and pipeline.inputs.fits(place, length):
+                    probes.append(Probe(pipeline.inputs.prompts[place], length))
+        readings = pipeline.runner.answers(probes)
+        return [(probe.length, mean_confidence(reading)) for probe, reading in zip(probes, readings, strict=True)]
 
     def examples(self, method: LengthMethod) -> list[Example]:
         """What a method learns from: the first pairs, without those whose canvases exceed the context."""
         rows = self.rows[: getattr(method, "pairs", None)]
-        pipeline = self.pipeline(rows)
+        pipeline = self.pipeline(len(rows))
         sentences = sentences_of(rows, self.prompt, method, rooms=pipeline.inputs.rooms)
-        works = ((place, _if_it_fits(pipeline.probing(method, place, one))) for place, one in enumerate(sentences))
-        probed = sorted((place, probes) for place, probes in pipeline.runner.run(works) if probes is not None)
-        lengths = [len(self.prompt.tokens(row["target"])) + 1 for row in rows]
-        return [Example(sentences[place], probes, lengths[place]) for place, probes in probed]
+        works = (
+            (place, _if_it_fits(pipeline.probing(method, place, sentence))) for place, sentence in enumerate(sentences)
+        )
+        examples = {}
+        for place, probes in pipeline.runner.run(works):
+            if probes is not None:
+                length = len(self.prompt.tokens(rows[place]["target"])) + 1
+                examples[place] = Example(sentences[place], probes, length)
+        return [examples[place] for place in sorted(examples)]
 
     def taught(self, method: LengthMethod) -> tuple[LengthMethod, Mapping[str, Any]]:
         """A copy of the method that has learned from the pairs, and what it says of that."""
@@ -108,38 +112,72 @@ def _if_it_fits(work: Work) -> Work:
         return None
 
 
-def length_statistics(job: ModelJob) -> dict[str, Any]:
-    """What the job's spec asks for of its rows."""
-    return Pairs.of(job).statistics(job.spec["parts"], job.spec.get("bias_pairs", 0))
-
-
-def length_head(job: ModelJob, dev: Path) -> tuple[bytes, dict[str, Any]]:
-    """The head that the job's spec asks for, trained on the job's rows where the store has it not: the bytes of its
+def length_head(training: Sentences, dev: Path, spec: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+    """The head that a spec asks for, trained on training pairs where the store has it not: the bytes of its
     ``.safetensors``, and how well it does on training and dev pairs."""
-    settings = dict(job.spec["training"])
+    model, settings = training.model, dict(spec["training"])
     # A corpus lies in the order of its keyed hash: its beginning is a random sample.
-    train = job.rows[: job.spec.get("limit")][: settings.pop("pairs")]
-    both = job.on(train + files.read_jsonl(dev, ROW))
+    train = training.rows[: spec.get("limit")][: settings.pop("pairs")]
+    both = Sentences(model, [*train, *files.read_jsonl(dev, ROW)], training.file)
     kept = [place for place in range(len(both.rows)) if both.inputs.fits(place, SHORTEST)]
     if not kept or kept[0] >= len(train):
-        raise InputError(job.testset, "no training pair fits the context", "Give shorter pairs.")
-    digests = [job.data_digest, files.file_digest(dev)]
-    stage = ["trained length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
-    limit = [job.spec["limit"]] if "limit" in job.spec else []
-    key = files.digest([*stage, *digests, job.spec["training"], job.spec["seed"], *limit])
+        raise InputError(training.file, "no training pair fits the context", "Give shorter pairs.")
+    digests = [training.data_digest, files.file_digest(dev)]
+    stage = ["trained length head", DECODING, LENGTH_HEAD, model.identity.digest, model.engine_numerics]
+    limit = [spec["limit"]] if "limit" in spec else []
+    key = files.digest([*stage, *digests, spec["training"], spec["seed"], *limit])
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.lengths.length_head import fit, report
 
-        lengths = [len(both.identity.prompt.tokens(both.rows[place]["target"])) + 1 for place in kept]
-        states, cut = _states(both, kept), sum(place < len(train) for place in kept)
-        head = fit(states[:cut], lengths[:cut], seed=job.spec["seed"], **settings)
-        parts = {"train": slice(None, cut), "dev": slice(cut, None)}
-        info = {name: report(head, states[part], lengths[part]) for name, part in parts.items()}
+        fitting = both.at(kept)
+        lengths = [target + 1 for target in fitting.tokens("target")]
+        states, cut = _states(fitting), sum(place < len(train) for place in kept)
+        head = fit(states[:cut], lengths[:cut], seed=spec["seed"], **settings)
+        info = {
+            "train": report(head, states[:cut], lengths[:cut]),
+            "dev": report(head, states[cut:], lengths[cut:]),
+        }
         yield 0, {"weights": base64.b64encode(head.to_bytes()).decode(), "info": info}
 
-    (value,) = job.recall("trained length head", [key], compute)
+    (value,) = model.recall("trained length head", [key], compute)
     return base64.b64decode(value["weights"]), value["info"]
+
+
+def _states(sentences: Sentences) -> torch.Tensor:
+    """The mean state of each sentence's prompt, (sentences, width) in float32 on the model's device."""
+    import torch
+
+    from entropy_valley.lengths.length_head import mean_states
+
+    model, prompts = sentences.model, sentences.inputs.prompts
+    backbone, budget = model.backbone, model.execution.token_budget
+    states = torch.empty(len(prompts), backbone.model.config.hidden_size, device=backbone.device)
+    with progress(total=len(prompts), description="prompts", unit="pair") as bar:
+        for place, state in mean_states(backbone, prompts, model.ledger, budget, model.fill):
+            states[place] = state
+            bar.update()
+    return states
+
+
+def predict(sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
+    """For each sentence the log-probabilities of its likeliest canvas lengths, the likeliest first.
+
+    ``weights`` are the head's. The model is loaded at a miss; a sentence costs one pass over its prompt.
+    """
+    model, prompts = sentences.model, sentences.inputs.prompts
+    stage = ["length head", DECODING, LENGTH_HEAD, model.identity.digest, model.engine_numerics]
+    keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in prompts]
+
+    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        from entropy_valley.lengths.length_head import LengthHead, predictions
+
+        head, budget = LengthHead.of(weights, model.backbone.device), model.execution.token_budget
+        some = [prompts[place] for place in missing]
+        for index, likeliest in predictions(head, model.backbone, some, model.ledger, budget, model.fill):
+            yield missing[index], list(likeliest.items())
+
+    return [dict(map(tuple, value)) for value in model.recall("length head", keys, compute)]
 
 
 @dataclass(frozen=True)
@@ -154,28 +192,29 @@ class Fits:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, job: ModelJob, specs: Mapping[str, Any] | None) -> Self:
+    def of(cls, model: RunModel, specs: Mapping[str, Any] | None) -> Self:
         """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
 
         The probes of these pairs have a store of their own: all others would read past them.
         """
         if not specs:
             return cls()
-        (train, dev), kept = job.execution.pairs, job.execution.store
-        pairs, fits = job.on(files.read_jsonl(train, ROW), train), cls()
+        (train, dev), kept = model.execution.pairs, model.execution.store
+        training, fits = Sentences.read(model, train), cls()
         facts: dict[str, Any] = {}
         with Store(kept and kept / "fits") as store:
             if spec := specs.get("length_statistics"):
-                facts["length_statistics"] = length_statistics(pairs.with_spec(spec, store))
+                pairs = Pairs.of(training, spec.get("limit"), store)
+                facts["length_statistics"] = pairs.statistics(spec["parts"], spec.get("bias_pairs", 0))
                 fits = cls(LengthStatistics.of(facts["length_statistics"]))
             if spec := specs.get("learned"):
-                held_out, learned = job.on(files.read_jsonl(dev, ROW), dev).with_spec(spec, store), {}
+                held_out, learned = Pairs.of(Sentences.read(model, dev), store=store), {}
+                facts["learned"] = {}
                 for name, settings in spec["methods"].items():
-                    learned[name] = Pairs.of(held_out).taught(fits.method(name, settings))
-                facts["learned"] = {name: told for name, (_, told) in learned.items()}
-                fits = dataclasses.replace(fits, learned={name: method for name, (method, _) in learned.items()})
+                    learned[name], facts["learned"][name] = held_out.taught(fits.method(name, settings))
+                fits = dataclasses.replace(fits, learned=learned)
         if spec := specs.get("length_head"):
-            head, facts["length_head"] = length_head(pairs.with_spec(spec), dev)
+            head, facts["length_head"] = length_head(training, dev, spec)
             fits = dataclasses.replace(fits, head=head)
         return dataclasses.replace(fits, facts=facts)
 
@@ -189,38 +228,3 @@ class Fits:
 
         uses = declared(method, "uses_length_head")
         return LengthHead.of(self.head, device) if self.head and uses else None
-
-
-def _states(job: ModelJob, places: list[int]) -> torch.Tensor:
-    """The mean state of each row's prompt, (rows, width) in float32 on the model's device."""
-    import torch
-
-    from entropy_valley.lengths.length_head import mean_states
-
-    prompts = [job.inputs.prompts[place] for place in places]
-    states = torch.empty(len(prompts), job.backbone.model.config.hidden_size, device=job.backbone.device)
-    with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for index, state in mean_states(job.backbone, prompts, job.ledger, job.execution.token_budget, job.fill):
-            states[index] = state
-            bar.update()
-    return states
-
-
-def predict(job: ModelJob, weights: bytes) -> list[dict[int, float]]:
-    """For each row of the test set the log-probabilities of its likeliest canvas lengths, the likeliest first.
-
-    ``weights`` are the head's. The model is loaded at a miss; a row costs one pass over its prompt.
-    """
-    stage = ["length head", DECODING, LENGTH_HEAD, job.identity.digest, job.numerics]
-    keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in job.inputs.prompts]
-
-    def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.lengths.length_head import LengthHead, predictions
-
-        head, prompts = LengthHead.of(weights, job.backbone.device), [job.inputs.prompts[place] for place in missing]
-        for index, likeliest in predictions(
-            head, job.backbone, prompts, job.ledger, job.execution.token_budget, job.fill
-        ):
-            yield missing[index], [[length, logprob] for length, logprob in likeliest.items()]
-
-    return [dict(map(tuple, value)) for value in job.recall("length head", keys, compute)]

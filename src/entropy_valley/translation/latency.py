@@ -14,23 +14,22 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
+from entropy_valley.decoding.canvas import CachePolicy, Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompts import CachePolicy
-from entropy_valley.decoding.requests import Ledger
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor
 from entropy_valley.translation.fits import Fits
-from entropy_valley.translation.job import Execution, ModelJob, Pipeline
+from entropy_valley.translation.job import Execution, RunModel, Sentences
+from entropy_valley.translation.pipeline import Pipeline
 from entropy_valley.translation.translations import signature
 
 if TYPE_CHECKING:
@@ -53,44 +52,44 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
     """
     spec = {key: value for key, value in params.items() if key not in SPEC}
     pairs = execution.pairs if "fits" in params else ()
-    with ModelJob(spec, execution, Path(testset)) as job, job.made("latency", params, [testset, *pairs], [out]):
-        fits = Fits.of(job, params.get("fits"))
-        drawn = draw(job.rows, spec["sentences"], spec["seed"], "keyed_hash")
-        job = job.on([job.rows[place] for place in drawn])
+    model = RunModel(spec, execution)
+    with model.made("latency", params, [testset, *pairs], [out]):
+        fits, sentences = Fits.of(model, params.get("fits")), Sentences.read(model, testset)
+        sentences = sentences.at(draw(sentences.rows, spec["sentences"], spec["seed"], "keyed_hash"))
         method = fits.method(spec["method"], spec["settings"])
         denoising = Denoising.of(spec)
-        head = fits.length_head(method, job.backbone.device)
-        measured = measure(job, method, denoising, head, minutes * 60)
-        signed = {**signature(job, denoising), "data_digest": files.file_digest(testset)}
+        head = fits.length_head(method, model.backbone.device)
+        measured = measure(sentences, method, denoising, head, minutes * 60)
+        signed = {**signature(model, denoising), "data_digest": sentences.data_digest}
         files.write_json(out, {**measured, "signature": signed})
     taken = ", ".join(f"{name} {measured[name]['seconds_per_sentence']:.4f} s" for name in ("single", "batched"))
     sys.stderr.write(f"latency: {taken} a sentence\n")
 
 
 def measure(
-    job: ModelJob, method: LengthMethod, denoising: Denoising, head: LengthHead | None, most: float
+    sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None, most: float
 ) -> dict[str, Any]:
-    """The :func:`timing` of the job's rows one at a time (``single``), and of ``batch`` of its spec at once
+    """The :func:`timing` of the sentences one at a time (``single``), and of ``batch`` of the job's spec at once
     (``batched``; None: all), and the conditions of both."""
-    places, device = range(len(job.rows)), job.backbone.device.type
-    size = job.spec.get("batch") or len(places)
+    model, places = sentences.model, range(len(sentences.rows))
+    device, size = model.backbone.device.type, model.spec.get("batch") or len(places)
     groups = [places[start : start + size] for start in range(0, len(places), size)]
     return {
-        "single": timing(job, method, denoising, [[place] for place in places], head, most),
-        "batched": timing(job, method, denoising, groups, head, most),
-        "sentences": len(job.rows),
+        "single": timing(sentences, method, denoising, [[place] for place in places], head, most),
+        "batched": timing(sentences, method, denoising, groups, head, most),
+        "sentences": len(places),
         "batch": size,
         "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "precision": job.precision,
-        "token_budget": job.execution.token_budget or BUDGET[device],
+        "precision": model.precision,
+        "token_budget": model.execution.token_budget or BUDGET[device],
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
 
 def timing(
-    job: ModelJob,
+    sentences: Sentences,
     method: LengthMethod,
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
@@ -104,24 +103,25 @@ def timing(
     method that asks one, reads the prompts under the clock too. Raises InputError where all rounds together will take
     more than ``most`` seconds, as far as the first ones tell.
     """
-    inputs, ledger, repeats = job.inputs, Ledger(), job.spec["repeats"]
-    sentences = sentences_of(job.rows, job.identity.prompt, method, rooms=inputs.rooms)
-    engine = Engine(job.backbone, ledger, job.execution.token_budget, reveals_masks=job.reveals_masks)
-    pipeline = Pipeline.of(engine, inputs, CachePolicy.of(job.spec))
+    model, inputs, ledger = sentences.model, sentences.inputs, Ledger()
+    backbone, budget, repeats = model.backbone, model.execution.token_budget, model.spec["repeats"]
+    seen = sentences_of(sentences.rows, model.identity.prompt, method, rooms=inputs.rooms)
+    engine = Engine(backbone, ledger, budget, reveals_masks=model.reveals_masks)
+    pipeline = Pipeline.of(engine, inputs, CachePolicy.of(model.spec))
 
     def run(group: Sequence[int]) -> None:
-        here = {place: sentences[place] for place in group}
+        here = {place: seen[place] for place in group}
         if head:
             prompts = [inputs.prompts[place] for place in group]
-            for place, lengths in predictions(head, job.backbone, prompts, ledger, job.execution.token_budget):
+            for place, lengths in predictions(head, backbone, prompts, ledger, budget):
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=lengths)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
     def once(work: Iterator[None]) -> float:
-        return seconds(lambda: deque(work, maxlen=0), job.backbone.device.type) / len(sentences)
+        return seconds(lambda: deque(work, maxlen=0), backbone.device.type) / len(seen)
 
     once(bounded(map(run, groups), len(groups), repeats + 1, most))  # warms up
-    ran = {name: getattr(ledger, name) / len(sentences) for name in COUNTS}
+    ran = {name: getattr(ledger, name) / len(seen) for name in COUNTS}
     taken = list(bounded((once(map(run, groups)) for _ in range(repeats)), repeats, 1, most))
     return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
 

@@ -4,8 +4,6 @@ First come the fits that length methods use. Then one stream of passes has the p
 each reveal order has a stream, for all methods, test sets and step budgets; variable-length decoders join the first.
 Each result goes into the store as soon as it is there, so that a repeated job computes only what is new, and loads no
 model where nothing is. The rows are made of the same results.
-
-At the end: what a translation costs, as the paper counts it, and as the engine runs it for the sentence by itself.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley import errors, files, results
-from entropy_valley.decoding.orders import DecodedVariableLength, Denoising, needs_sourceless
-from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
+from entropy_valley.decoding.canvas import CachePolicy
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import FITTED, declared, sentences_of
@@ -29,13 +26,15 @@ from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation import beam_search
+from entropy_valley.translation import autoregressive
+from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
-from entropy_valley.translation.job import ROW, Execution, ModelJob, Pipeline, Row, contenders, winner
+from entropy_valley.translation.job import Execution, RunModel, Sentences
+from entropy_valley.translation.pipeline import Pipeline, Row, contenders, winner
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import Decoded, Runner, Work
+    from entropy_valley.decoding.canvas import Decoded
+    from entropy_valley.decoding.runner import Runner, Work
 
 
 # What a spec has beside the params of the run's passes.
@@ -44,25 +43,6 @@ OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
 Rows = dict[System, list[Row]]
 
 Choice = tuple[str, str]  # a test set and a length method
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One of ``count`` parts of every test set: the sentences whose place, divided by it, leaves ``number``."""
-
-    number: int = 0
-    count: int = 1
-
-    @classmethod
-    def named(cls, name: str) -> Self:
-        """From ``0of2``; raises ValueError for another text."""
-        number, count = map(int, name.split("of"))
-        if not 0 <= number < count:
-            raise ValueError(f"no shard {name}")
-        return cls(number, count)
-
-    def has(self, place: int) -> bool:
-        return place % self.count == self.number
 
 
 def write(
@@ -77,22 +57,22 @@ def write(
         execution = dataclasses.replace(execution, store=None)
     work = Translations(params, execution, testsets)
     inputs = [*testsets, *(shards or work.corpus)]
-    with work.job, work.job.made("translate", params, inputs, [out]) as record:
+    with work.model.made("translate", params, inputs, [out]) as record:
         rows = work.merged(shards, record.inputs) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
         fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
         record.facts.update({"fits": fits} if fits else {})
-        work.job.report("translate")
 
 
 def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
-    """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl``."""
-    work = Translations(params, execution, testsets, Shard.named(Path(out).stem))
-    with work.job, work.job.made("shard", params, [*testsets, *work.corpus], [out]) as record:
+    """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl`` has every second
+    sentence of each test set from the first on."""
+    number, count = map(int, Path(out).stem.split("of"))
+    work = Translations(params, execution, testsets, number, count)
+    with work.model.made("shard", params, [*testsets, *work.corpus], [out]) as record:
         files.write_jsonl(out, results.tidy(work.rows()))
         record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
-        work.job.report("shard")
 
 
 def shard_record(path: Path) -> Record:
@@ -104,7 +84,8 @@ def shard_record(path: Path) -> Record:
 
 
 class Translations:
-    """What the job of a set does. ``params`` are those of its rule; ``testsets`` are files named by their test set.
+    """What the job of a set does. ``params`` are those of its rule; ``testsets`` are files named by their test set;
+    ``shard`` is the number of one of ``shards`` parts of every test set.
 
     ``failures`` has, by cell or by test set and length method, what kept them from being translated: it keeps no other
     cell from it.
@@ -115,14 +96,14 @@ class Translations:
         params: Mapping[str, Any],
         execution: Execution,
         testsets: Sequence[str | Path],
-        shard: Shard | None = None,
+        shard: int = 0,
+        shards: int = 1,
     ) -> None:
-        self.spec, self.shard = params, shard or Shard()
+        self.spec, self._shard, self._shards = params, shard, shards
         self.cells = [System(*cell) for cell in params["cells"]]
         self.base = {key: value for key, value in params.items() if key not in OF_SET}
-        self.job = ModelJob(self.base, execution)
-        paths = map(Path, testsets)
-        self.tests = {path.stem: self.job.on(files.read_jsonl(path, ROW), path) for path in paths}
+        self.model = RunModel(self.base, execution)
+        self.tests = {Path(path).stem: Sentences.read(self.model, path) for path in testsets}
         self.fits, self.failures = Fits(), dict[str, Exception]()
         self._unfit: InputError | None = None
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
@@ -131,7 +112,7 @@ class Translations:
     @property
     def corpus(self) -> Sequence[Path]:
         """The files of pairs that fits read, if there are any."""
-        return self.job.execution.pairs if self.spec.get("fits") else ()
+        return self.model.execution.pairs if self.spec.get("fits") else ()
 
     def rows(self) -> Rows:
         """The rows of each cell, in the order of the test set, or of the shard's part of it.
@@ -165,9 +146,9 @@ class Translations:
             parts = results.systems(shard)
             for cell in self.cells:
                 part, due = parts.get(cell, []), self.tests[cell.testset].rows[number :: len(shards)]
-                for one, other in itertools.zip_longest(part, due, fillvalue={"id": "no sentence"}):
-                    if one["id"] != other["id"]:
-                        problem = f"{cell.label}: id {one['id']!r} where {other['id']!r} is due"
+                for row, sentence in itertools.zip_longest(part, due, fillvalue={"id": "no sentence"}):
+                    if row["id"] != sentence["id"]:
+                        problem = f"{cell.label}: id {row['id']!r} where {sentence['id']!r} is due"
                         raise InputError(shard, problem, REMEDY)
                 rows[cell][number :: len(shards)] = part
         return rows
@@ -185,14 +166,14 @@ class Translations:
 
     def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""
-        job = self.tests[cell.testset]
+        sentences = self.tests[cell.testset]
         if cell.order:
             denoising = self._denoising_of(cell)
-            signed, totals = signature(job, denoising), summary(job, rows, denoising)
+            signed, totals = signature(self.model, denoising), summary(sentences, rows, denoising)
         else:
-            search = beam_search.search_of(self.base)
-            signed, totals = beam_search.signature(job, search), beam_search.summary(rows)
-        return {**cell._asdict(), "signature": {**signed, "data_digest": job.data_digest}, **totals}
+            search = autoregressive.search_of(self.base)
+            signed, totals = autoregressive.signature(self.model, search), autoregressive.summary(rows)
+        return {**cell._asdict(), "signature": {**signed, "data_digest": sentences.data_digest}, **totals}
 
     # Canvases.
 
@@ -200,60 +181,62 @@ class Translations:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
         try:
-            if specs := self.spec.get("fits"):
-                self.fits = Fits.of(self.job, specs)
+            self.fits = Fits.of(self.model, self.spec.get("fits"))
         except InputError as error:
             self._unfit = error  # of each method that needs them
-        runner, choices = self._runner("probe"), self._choices()
-        origins = {choice: (choice[0], method) for choice in choices if (method := self._origin(choice[1]))}
+        runner, origins = self.model.runner("probe"), self._origins()
         # Ratios are reassigned among all sentences: every shard chooses the canvases that they come from for all.
         every = set(origins.values())
-        works = [
-            work
-            for choice in choices
-            if choice not in origins
-            for work in self._choosing(runner, choice, choice in every)
-        ]
+        works: list[tuple[tuple[Choice, int], Work]] = []
+        for choice, origin in origins.items():
+            if origin is None:
+                with self._failing(" ".join(choice)):
+                    works += self._choosing(runner, choice, choice in every)
         for (choice, place), row in runner.run(works):
             if row:
                 self._canvases[choice][place] = row
         for choice, origin in origins.items():
-            self._reassign(choice, origin)
+            if origin:
+                self._reassign(choice, origin)
         return self._canvases
 
-    def _choices(self) -> list[Choice]:
-        """Those of the cells, and those whose canvases some of them reassign."""
-        choices: dict[Choice, None] = {}
+    def _origins(self) -> dict[Choice, Choice | None]:
+        """The choices of the cells; of each that reassigns the canvases of another choice that one, which comes
+        first."""
+        origins: dict[Choice, Choice | None] = {}
         for cell in self.cells:
-            if origin := self._origin(cell.method):
-                choices[cell.testset, origin] = None
-            choices[cell.testset, cell.method] = None
-        return list(choices)
-
-    def _origin(self, method: str) -> str | None:
-        """The length method whose canvases this one reassigns to other sentences, if it does."""
-        settings = self.spec["methods"][method]
-        return settings["of"] if settings.get("method", method) == "reassigned" else None
+            settings = self.spec["methods"][cell.method]
+            origin = None
+            if settings.get("method", cell.method) == "reassigned":
+                origin = cell.testset, settings["of"]
+                origins.setdefault(origin)
+            origins[cell.testset, cell.method] = origin
+        return origins
 
     def _choosing(self, runner: Runner, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
         """The work on each sentence of this shard, or on ``every`` one."""
-        (testset, method), label = choice, " ".join(choice)
-        job, settings = self.tests[testset], self.spec["methods"][method]
-        with self._failing(label):
-            kind = find_method(method, settings)
-            if self._unfit and any(declared(kind, name) for name in FITTED):
-                raise self._unfit
-            places = [place for place in range(len(job.rows)) if every or self.shard.has(place)]
-            length_method = self.fits.method(method, settings)
-            part = job.on([job.rows[place] for place in places])
-            predicted = predict(part, self.fits.head) if declared(kind, "uses_length_head") and self.fits.head else ()
-            sentences = sentences_of(part.rows, job.identity.prompt, length_method, predicted, part.inputs.rooms)
-            pipeline, self._canvases[choice] = Pipeline(runner, job.inputs, CachePolicy.of(self.base)), {}
-            return [
-                ((choice, place), self._guarded(label, pipeline.choosing(length_method, place, one, {})))
-                for place, one in zip(places, sentences, strict=True)
-            ]
-        return []
+        testset, method = choice
+        sentences, settings = self.tests[testset], self.spec["methods"][method]
+        kind = find_method(method, settings)
+        if self._unfit and any(declared(kind, name) for name in FITTED):
+            raise self._unfit
+        places = range(len(sentences.rows)) if every else self._places(sentences)
+        length_method, part = self.fits.method(method, settings), sentences.at(places)
+        predicted = predict(part, self.fits.head) if declared(kind, "uses_length_head") and self.fits.head else ()
+        known = sentences_of(part.rows, self.model.identity.prompt, length_method, predicted, part.inputs.rooms)
+        pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
+        works = []
+        for place, sentence in zip(places, known, strict=True):
+            work = pipeline.choosing(length_method, place, sentence, {})
+            works.append(((choice, place), self._guarded(" ".join(choice), work)))
+        return works
+
+    def _places(self, sentences: Sentences) -> range:
+        """The places of this shard's sentences."""
+        return range(self._shard, len(sentences.rows), self._shards)
+
+    def _pipeline(self, runner: Runner, sentences: Sentences) -> Pipeline:
+        return Pipeline(runner, sentences.inputs, CachePolicy.of(self.base))
 
     def _reassign(self, choice: Choice, origin: Choice) -> None:
         """Give the ratios of the canvases of ``origin`` to other sentences; they have been probed already."""
@@ -261,14 +244,13 @@ class Translations:
         if " ".join(origin) in self.failures:
             self.failures[" ".join(choice)] = self.failures[" ".join(origin)]
             return
-        job, given = self.tests[testset], self._canvases[origin]
+        sentences, given = self.tests[testset], self._canvases[origin]
         with self._failing(" ".join(choice)):
-            settings, tokens = self.spec["methods"][method], job.identity.prompt.tokens
-            lengths = [given[place]["length"] for place in range(len(job.rows))]
-            sources = [len(tokens(row["source"])) for row in job.rows]
-            reassigned = reassign(lengths, sources, settings["seed"], settings["within"])
+            settings = self.spec["methods"][method]
+            lengths = [given[place]["length"] for place in range(len(sentences.rows))]
+            reassigned = reassign(lengths, sentences.tokens("source"), settings["seed"], settings["within"])
             for place, length in enumerate(reassigned):
-                job.inputs.check(place, length)
+                sentences.inputs.check(place, length)
             self._canvases[choice] = {
                 place: {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
                 for place, length in enumerate(reassigned)
@@ -285,48 +267,43 @@ class Translations:
                 name = files.canonical([denoising.name, denoising.settings])
                 streams[name if denoising.order or denoising.is_own else None][cell] = denoising
         variable = streams.pop(None, {})
-        ours = next((name for name, stream in streams.items() if not any(one.is_own for one in stream.values())), None)
-        for stream in (streams.pop(ours, {}) | variable, *streams.values()):
-            order = next((denoising.order for denoising in stream.values()), None)
+        ours = [name for name, stream in streams.items() if not any(denoising.is_own for denoising in stream.values())]
+        first = streams.pop(ours[0]) if ours else {}
+        for stream in (first | variable, *streams.values()):
             with self._failing(*[cell.label for cell, denoising in stream.items() if denoising.is_own]):
-                runner = self._runner("decode")
-                works = [work for cell, one in stream.items() for work in self._denoising(runner, cell, one)]
-                for (cell, place), decoded in runner.run(works, order):
-                    if decoded:
-                        canvas = self._canvases[cell.testset, cell.method][place]
-                        self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
+                self._run(stream)
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
         return Denoising.of({**self.base, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
 
-    def _denoising(self, runner: Runner, cell: System, denoising: Denoising) -> list[tuple[tuple[System, int], Work]]:
-        if f"{cell.testset} {cell.method}" in self.failures:
-            return []
-        pipeline = Pipeline(runner, self.tests[cell.testset].inputs, CachePolicy.of(self.base))
-        return [
-            ((cell, place), self._guarded(cell.label, pipeline.denoising(place, canvas, denoising, {})))
-            for place, canvas in self._canvases[cell.testset, cell.method].items()
-            if self.shard.has(place)
-        ]
+    def _run(self, stream: Mapping[System, Denoising]) -> None:
+        """Decode the canvases of some cells, whose reveal order is the same, and make their rows."""
+        runner, works = self.model.runner("decode"), []
+        order = next((denoising.order for denoising in stream.values()), None)
+        for cell, denoising in stream.items():
+            if f"{cell.testset} {cell.method}" in self.failures:
+                continue
+            sentences = self.tests[cell.testset]
+            pipeline, places = self._pipeline(runner, sentences), self._places(sentences)
+            for place, canvas in self._canvases[cell.testset, cell.method].items():
+                if place in places:
+                    work = pipeline.denoising(place, canvas, denoising, {})
+                    works.append(((cell, place), self._guarded(cell.label, work)))
+        for (cell, place), decoded in runner.run(works, order):
+            if decoded:
+                canvas = self._canvases[cell.testset, cell.method][place]
+                self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
 
     def _generate(self) -> None:
         for cell in self.cells:
-            job = self.tests[cell.testset]
-            places = [place for place in range(len(job.rows)) if self.shard.has(place)]
+            sentences = self.tests[cell.testset]
+            places = self._places(sentences)
             with self._failing(cell.label):
-                part = job.on([job.rows[place] for place in places])
-                hypotheses = beam_search.translate(part, beam_search.search_of(self.base))
+                hypotheses = autoregressive.translate(sentences.at(places), autoregressive.search_of(self.base))
                 self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
-    # What they share.
-
-    def _runner(self, bar: str) -> Runner:
-        return dataclasses.replace(self.job.runner(bar), engine=self._engine)
-
-    def _engine(self) -> Engine:
-        """The one of any test set: they share the model."""
-        return next(iter(self.tests.values())).engine
+    # What fails.
 
     def _guarded(self, label: str, work: Work) -> Work:
         """The same work, unless its cell has failed; an error in it, be it of a user's own method, is its cell's
@@ -351,21 +328,21 @@ class Translations:
                 self.failures.setdefault(label, error)
 
 
-def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
+def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
     """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
 
     ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
     Of several contenders all are ``decoded``, and the :func:`winner` is the row's; the counts are of all of them. Where
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
-    best, inputs = winner(decoded), job.inputs
-    tokens = job.identity.texts.tokens(best)
+    best, inputs, model = winner(decoded), sentences.inputs, sentences.model
+    tokens = model.identity.texts.tokens(best)
     other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
-    once, cache = job.attention == PREFIX, CachePolicy.of(job.spec)
-    prompts = PromptCosts(len(inputs.prompts[place]), len(other), job.spec["shifted"], once, cache)
+    once, cache = model.attention == PREFIX, CachePolicy.of(model.spec)
+    prompts = PromptCosts(len(inputs.prompts[place]), len(other), model.shifted, once, cache)
     return {
-        "id": job.rows[place]["id"],
-        "hypothesis": job.identity.prompt.text(tokens),
+        "id": sentences.rows[place]["id"],
+        "hypothesis": model.identity.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,
@@ -374,7 +351,7 @@ def row(job: ModelJob, place: int, canvas: Row, decoded: Mapping[int, Decoded], 
     }
 
 
-def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[str, float]:
+def summary(sentences: Sentences, rows: Sequence[Row], denoising: Denoising) -> dict[str, float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 
@@ -383,8 +360,8 @@ def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[st
     """
     within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(row["canvas"])) for row in rows)
-    true = [len(job.identity.prompt.tokens(pair["target"])) + 1 for pair in job.rows]
-    distances = [abs(row["length"] - length) for row, length in zip(rows, true, strict=True)]
+    targets = sentences.tokens("target")
+    distances = [abs(row["length"] - tokens - 1) for row, tokens in zip(rows, targets, strict=True)]
     return {
         "sentences": len(rows),
         "within_steps": within,
@@ -394,106 +371,9 @@ def summary(job: ModelJob, rows: Sequence[Row], denoising: Denoising) -> dict[st
     }
 
 
-def signature(job: ModelJob, denoising: Denoising) -> dict[str, Any]:
+def signature(model: RunModel, denoising: Denoising) -> dict[str, Any]:
     """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
-    engine, cached = f"engine r{DECODING}", CachePolicy.of(job.spec).names
-    if denoising.variable_length:
-        return job.signature(engine, denoising.label, job.precision, *cached)
-    return job.signature(engine, denoising.label, f"T{denoising.steps}", job.precision, denoising.schedule, *cached)
-
-
-COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
-
-
-@dataclass(frozen=True)
-class PromptCosts:
-    """The tokens of the two prompts of a sentence, ``other`` being that without the source or a distractor's, and which
-    passes compute them.
-
-    ``once``: the first pass over a prompt computes it for all. ``cache``: of prompts. ``shifted``: slot 0 is read
-    from the prompt's last row, which every pass computes.
-    """
-
-    source: int
-    other: int
-    shifted: bool = False
-    once: bool = False
-    cache: CachePolicy = NO_CACHE
-
-    def rows(self, prompt: int, passes: int, cached: int = 0) -> int:
-        """Of a prompt of so many tokens, the rows that ``passes`` compute; ``cached`` take them from another pass."""
-        cached = passes - 1 if self.once and passes else cached
-        return passes * prompt - cached * (prompt - int(self.shifted))
-
-
-class _Cost(NamedTuple):
-    """Calls and slots of the method; then of the engine: passes over the prompt, and over the ``other`` one, each with
-    how many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
-    compute their prompt."""
-
-    calls: int
-    slots: int
-    passes: int
-    cached: int
-    other: int
-    other_cached: int
-    run_slots: int
-    head_rows: int
-    apart: int = 0
-
-
-def sentence_costs(
-    canvas: Mapping[str, Any], prompts: PromptCosts, decoded: Mapping[int, Decoded], denoising: Denoising
-) -> dict[str, int]:
-    """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
-
-    ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots, and
-    again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
-    variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
-    ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
-    reused, nothing once all before the EOS is settled, and of the prompt what ``prompts`` says. A source-free pass is a
-    pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
-    """
-    calls, slots = canvas["calls"], canvas["slots"]
-    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
-    costs = [_Cost(calls, slots, calls - apart, canvas.get("cached", 0), 0, 0, slots, slots, apart)]
-    for length, one in decoded.items():
-        # Lengths may have been compared without a probe: a canvas row then has no slots.
-        probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
-        if isinstance(one, DecodedVariableLength):
-            reused, passes = int(probed and prompts.cache.is_exact), one.passes
-            run_slots, head_rows = one.slots - reused * length, one.rows - reused * length
-            costs.append(_Cost(passes, one.slots, passes - reused, 0, 0, 0, run_slots, head_rows))
-        else:
-            costs.append(_fixed_length(length, one, denoising, probed, prompts.cache))
-        if canvas.get("rescoring") and len(decoded) > 1:
-            costs.append(_Cost(1, len(one.tokens), 0, 0, 0, 0, len(one.tokens), len(one.tokens), 1))
-    all_of = _Cost(*map(sum, zip(*costs, strict=True)))
-    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached)
-    rows += prompts.rows(prompts.other, all_of.other, all_of.other_cached)
-    run_tokens = rows + all_of.apart * prompts.source + all_of.run_slots
-    passes = all_of.passes + all_of.other + all_of.apart
-    return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
-
-
-def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy) -> _Cost:
-    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
-    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
-    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
-    source takes a pass of its own too."""
-    passes = decoded.passes
-    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
-    compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
-    reused, distractor = int(probed and not compared[0] and cache.is_exact), int(denoising.looks_at_distractor)
-    exact = distractor if denoising.reuse(length, cache).refresh else 0
-    others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
-    return _Cost(
-        denoising.calls,
-        denoising.calls * length,
-        passes - reused + exact,
-        cache.saved(range(passes)),
-        others,
-        cache.saved(looking),
-        (passes - reused + exact + others) * length,
-        sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
-    )
+    schedule = [] if denoising.variable_length else [denoising.schedule]
+    steps = [] if denoising.variable_length else [f"T{denoising.steps}"]
+    cached = CachePolicy.of(model.spec).names
+    return model.signature(f"engine r{DECODING}", denoising.label, *steps, model.precision, *schedule, *cached)

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.orders import Denoising
-from entropy_valley.decoding.prompts import NO_CACHE, CachePolicy
-from entropy_valley.decoding.requests import Probe
+from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
+from entropy_valley.decoding.requests import Denoising, Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
 from entropy_valley.lengths.base import PARTS, canvas_row, declared, sentences_of
@@ -33,14 +32,15 @@ from entropy_valley.progress import progress
 from entropy_valley.settings import Location, Section, Template, checked
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.job import Inputs, Pipeline, Texts, winner
+from entropy_valley.translation.pipeline import Inputs, Pipeline, Texts, winner
 
 if TYPE_CHECKING:
     import torch
     from matplotlib.axes import Axes
 
+    from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import ProbeResult, Work
+    from entropy_valley.decoding.runner import Work
     from entropy_valley.lengths import Sentence
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
@@ -124,7 +124,7 @@ class Translator:
 
     ``order`` may name a variable-length decoder, which takes no T and no schedule. ``length_head`` is for a method that
     uses one. ``engine`` runs the passes; translators with other methods may share it. ``mask_token``: whether a slot
-    may be revealed as a mask. ``cache``: of prompts, see :mod:`.prompts`.
+    may be revealed as a mask. ``cache``: of prompts, see :class:`.CachePolicy`.
     """
 
     backbone: Backbone = field(repr=False)
@@ -247,13 +247,12 @@ class Translator:
     def denoising(self) -> Denoising:
         """How canvases are filled. An order that :attr:`.Denoising.looks_at_distractor` compares each sentence with
         another one of its list."""
-        denoising = Denoising.named(self.order, self.steps, self.schedule, self.order_settings)
-        return dataclasses.replace(denoising, mask_token=self.mask_token)
+        return Denoising.named(self.order, self.steps, self.schedule, self.order_settings, self.mask_token)
 
     def entropies(self, sources: Iterable[str], names: Sequence[object] = ()) -> list[float | None]:
         """The :attr:`Translation.entropy` of each sentence, in their order; none is denoised. None for a sentence that
         is blank, does not fit into the context, or has a canvas of one slot. ``names`` are for errors."""
-        return [one.entropy for one in self._all(sources, None, True, "sources", names)]
+        return [translation.entropy for translation in self._all(sources, None, True, "sources", names)]
 
     def fitted(
         self,
@@ -281,7 +280,7 @@ class Translator:
         return dataclasses.replace(self, method=fitted)
 
     def _pairs(self, place: str, given: Iterable[tuple[str, str]]) -> Pairs:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for number, pair in enumerate(given, 1):
             texts = [] if isinstance(pair, str) else [text for text in pair if isinstance(text, str)]
             if len(texts) != 2:
@@ -290,9 +289,9 @@ class Translator:
             source, target = (checked_sentence(f"{place}, pair {number}", text) for text in texts)
             rows.append({"id": number, "source": source, "target": target})
 
-        def pipeline(rows: list[dict[str, Any]]) -> Pipeline:
-            names, sources = [row["id"] for row in rows], [row["source"] for row in rows]
-            return Pipeline.of(self._engine, self._inputs(place, names, sources))
+        def pipeline(count: int) -> Pipeline:
+            sources = [row["source"] for row in rows[:count]]
+            return Pipeline.of(self._engine, self._inputs(place, range(1, count + 1), sources))
 
         return Pairs(rows, self.prompt, pipeline)
 
@@ -318,26 +317,23 @@ class Translator:
         sources = list(sources)
         names = names or range(1, len(sources) + 1)
         slots = _slots(lengths, len(sources))
-        refused = {}
+        translations, places = [Translation("")] * len(sources), []
         for number, (name, source) in enumerate(zip(names, sources, strict=True)):
-            if not isinstance(source, str):
-                problem = f"sentence {name!r} is {brief(source, 60)}, not a text"
-                raise InputError(place, problem, "Give a list of texts.")
-            if problem := _impossible(source, place, name):
-                if not skip:
-                    raise problem
-                refused[number] = problem
-        places = [number for number, source in enumerate(sources) if source.strip() and number not in refused]
-        chosen = [sources[number] for number in places]
-        inputs = self._inputs(place, [names[number] for number in places], chosen)
-        of_these = [slots[number] for number in places]
-        done: Iterable[tuple[int, Translation]] = self._translations(inputs, of_these, denoising, skip)
+            problem = _impossible(source, place, name)
+            if problem and not skip:
+                raise problem
+            if problem:
+                translations[number] = Translation("", problem=problem)
+            elif source.strip():
+                places.append(number)
+        inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
+        works = self._translations(inputs, [slots[number] for number in places], denoising, skip)
+        done: Iterable[tuple[int, Translation]] = works
         if shows_progress:
-            done = progress(done, len(places), "translate", "sentence")
-        translations = {places[index]: one for index, one in done}
-        return [
-            translations.get(number, Translation("", problem=refused.get(number))) for number in range(len(sources))
-        ]
+            done = progress(works, len(places), "translate", "sentence")
+        for index, translation in done:
+            translations[places[index]] = translation
+        return translations
 
     def _translations(
         self, inputs: Inputs, slots: Sequence[int | None], denoising: Denoising | None, skip: bool
@@ -348,10 +344,10 @@ class Translator:
         predicted = self._predicted(inputs) if None in slots else ()
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
-        given = enumerate(zip(sentences, slots, strict=True))
-        works = ((place, self._work(pipeline, place, *one, denoising)) for place, one in given)
-        if skip:
-            works = ((place, _caught(work, inputs, place)) for place, work in works)
+        works = []
+        for place, (sentence, length) in enumerate(zip(sentences, slots, strict=True)):
+            work = self._work(pipeline, place, sentence, length, denoising)
+            works.append((place, _caught(work, inputs, place) if skip else work))
         yield from pipeline.runner.run(works, denoising.order if denoising else None)
 
     def _work(
@@ -404,9 +400,10 @@ class Translator:
         return self.engine or Engine(self.backbone, reveals_masks=self.mask_token)
 
     def _predicted(self, inputs: Inputs) -> list[dict[int, float] | None]:
-        """What the length head says of each prompt that fits into the context; None: the method uses none."""
+        """What the length head says of each prompt, None of one that does not fit into the context; nothing for a
+        method that uses none."""
         if not declared(self.method, "uses_length_head"):
-            return [None] * len(inputs.prompts)
+            return []
         if self.length_head is None:
             raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
         from entropy_valley.lengths.length_head import predictions
@@ -459,8 +456,11 @@ def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None
     return slots
 
 
-def _impossible(source: str, place: str, name: object) -> SentenceError | None:
-    """The error for a sentence that is no text, see :func:`.checked_sentence`, or several lines."""
+def _impossible(source: object, place: str, name: object) -> SentenceError | None:
+    """The error for a sentence that has what no text has, see :func:`.checked_sentence`, or several lines. Raises
+    InputError for what is no text at all."""
+    if not isinstance(source, str):
+        raise InputError(place, f"sentence {name!r} is {brief(source, 60)}, not a text", "Give a list of texts.")
     try:
         if checked_sentence(place, source) and (line_break := re.search("[\r\n]", source)):
             problem = f"a line break (U+{ord(line_break[0]):04X})"
@@ -500,7 +500,7 @@ class TypicalEntropy:
         """Measured on the first sentences of a file, which errors name by their lines; no canvas is denoised."""
         first = sources[:SENTENCES]
         measured = translator.entropies(first, [f"{file}:{number}" for number, _ in enumerate(first, 1)])
-        entropies = [one for one in measured if one is not None]
+        entropies = [entropy for entropy in measured if entropy is not None]
         return cls(max(entropies), len(entropies)) if entropies else cls()
 
     def hints(self, translator: Translator, source: str, translation: Translation) -> list[str]:

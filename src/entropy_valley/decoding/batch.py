@@ -1,0 +1,305 @@
+"""The canvases of a pass, packed without padding: how they enter, take a step and leave.
+
+All of this lies in the host's memory: which canvases leave after a pass is decided there anyway. A pass takes what it
+needs to the device in one copy, and brings its values back in another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+
+from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult
+from entropy_valley.decoding.head import SlotValues
+from entropy_valley.errors import InputError
+from entropy_valley.model.attention import download, upload
+
+NO_SLOT = 2**31 - 1  # beyond all slots
+
+# --- What a pass says of a batch, and what an order sees of it.
+
+
+class Pass(NamedTuple):
+    """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each, on the device, its
+    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it.
+
+    ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases)."""
+
+    places: np.ndarray
+    values: SlotValues
+    cost: np.ndarray
+    sig: torch.Tensor | None = None
+
+    def wasted(self, right: Sequence[bool]) -> dict[str, int]:
+        """What a ledger counts apart, given which of the guessed states, the last canvases of the pass, were right."""
+        guessed = self.cost[:, self.cost.shape[1] - len(right) :]
+        tokens, rows = guessed[:, ~np.array(right, dtype=bool)].sum(1).tolist()
+        return {"unused": tokens, "tokens": -tokens, "rows": -rows}
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The masked slots of all canvases of a pass that are denoised, canvas by canvas in slot order: what an order sees.
+
+    Per slot: ``canvas`` (index into ``canvases``), ``position`` (from 0), ``values``, and ``sig``, how much the slot
+    depends on the source (nats, float64): NaN unless the order is a :class:`.SourceGuided` one, and in canvases whose
+    step does not need a stepwise one. Per canvas: ``step``, how many of its steps that reveal anything are done.
+    """
+
+    canvases: Sequence[Canvas]
+    canvas: torch.Tensor
+    position: torch.Tensor
+    step: torch.Tensor
+    values: SlotValues
+    sig: torch.Tensor
+
+    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[torch.Tensor, ...]:
+        """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
+        return upload([np.asarray(column) for column in columns], self.step.device)
+
+    def of_all(self, columns: Sequence[Sequence[float] | np.ndarray]) -> torch.Tensor:
+        """For each masked slot its number; ``columns`` has one for each slot of each canvas, masked or not."""
+        starts = list(itertools.accumulate(map(len, columns[:-1]), initial=0))
+        (first,), (numbers,) = self.on_device(starts), self.on_device(np.concatenate(columns))
+        return numbers[first[self.canvas] + self.position]
+
+
+# --- The batch.
+
+_PER_CANVAS = ("names", "canvases", "steps", "masks")
+_PER_ROW = ("ids", "position", "slot", "logprob", "guess", "score")
+
+
+@dataclass
+class Batch:
+    """Canvases packed without padding.
+
+    Per canvas: ``names``, ``canvases``, revealing ``steps`` done, and ``masks`` left. Per row: token id, index of its
+    ``canvas``, place in its sequence, slot (< 0: prompt), log-probability in the pass that revealed it (float64); of a
+    masked one the most probable token, its ``guess``, and the order's ``score`` at the last reading.
+    """
+
+    mask_id: int
+    names: list[Any]
+    canvases: list[Canvas]
+    steps: list[int]
+    masks: list[int]
+    ids: np.ndarray
+    canvas: np.ndarray
+    position: np.ndarray
+    slot: np.ndarray
+    logprob: np.ndarray
+    guess: np.ndarray
+    score: np.ndarray
+
+    @classmethod
+    def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int) -> Self:
+        """The canvases as they enter the engine."""
+        ids: list[int] = []
+        masks = []
+        for _, canvas in named:
+            tokens = list(canvas.tokens or [mask_id] * canvas.length)
+            ids += [*canvas.prompt, *tokens]
+            masks.append(tokens.count(mask_id))
+        names, canvases = [name for name, _ in named], [canvas for _, canvas in named]
+        prompts = _integers(len(canvas.prompt) for canvas in canvases)
+        sizes = _integers(canvas.size for canvas in canvases)
+        owner = np.repeat(np.arange(len(names)), sizes)
+        position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[owner]
+        rows = (_integers(ids), owner, position, position - prompts[owner], *np.zeros((3, len(ids))))
+        return cls(mask_id, names, canvases, [0] * len(names), masks, *rows)
+
+    def __len__(self) -> int:
+        return len(self.canvases)
+
+    def select(self, flags: Sequence[bool] | np.ndarray) -> Self:
+        """The flagged canvases alone."""
+        chosen = np.array(flags, dtype=bool)
+        rows = chosen[self.canvas]
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _PER_ROW}
+        columns |= {name: list(itertools.compress(getattr(self, name), flags)) for name in _PER_CANVAS}
+        return type(self)(self.mask_id, **columns, canvas=(np.cumsum(chosen) - 1)[self.canvas[rows]])
+
+    def split(self, flags: Sequence[bool]) -> tuple[Self, Self]:
+        """The flagged canvases, and the others."""
+        if not any(flags):
+            return self.select(flags), self
+        return self.select(flags), self.select([not flag for flag in flags])
+
+    def cat(self, *others: Self) -> Self:
+        """These canvases, and behind them those of other batches."""
+        batches = [batch for batch in (self, *others) if batch.canvases]
+        if len(batches) < 2:
+            return batches[0] if batches else self
+        columns: dict[str, Any] = {}
+        for name in _PER_CANVAS:
+            columns[name] = list(itertools.chain.from_iterable(getattr(batch, name) for batch in batches))
+        for name in _PER_ROW:
+            columns[name] = np.concatenate([getattr(batch, name) for batch in batches])
+        starts = itertools.accumulate((len(batch) for batch in batches), initial=0)
+        canvas = np.concatenate([batch.canvas + start for batch, start in zip(batches, starts, strict=False)])
+        return type(self)(self.mask_id, **columns, canvas=canvas)
+
+    def masked(self) -> np.ndarray:
+        """The places of the rows that are masked slots, ascending."""
+        return np.flatnonzero((self.ids == self.mask_id) & (self.slot >= 0))
+
+    @property
+    def denoised(self) -> np.ndarray:
+        """The flags of the canvases that are denoised; the others are only read."""
+        return np.array([bool(canvas.counts) for canvas in self.canvases], dtype=bool)
+
+    def sourceless(self) -> Self:
+        """The same canvases, as far revealed, each behind its prompt without the source."""
+        pairs = [(canvas, canvas.sourceless) for canvas in self.canvases]  # each has one: else nobody wants it here
+        canvases = [dataclasses.replace(canvas, prompt=prompt) for canvas, prompt in pairs if prompt is not None]
+        without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
+        without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
+        return dataclasses.replace(without, steps=self.steps, masks=self.masks)
+
+    # A step, from the pass to the canvases that leave.
+
+    def slots(self, seen: Pass) -> Slots | None:
+        """What an order sees of a pass: the masked slots of the canvases that are denoised; None if there are none."""
+        denoised = self.denoised
+        if not denoised.any():
+            return None
+        chosen = np.flatnonzero(denoised[self.canvas[seen.places]])
+        places = seen.places[chosen]
+        canvases = list(itertools.compress(self.canvases, denoised))
+        steps = _integers(itertools.compress(self.steps, denoised))
+        owner = (np.cumsum(denoised) - 1)[self.canvas[places]]
+        columns = [chosen, owner, self.slot[places], steps]
+        rows, canvas, position, step = upload(columns, seen.values.entropy.device)
+        values, sig = seen.values, seen.sig
+        if not denoised.all():
+            values = SlotValues(*(column[rows] for column in values))
+            sig = None if sig is None else sig[rows]
+        if sig is None:
+            sig = torch.full_like(values.entropy, torch.nan)
+        slots = Slots(canvases, canvas, position, step, values, sig)
+        if canvases[0].sigs:  # of all canvases or of none: they share the order
+            slots = dataclasses.replace(slots, sig=slots.of_all([canvas.sigs for canvas in canvases]))
+        return slots
+
+    def advance(self, seen: Pass, scores: torch.Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
+        """One step of each canvas; those that were only to be read are not in the new batch, but in the list.
+
+        ``scores`` are the order's, of the :meth:`slots`. Here the host waits for the device, and nowhere else. Raises
+        InputError where the model gives NaN.
+        """
+        columns = download([*seen.values, *(column for column in (seen.sig, scores) if column is not None)])
+        for place in seen.places[np.isnan(columns[1])]:
+            canvas = self.canvases[self.canvas[place]]
+            problem = f"gives NaN for slot {self.slot[place]} of a canvas of {canvas.length} slots"
+            remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
+            raise InputError("model", problem, remedy)
+        denoised = self.denoised
+        rows = denoised[self.canvas[seen.places]]
+        if scores is not None:
+            places, ranks = seen.places[rows], columns.pop()
+            tokens, _, logprobs, *_ = (column[rows] for column in columns)
+            self.guess[places], self.score[places] = tokens, ranks
+            self._reveal(places, ranks, tokens, logprobs)
+        if denoised.all():
+            return self, []
+        leaving, rest = self.split((~denoised).tolist())
+        return rest, leaving._readings([column[~rows].tolist() for column in columns])
+
+    def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
+        """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
+        are the masked rows of all canvases that are denoised. After its steps a canvas is filled."""
+        counts = []
+        for canvas, step, masks in zip(self.canvases, self.steps, self.masks, strict=True):
+            counts.append([*canvas.counts, masks][step] if canvas.counts else 0)
+        chosen = lowest(scores, self.canvas[places], _integers(counts))
+        revealed = places[chosen]
+        self.ids[revealed], self.logprob[revealed] = tokens[chosen], logprobs[chosen]
+        # A slot that is revealed as a mask is still masked.
+        again = np.bincount(self.canvas[revealed[tokens[chosen] == self.mask_id]], minlength=len(self))
+        self.steps = [step + bool(count) for step, count in zip(self.steps, counts, strict=True)]
+        self.masks = (_integers(self.masks) - _integers(counts) + again).tolist()
+
+    def _readings(self, columns: Sequence[list[float]]) -> list[tuple[Any, ProbeResult]]:
+        """The readings of these canvases, from the columns of their masked rows; the SIG is the last, if any."""
+        readings, start = [], 0
+        for name, canvas, masks in zip(self.names, self.canvases, self.masks, strict=True):
+            token, entropy, logprob, eos, *sig = (tuple(column[start : start + masks]) for column in columns)
+            sigs = sig[0] if sig and canvas.sourceless is not None else ()
+            readings.append((name, ProbeResult(tuple(map(int, token)), entropy, logprob, eos, sigs)))
+            start += masks
+        return readings
+
+    def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:
+        """The canvases that go on, and the results of those whose text is settled: an EOS, or the end, with no mask
+        before it, or all steps done and one more."""
+        flags = self._settled(eos_id)
+        if not any(flags):
+            return self, []
+        settled, rest = self.split(flags)
+        return rest, settled._decoded(settled._first(eos_id).tolist())
+
+    def _settled(self, eos_id: int) -> list[bool]:
+        """Whether the text of each canvas is settled."""
+        first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
+        pairs = zip(self.canvases, self.steps, strict=True)
+        done = np.array([step > len(canvas.counts) for canvas, step in pairs], dtype=bool)
+        return ((first_eos < first_mask) | (first_mask == NO_SLOT) | done).tolist()
+
+    def foreseen(self, flags: np.ndarray, eos_id: int) -> tuple[Self, np.ndarray]:
+        """The flagged canvases that go on after another step, if what their last reading says holds, and the flags of
+        these among them. Log-probabilities are NaN: those of the last reading are not those of the step."""
+        after = self.select(flags)
+        places = after.masked()
+        after.logprob[:] = np.nan
+        after._reveal(places, after.score[places], after.guess[places], after.logprob[places])
+        goes_on = ~np.array(after._settled(eos_id), dtype=bool)
+        return after.select(goes_on), goes_on
+
+    def _first(self, token: int) -> np.ndarray:
+        """The first slot of each canvas that holds ``token``."""
+        slots = np.where((self.ids == token) & (self.slot >= 0), self.slot, NO_SLOT)
+        return np.minimum.reduceat(slots, self._starts()[:-1])
+
+    def _starts(self) -> np.ndarray:
+        """The first row of each canvas, and the end."""
+        return np.searchsorted(self.canvas, np.arange(len(self) + 1))
+
+    def rows(self) -> list[slice]:
+        """Those of each canvas."""
+        return list(itertools.starmap(slice, itertools.pairwise(self._starts().tolist())))
+
+    def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
+        """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
+        in_canvas = self.slot >= 0
+        tokens, logprobs = self.ids[in_canvas].tolist(), self.logprob[in_canvas].tolist()
+        done, start = [], 0
+        for name, canvas, steps, end in zip(self.names, self.canvases, self.steps, ends, strict=True):
+            text, stop = min(end, canvas.length), start + canvas.length
+            mean = round(math.fsum(logprobs[start : start + text]) / text, 4) if text else None
+            done.append((name, Decoded(tokens[start:stop], text, mean, steps)))
+            start = stop
+        return done
+
+
+def lowest(scores: np.ndarray, canvas: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand.
+
+    ``canvas`` ascends.
+    """
+    ranked = np.lexsort((scores, canvas))  # stable: by canvas, then by score, NaN last
+    sizes = np.bincount(canvas, minlength=len(counts))
+    rank = np.arange(len(scores)) - (np.cumsum(sizes) - sizes)[canvas]
+    return ranked[rank < counts[canvas]]
+
+
+def _integers(numbers: Iterable[int]) -> np.ndarray:
+    """The numbers as int64."""
+    return np.fromiter(numbers, np.int64)

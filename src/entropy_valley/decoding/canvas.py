@@ -1,0 +1,304 @@
+"""Canvases: what the engine runs, what it says of them, which of them wait, and what is counted.
+
+A canvas is some masked slots behind a prompt. It is denoised, and the result is a :class:`Decoded`; or it is only read,
+and the result is a :class:`ProbeResult`.
+
+A prompt need not be computed in every pass. Under prefix attention this is exact: the rows of a prompt never see a
+canvas, so they are computed once for all passes over the sentence, whatever a config asks for. Else it is an
+approximation that a config may ask for, the prompt cache. The probes of a length method are numbered from 0 in the
+order in which it asks for them, and so are the steps of a canvas that reveal anything. In those whose number is a
+multiple of ``refresh`` the rows of the prompt are computed, as in all passes of the exact engine; in others the slots
+attend to the keys and values that the prompt had in the last such pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+SHORTEST = 2  # slots: one of content and the EOS's
+
+VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every reading has, in the order of its columns
+
+PromptIds = tuple[int, ...]
+
+SharedSource = tuple[PromptIds, int]  # a sequence that computes the rows of its prompt: this and so many masked slots
+
+# --- What the engine says of a canvas.
+
+
+class Result:
+    """An answer of the model, in the store as JSON of its fields."""
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**value)
+
+
+@dataclass(frozen=True)
+class ProbeResult(Result):
+    """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
+    token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
+    source too.
+
+    Nats; the mask token has no probability. JSON keeps every bit of a float, so a decode that starts from a stored
+    reading is the decode that computes it.
+    """
+
+    tokens: tuple[int, ...]
+    entropies: tuple[float, ...]
+    logprobs: tuple[float, ...]
+    eos_logprobs: tuple[float, ...]
+    sigs: tuple[float, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value or name != "sigs"}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**{name: tuple(column) for name, column in value.items()})
+
+
+@dataclass(frozen=True)
+class Decoded(Result):
+    """A decoded canvas.
+
+    ``tokens``: all L ids; the mask id where the text was settled before the slot was reached. ``text``: how many
+    come before the first EOS. ``logprob``: the mean, over those, of each token's log-probability in the pass that
+    revealed it (nats, four decimals); None for an empty text. ``passes``: how many the canvas needs by itself, the
+    all-mask one included, wherever that was run, and those without the source apart.
+    """
+
+    tokens: list[int]
+    text: int
+    logprob: float | None
+    passes: int
+
+
+# --- Which passes compute the prompt of a canvas.
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
+
+    With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
+    canvas of that many slots behind the same prompt. ``is_source``: canvases ``beside`` this one may come when it is
+    done.
+    """
+
+    refresh: int | None = None
+    beside: int | None = None
+    is_source: bool = False
+
+    @property
+    def key(self) -> list[Any]:
+        """What the store's key of a result says of it: nothing where it is exact."""
+        refresh = [] if self.refresh is None else ["refresh", self.refresh]
+        return refresh + ([] if self.beside is None else ["beside", self.beside])
+
+    def attends(self, step: int, is_kept: bool) -> bool:
+        """Whether the ``step``-th pass takes the rows of the prompt from an earlier one of the canvas."""
+        return self.refresh is not None and is_kept and step % self.refresh > 0
+
+
+NO_REUSE = Reuse()
+
+KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
+
+
+@dataclass(frozen=True)
+class CachePolicy:
+    """What a job asks for: the prompt is computed in every ``refresh``-th pass, from 1 on; None: in all."""
+
+    refresh: int | None = None
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any]) -> Self:
+        """What a job's spec says; for ``never`` more than there are passes."""
+        setting = spec.get(KEY, 1)
+        return cls(sys.maxsize if setting == NEVER else None if setting == 1 else setting)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.refresh is None
+
+    @property
+    def names(self) -> list[str]:
+        """What a decoder's name says of it: nothing of an exact one."""
+        if self.is_exact:
+            return []
+        return [f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"]
+
+    def of_probe(self, lengths: Sequence[int]) -> Reuse:
+        """For the last of the ``lengths`` that a sentence's probes have, different ones in the order of the probes."""
+        if self.refresh is None:
+            return NO_REUSE
+        number = len(lengths) - 1
+        first = number // self.refresh * self.refresh
+        return Reuse(is_source=True) if first == number else Reuse(beside=lengths[first])
+
+    def of_canvas(self, passes: int) -> Reuse:
+        """For a canvas of so many passes; one pass is exact."""
+        return NO_REUSE if self.refresh is None or passes == 1 else Reuse(min(self.refresh, passes))
+
+    def saved(self, steps: Sequence[int]) -> int:
+        """How many of these steps take the prompt from an earlier one of them."""
+        return 0 if self.refresh is None else sum(step % self.refresh > 0 for step in steps[1:])
+
+
+NO_CACHE = CachePolicy()
+
+
+def footnote(decoder: str) -> str | None:
+    """What a decoder of that name in a signature approximates; None for an exact one."""
+    for part in decoder.split("|"):
+        if part.startswith(PART):
+            every = part.removeprefix(PART).strip()
+            when = f"renewed every {every} passes" if every.isdigit() else "those of the first pass"
+            return f"Approximate, {part}: the prompt's keys and values are {when} over a sentence."
+    return None
+
+
+# --- What the engine runs.
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """``length`` masked slots behind a prompt, and how many to reveal at each step that reveals any.
+
+    Without ``counts`` it is only to be read. ``start`` is the known reading of the all-mask canvas: the pass of the
+    first step is then not run again, unless the order looks at the SIG there. ``sourceless`` is the prompt with an
+    empty source: for orders that look at the SIG, or for a reading that is to have it. ``tokens``: the slots of a
+    canvas to be read that is revealed in part, the mask id in the others. ``sigs``: the SIG of each slot, where an
+    order knows it before the first step. ``anchors``: the slots that a gold alignment ties to the source, for an order
+    that wants them. ``budget``: the step budget T, where an order looks at it. ``sentence`` is its name in errors.
+    ``reuse`` says which passes compute the prompt.
+    """
+
+    prompt: Sequence[int]
+    length: int
+    counts: Sequence[int] = ()
+    start: ProbeResult | None = None
+    sourceless: Sequence[int] | None = None
+    tokens: Sequence[int] | None = None
+    sigs: Sequence[float] = ()
+    anchors: Sequence[int] | None = None
+    budget: int = 0
+    sentence: object = None
+    reuse: Reuse = NO_REUSE
+
+    @functools.cached_property
+    def prompts(self) -> list[PromptIds]:
+        """Its prompt, and that without the source, if it has one."""
+        return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Tokens of prompt and canvas."""
+        return len(self.prompt) + self.length
+
+    @functools.cached_property
+    def cost(self) -> int:
+        """The most tokens that one pass over it takes."""
+        return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
+
+    @functools.cached_property
+    def sources(self) -> list[SharedSource]:
+        """The sequences that compute the rows of its prompts; none if its own passes do."""
+        beside = self.reuse.beside
+        return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
+
+    @functools.cached_property
+    def shared_sources(self) -> list[SharedSource]:
+        """The same where all canvases behind a prompt share its rows, which see none of them."""
+        return [(prompt, 0) for prompt in self.prompts]
+
+
+class FinishedText(NamedTuple):
+    """A prompt and a canvas whose slots are all known."""
+
+    prompt: Sequence[int]
+    tokens: Sequence[int]
+
+
+class Queue:
+    """Canvases that wait for a place in a pass, each by a name of its own; more may be put while the engine runs.
+
+    First come those that are on their way (a known first step, or revealed in part), then the longest, which need most
+    passes: they are not left for the end, where passes would be nearly empty. Canvases whose passes share the rows of a
+    prompt come one after the other; ``by_prompt``: so do all canvases of a prompt.
+    """
+
+    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = (), by_prompt: bool = False) -> None:
+        self._by_prompt = by_prompt
+        self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []
+        self._arrivals = itertools.count()
+        self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
+        for name, canvas in canvases:
+            self.put(name, canvas)
+
+    def put(self, name: Any, canvas: Canvas) -> None:
+        """Let a canvas wait; its result will come under ``name``."""
+        self.sources.update([*canvas.sources, *canvas.shared_sources])
+        prompt, slots = next(iter(canvas.sources), (canvas.prompts[0], canvas.length))
+        new, size = not (canvas.start or canvas.tokens), len(prompt) + (0 if self._by_prompt else slots)
+        heapq.heappush(self.heap, (new, -size, prompt, next(self._arrivals), name, canvas))
+
+    def first(self) -> Canvas:
+        """The canvas whose turn it is."""
+        return self.heap[0][-1]
+
+    def take(self) -> tuple[Any, Canvas]:
+        """The canvas whose turn it is, by its name; it does not wait any longer."""
+        name, canvas = heapq.heappop(self.heap)[-2:]
+        for source in (*canvas.sources, *canvas.shared_sources):
+            self.sources[source] -= 1
+            if not self.sources[source]:
+                del self.sources[source]
+        return name, canvas
+
+
+@dataclass
+class Ledger:
+    """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
+
+    ``requested`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
+    ``tokens`` and ``rows`` are forward passes, tokens in them, and rows of the LM head; ``padded`` are tokens of dummy
+    sequences, and ``unused`` those of a lookahead's wrong guesses, which are in none of these; ``foreseen`` are its
+    right ones, each of which saves a canvas a pass; ``loads`` are models loaded.
+    """
+
+    requested: int = 0
+    computed: int = 0
+    passes: int = 0
+    tokens: int = 0
+    rows: int = 0
+    padded: int = 0
+    unused: int = 0
+    foreseen: int = 0
+    loads: int = 0
+
+    def count(self, **counts: int) -> None:
+        """Add to the counts by name."""
+        for name, value in counts.items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def text(self) -> str:
+        """One line for the log."""
+        padding = f" and {self.padded} of padding" if self.padded else ""
+        guesses = f", {self.unused} of wrong guesses" if self.unused else ""
+        return (
+            f"{self.requested} results asked for, {self.requested - self.computed} shared, {self.computed} computed "
+            f"in {self.passes} passes of {self.tokens} tokens{padding}{guesses}, {self.rows} head rows; "
+            f"models loaded: {self.loads}"
+        )

@@ -1,0 +1,112 @@
+"""What a translation costs, as the paper counts it, and as the engine runs it for the sentence by itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
+from entropy_valley.decoding.orders import needs_sourceless
+from entropy_valley.decoding.requests import DecodedVariableLength, Denoising
+
+if TYPE_CHECKING:
+    from entropy_valley.decoding.canvas import Decoded
+
+COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
+
+
+@dataclass(frozen=True)
+class PromptCosts:
+    """The tokens of the two prompts of a sentence, ``other`` being that without the source or a distractor's, and which
+    passes compute them.
+
+    ``once``: the first pass over a prompt computes it for all. ``cache``: of prompts. ``shifted``: slot 0 is read
+    from the prompt's last row, which every pass computes.
+    """
+
+    source: int
+    other: int
+    shifted: bool = False
+    once: bool = False
+    cache: CachePolicy = NO_CACHE
+
+    def rows(self, prompt: int, passes: int, cached: int = 0) -> int:
+        """Of a prompt of so many tokens, the rows that ``passes`` compute; ``cached`` take them from another pass."""
+        cached = passes - 1 if self.once and passes else cached
+        return passes * prompt - cached * (prompt - int(self.shifted))
+
+
+class _Cost(NamedTuple):
+    """Calls and slots of the method; then of the engine: passes over the prompt, and over the ``other`` one, each with
+    how many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
+    compute their prompt."""
+
+    calls: int
+    slots: int
+    passes: int = 0
+    cached: int = 0
+    other: int = 0
+    other_cached: int = 0
+    run_slots: int = 0
+    head_rows: int = 0
+    apart: int = 0
+
+
+def sentence_costs(
+    canvas: Mapping[str, Any], prompts: PromptCosts, decoded: Mapping[int, Decoded], denoising: Denoising
+) -> dict[str, int]:
+    """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
+
+    ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots, and
+    again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
+    variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
+    ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
+    reused, nothing once all before the EOS is settled, and of the prompt what ``prompts`` says. A source-free pass is a
+    pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
+    """
+    calls, slots = canvas["calls"], canvas["slots"]
+    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    costs = [_Cost(calls, slots, calls - apart, canvas.get("cached", 0), 0, 0, slots, slots, apart)]
+    for length, result in decoded.items():
+        # Lengths may have been compared without a probe: a canvas row then has no slots.
+        probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
+        if isinstance(result, DecodedVariableLength):
+            reused, passes = int(probed and prompts.cache.is_exact), result.passes
+            run_slots, head_rows = result.slots - reused * length, result.rows - reused * length
+            costs.append(_Cost(passes, result.slots, passes - reused, run_slots=run_slots, head_rows=head_rows))
+        else:
+            costs.append(_fixed_length(length, result, denoising, probed, prompts.cache))
+        if canvas.get("rescoring") and len(decoded) > 1:
+            size = len(result.tokens)
+            costs.append(_Cost(1, size, run_slots=size, head_rows=size, apart=1))
+    all_of = _Cost(*map(sum, zip(*costs, strict=True)))
+    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached)
+    rows += prompts.rows(prompts.other, all_of.other, all_of.other_cached)
+    run_tokens = rows + all_of.apart * prompts.source + all_of.run_slots
+    passes = all_of.passes + all_of.other + all_of.apart
+    return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
+
+
+def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy) -> _Cost:
+    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
+    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
+    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
+    source takes a pass of its own too."""
+    passes = decoded.passes
+    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
+    compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
+    reused, distractor = int(probed and not compared[0] and cache.is_exact), int(denoising.looks_at_distractor)
+    exact = distractor if denoising.reuse(length, cache).refresh else 0
+    others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
+    return _Cost(
+        denoising.calls,
+        denoising.calls * length,
+        passes - reused + exact,
+        cache.saved(range(passes)),
+        others,
+        cache.saved(looking),
+        (passes - reused + exact + others) * length,
+        sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
+    )
