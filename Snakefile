@@ -7,7 +7,7 @@ min_version("9.0")
 
 from entropy_valley import config as configuration, errors, machine, tables
 from entropy_valley.config import matrix
-from entropy_valley.decoding.orders import KNOWN
+from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.runs import snapshot
 
 gc.set_threshold(200_000, 50, 100)  # a large matrix has millions of objects, and few of them go before the end
