@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-    from entropy_valley.model.decoder import Decoder
-
 _PREFIX = "base_model.model."
 _A, _B = ".lora_A.weight", ".lora_B.weight"
 _STOCK = re.compile(r"model\.(layers\.\d+\.\w+\.|norm\.|embed_tokens\.)[\w.]+|lm_head\.[\w.]+")
@@ -91,6 +89,12 @@ class Adapter:
     def modules(self) -> list[str]:
         """The adapted layers."""
         return sorted({name.rpartition(".lora_")[0] for name in self.lora})
+
+    @property
+    def changes_head(self) -> bool:
+        """Whether it changes the LM head or the embeddings, which a tied head shares."""
+        changed = {*self.modules, *(name.rpartition(".")[0] for name in self.weights)}
+        return bool(changed & {"lm_head", "model.embed_tokens"})
 
     @property
     def lora(self) -> dict[str, Tensor]:
@@ -229,13 +233,10 @@ def inject(model: Module, settings: Settings, modules: list[str], empty: bool = 
     cast_adapter_dtype(model, "default")
 
 
-def attach(model: Decoder, adapter: Adapter) -> None:
-    """Put an adapter beside the weights of ``model``, in float32. A tied head that it adapts is then one of its own."""
+def attach(model: Module, adapter: Adapter) -> None:
+    """Put an adapter beside the weights of ``model``, in float32."""
     from peft import set_peft_model_state_dict
 
-    changed = {*adapter.modules, *(name.rpartition(".")[0] for name in adapter.weights)}
-    if changed & {"lm_head", "model.embed_tokens"}:
-        model.untie()
     for name in adapter.weights.keys() - adapter.lora.keys():
         model.get_parameter(name).data.copy_(adapter.weights[name])
     inject(model, adapter.settings, adapter.modules)

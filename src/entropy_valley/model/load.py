@@ -90,6 +90,8 @@ def load_backbone(
     ids = special_ids(folder, kind, tokenizer)
     checkpoint.fill(model, kind, folder, device)
     if adapter is not None:
+        if change.changes_head:
+            model.untie()
         adapters.attach(model, change)
         if merge:
             adapters.merge(model, adapter)
