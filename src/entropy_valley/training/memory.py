@@ -18,6 +18,7 @@ import torch
 
 from entropy_valley.errors import InputError
 from entropy_valley.machine import amount
+from entropy_valley.model.adapters import of_pattern
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, torch_dtype
@@ -59,9 +60,11 @@ class Demand:
 
 def demand(model: Any, family: Family, settings: Lora, processes: int, attention: str = BOTH_WAYS) -> Demand:
     """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
-    adapted = map(model.get_submodule, lora_modules(model, family, settings.targets))
-    pairs = [(layer.in_features, layer.out_features) for layer in adapted]
-    adapters = settings.rank * sum(map(sum, pairs))
+    adapters = widths = ranks = 0
+    for name in lora_modules(model, family, settings.targets):
+        layer, rank = model.get_submodule(name), of_pattern(settings.rank_pattern, name, settings.rank)
+        adapters += rank * (layer.in_features + layer.out_features)
+        widths, ranks = widths + layer.in_features, ranks + rank
     weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     # In float32 the adapters, DeepSpeed's flat copy and, divided over the processes, master copy, AdamW and gradients;
     # and two buckets on their way to other processes.
@@ -70,7 +73,7 @@ def demand(model: Any, family: Family, settings: Lora, processes: int, attention
     # In all adapters: their inputs in the precision of their products, which of them dropout kept, and A x.
     size = 4 if settings.products == "float32" else model.dtype.itemsize
     inputs = size + (settings.dropout > 0)
-    layer = _layer(model, attention) + sum(inputs * width + size * settings.rank for width, _ in pairs) // layers
+    layer = _layer(model, attention) + (inputs * widths + size * ranks) // layers
     # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
     head, widest = int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size
     kept_inputs = layers * model.dtype.itemsize * config.hidden_size
