@@ -1,31 +1,29 @@
-"""Scores and costs of cells as tidy frames, their means over runs, and gap closure.
+"""Gap closure: the share of Oracle's lead over a fixed ratio that a method recovers, run by run; and means over runs.
 
-Gap closure is the share of Oracle's lead over a fixed ratio that a method recovers, run by run.
+The functions take the two frames of results, see :mod:`.keys`. The frame of cells has a column for each metric with
+the score of the system, the frame of sentences one with the score of each sentence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from entropy_valley.errors import InputError
-from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, header_path
 from entropy_valley.scoring.metrics import Metric
-
-if TYPE_CHECKING:
-    from entropy_valley.config.matrix import Cell
-    from entropy_valley.tables.reader import Results
+from entropy_valley.stats.comparisons import run_by_run
+from entropy_valley.stats.keys import RUN, SETTING
+from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 
 # The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
 # paper; with EV's it is the fair baseline.
 BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
 RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding, not a gap
+Z = 1.96  # standard errors on either side of a mean: its 95 % interval
 
 
 def gap_closures(method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike) -> np.ndarray:
@@ -39,171 +37,109 @@ def gap_closures(method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike) -> np.n
     return np.divide(own - low, gap, out=np.full(gap.shape, np.nan), where=open_gap)
 
 
-def gap_closure(
-    method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike, prefix: str = "gap_closure"
+def may_be_chance(leads: pd.Series) -> bool:
+    """Whether the 95 % interval of a mean lead contains 0: :data:`Z` standard errors over sentences on either side.
+
+    ``leads`` has the lead on each sentence. The lead of a single sentence may always be chance.
+    """
+    return not leads.mean() > Z * leads.sem()
+
+
+def chance_leads(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close.
+
+    A row for each run and each of BASELINES that it has beside Oracle: the columns of RUN, ``baseline``, ``chance``.
+    ``metric`` is the main one: higher is better.
+    """
+    rows = []
+    for run, scores in run_by_run(sentences, metric):
+        for baseline in BASELINES:
+            if {"oracle", baseline} <= {*scores}:
+                chance = may_be_chance(scores["oracle"] - scores[baseline])
+                rows.append({**run, "baseline": baseline, "chance": chance})
+    return pd.DataFrame(rows, columns=[*RUN, "baseline", "chance"]).astype({"chance": bool})
+
+
+def summarise(cells: pd.DataFrame, sentences: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """System scores over seeds, the main metric first: one row per setting, metric and method.
+
+    Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
+    ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
+    then aggregated) and ``gap_closure_runs``: the runs that have a gap to close. Those where Oracle's lead in the main
+    metric may be chance are left out in all metrics: the mean is conditional on that lead. With ``ratio_eos`` among the
+    methods, the same over it, ``gap_closure_eos_…``.
+    Raises :class:`InputError` when the methods of a setting do not have the same seeds.
+    """
+    leads = chance_leads(sentences, metrics[0].name)
+    chance = leads[leads["chance"]].groupby([*SETTING, "baseline"])["seed"].agg(list).to_dict()
+    rows = []
+    for key, of_setting in cells.groupby(SETTING, sort=False):
+        setting = dict(zip(SETTING, key, strict=True))
+        _require_all_runs(setting, of_setting)
+        no_gap = {baseline: chance.get((*key, baseline), []) for baseline in BASELINES}
+        for metric in metrics:
+            scores = of_setting.pivot(index="seed", columns="method", values=metric.name)
+            for method in of_setting["method"].unique():
+                named = setting | {"method": method, "metric": metric.name}
+                rows.append(named | over_runs(scores, method, no_gap, metric.higher_is_better))
+    return pd.DataFrame(rows)
+
+
+def over_runs(
+    scores: pd.DataFrame, method: str, no_gap: dict[str, list[int]], higher_is_better: bool = True
 ) -> dict[str, float]:
-    """``gap_closure_mean`` and ``gap_closure_std`` (sample) over the runs that have a gap; NaN where too few have one.
+    """What :func:`summarise` says of a method; ``scores`` has a row for each seed, a column for each method.
 
-    ``gap_closure_runs`` is their number. Seeds are runs, never more sentences of one run.
+    ``no_gap`` has the seeds without a gap to each of BASELINES.
     """
-    closures = gap_closures(method, ratio, oracle)
-    counted = closures[~np.isnan(closures)]
-    aggregated = {"mean": mean(counted), "std": sample_std(counted), "runs": len(counted)}
-    return {f"{prefix}_{name}": value for name, value in aggregated.items()}
+    own, absent = scores[method], pd.Series(np.nan, scores.index)
+    ratio, oracle = (scores.get(name, absent) for name in ("ratio", "oracle"))
+    values = {"mean": mean(own), "std": sample_std(own), "runs": len(own), "delta_ratio": mean(own - ratio)}
+    sign = 1 if higher_is_better else -1
+    for baseline, prefix in BASELINES.items():
+        if baseline == "ratio" or baseline in scores:
+            low = scores.get(baseline, absent).mask(scores.index.isin(no_gap.get(baseline, [])))
+            closures = gap_closures(sign * own, sign * low, sign * oracle)
+            counted = closures[~np.isnan(closures)]
+            values |= {f"{prefix}_mean": mean(counted), f"{prefix}_std": sample_std(counted)}
+            values[f"{prefix}_runs"] = len(counted)
+    return values
 
 
-def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) -> bool:
-    """Whether Oracle's lead in a run may be chance: its 95 % interval, 1.96 standard errors of the mean over sentences
-    on either side, contains 0. Then there is no gap to close. ``metric`` is the main one: higher is better.
+LIMITS = ("closure_low", "closure_high")
+
+
+def closure_limits(method: pd.Series, ratio: pd.Series, oracle: pd.Series, how: Analysis) -> dict[str, float]:
+    """Limits of the share of Oracle's lead over Ratio that a method's mean closes, by the percentile bootstrap.
+
+    Each has the mean score over runs of every sentence. The values of LIMITS are NaN where one resample in 40 has no
+    gap.
     """
+    scores = np.column_stack([method, ratio, oracle])
+    closures = gap_closures(*bootstrap_means(scores, how.resamples, how.seed, how.generator).T)
+    if np.isnan(closures).mean() > LEVELS[0]:
+        return dict.fromkeys(LIMITS, math.nan)
+    return dict(zip(LIMITS, map(float, np.nanquantile(closures, LEVELS)), strict=True))
 
-    def compute() -> bool:
-        leads = results.sentences(oracle, metric) - results.sentences(baseline, metric)
-        return not leads.mean() > 1.96 * leads.sem()
 
-    return results.once(("doubtful", oracle, baseline, metric.name), compute)
+def _require_all_runs(setting: dict[str, object], cells: pd.DataFrame) -> None:
+    present = set(zip(cells["seed"], cells["method"], strict=True))
+    missing = [
+        f"{method} of seed {seed}"
+        for seed in sorted(cells["seed"].unique())
+        for method in sorted(cells["method"].unique())
+        if (seed, method) not in present
+    ]
+    if missing:
+        place = "/".join(str(value) for value in setting.values() if value != "")
+        raise InputError(place, f"no scores of {', '.join(missing)}", "Give every method of a table the same seeds.")
 
 
-def mean(values: Sequence[float] | np.ndarray) -> float:
+def mean(values: Sequence[float] | np.ndarray | pd.Series) -> float:
     """Arithmetic mean; NaN for no values."""
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def sample_std(values: Sequence[float] | np.ndarray) -> float:
+def sample_std(values: Sequence[float] | np.ndarray | pd.Series) -> float:
     """Standard deviation with n - 1 in the denominator; NaN for fewer than two values."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
-
-
-RUN = ("backbone", "direction", "testset", "order", "steps", "seed")
-
-
-def by_run(
-    cells: Iterable[Cell], run: Sequence[str] = RUN, system: Callable[[Cell], Any] = attrgetter("method")
-) -> dict[tuple[Any, ...], dict[Any, Cell]]:
-    """The cells of each run by ``system``, in the order they come; one that comes twice is an :class:`InputError`."""
-    runs: dict[tuple[Any, ...], dict[Any, Cell]] = {}
-    for cell in cells:
-        systems = runs.setdefault(tuple(getattr(cell, key) for key in run), {})
-        if system(cell) in systems:
-            raise InputError(cell.name, "this cell comes twice", "Name each cell once.")
-        systems[system(cell)] = cell
-    return runs
-
-
-def collect(results: Results, cells: Iterable[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
-    """One row per cell and metric: the columns of RUN, then ``method``, ``metric`` and ``value``; the cells' order.
-
-    Raises :class:`InputError` when a file lacks a metric or holds a value that is no finite number.
-    """
-    rows = [
-        {**{key: getattr(cell, key) for key in (*RUN, "method")}, "metric": name, "value": value}
-        for cell in cells
-        for name, value in results.system_scores(cell, metrics).items()
-    ]
-    return pd.DataFrame(rows)
-
-
-def require_means(results: Results, cells: Iterable[Cell], metric: Metric) -> None:
-    """Raise :class:`InputError` for a cell whose system score in the main metric is not the mean of its sentences'."""
-    for cell in cells:
-        (system,), scores = results.system_scores(cell, [metric]).values(), results.sentences(cell, metric)
-        if not math.isclose(system, mean(scores), rel_tol=RESOLUTION, abs_tol=RESOLUTION):
-            problem = f"{metric.name} is {system}, but the mean of its rows is {mean(scores)}"
-            raise InputError(results.place(cell, header_path(SCORES)), problem, REMEDY)
-
-
-PLACE = ("direction", "testset")
-SETTING = ("backbone", *PLACE, "order", "steps")
-
-
-def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
-    """The system scores of cells over seeds, the main metric first, see :func:`aggregate`."""
-    gaps = doubtful_gaps(results, cells, metrics[0])
-    doubtful = {(name, *attrgetter(*RUN)(oracle)) for (name, oracle), is_chance in gaps.items() if is_chance}
-    return aggregate(collect(results, cells, metrics), metrics, doubtful)
-
-
-def doubtful_gaps(results: Results, cells: Iterable[Cell], metric: Metric) -> dict[tuple[str, Cell], bool]:
-    """By each baseline of a run and Oracle's cell in it: whether its lead in the main metric :func:`is_doubtful`."""
-    return {
-        (baseline, methods["oracle"]): is_doubtful(results, methods["oracle"], methods[baseline], metric)
-        for methods in by_run(cells, (*RUN, "pool")).values()
-        for baseline in BASELINES
-        if {"oracle", baseline} <= methods.keys()
-    }
-
-
-def aggregate(
-    values: pd.DataFrame, metrics: Sequence[Metric], doubtful: Collection[tuple[object, ...]] = ()
-) -> pd.DataFrame:
-    """Values of runs, as :func:`collect` has them, over seeds: one row per setting, method and metric.
-
-    Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample, NaN for one run), ``runs``,
-    ``delta_ratio`` (mean over runs of method - Ratio), ``gap_closure_mean`` and ``gap_closure_std`` (shares; per run,
-    then aggregated) and ``gap_closure_runs`` (the runs that have a gap to close, and are not ``doubtful``, see
-    :func:`doubtful_gaps`); with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
-    Raises :class:`InputError` when the methods of a setting do not have the same seeds.
-    """
-    rows, signs = [], {metric.name: 1 if metric.higher_is_better else -1 for metric in metrics}
-    for (*place, metric), group in values.groupby([*SETTING, "metric"], sort=False):
-        setting, sign = dict(zip(SETTING, place, strict=True)), signs[metric]
-        runs = group.pivot(index="seed", columns="method", values="value")
-        _check_complete(setting, runs)
-        runs = runs.reindex(columns=runs.columns.union(["ratio", "oracle"]))
-        bases = {  # NaN in a run without a gap to close
-            prefix: runs[name].mask([(name, *place, seed) in doubtful for seed in runs.index])
-            for name, prefix in BASELINES.items()
-            if name in runs
-        }
-        for name in group["method"].unique():
-            own = runs[name]
-            row = setting | {"method": name, "metric": metric}
-            row |= {"mean": mean(own), "std": sample_std(own), "runs": len(runs)}
-            row["delta_ratio"] = mean(own - runs["ratio"])
-            for prefix, base in bases.items():
-                row |= gap_closure(sign * own, sign * base, sign * runs["oracle"], prefix)
-            rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _check_complete(setting: dict[str, object], runs: pd.DataFrame) -> None:
-    missing = [f"{method} of seed {seed}" for seed, row in runs.iterrows() for method in row.index[row.isna()]]
-    if missing:
-        place = "/".join(str(setting[key]) for key in SETTING)
-        raise InputError(place, f"no scores of {', '.join(missing)}", "Give every method of a table the same seeds.")
-
-
-COSTED = (*SETTING, "method")
-TOTALS = ("calls", "slots", "passes", "within_steps")  # of a header's cell
-
-
-def costs(results: Results, cells: Iterable[Cell]) -> pd.DataFrame:
-    """One row per system: the columns of COSTED, then the means over runs of what a sentence takes.
-
-    ``calls`` and ``slots`` as the paper counts them, ``passes`` as the engine needs them; ``within_steps`` is the
-    share of canvases that more steps than T leave as they are. ``length_mae`` is the header's own mean, NaN where it
-    has none. Raises :class:`InputError` for a header that lacks a total.
-    """
-    return means_over_runs(cells, lambda cell: per_sentence(results, cell)).drop(columns="sentences")
-
-
-def means_over_runs(cells: Iterable[Cell], numbers: Callable[[Cell], Mapping[str, float]]) -> pd.DataFrame:
-    """One row per system: the columns of COSTED, then the means over runs of the ``numbers`` of a cell."""
-    rows = [{**{key: getattr(cell, key) for key in COSTED}, **numbers(cell)} for cell in cells]
-    return pd.DataFrame(rows).groupby(list(COSTED), sort=False, as_index=False).mean()
-
-
-def with_costs(summary: pd.DataFrame, results: Results, cells: Iterable[Cell]) -> pd.DataFrame:
-    """A summary of scores (:func:`summarise`), each row with the costs of its system."""
-    return summary.merge(costs(results, cells), on=list(COSTED), how="left", validate="many_to_one")
-
-
-def per_sentence(results: Results, cell: Cell, more: Sequence[str] = ()) -> dict[str, float]:
-    """What a sentence of one cell takes on average, as :func:`costs` names it, and ``more`` of the header's totals; and
-    the number of ``sentences``."""
-    info = results.decoding(cell)
-    missing = [name for name in ("sentences", *TOTALS, *more) if name not in info]
-    if missing:
-        raise InputError(results.place(cell, header_path(TRANSLATIONS)), f"no {', '.join(missing)}", REMEDY)
-    means = {name: info[name] / info["sentences"] for name in (*TOTALS, *more)}
-    return {"sentences": info["sentences"], **means, "length_mae": float(info.get("length_mae", math.nan))}

@@ -20,10 +20,10 @@ from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells,
 from entropy_valley.config.methods import declares, method_settings, order_settings, origins
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import summarise
 from entropy_valley.stats.significance import Analysis
 from entropy_valley.tables import formats, notes, render, style
 from entropy_valley.tables.formats import MethodNames
+from entropy_valley.tables.of_results import summarise
 from entropy_valley.tables.reader import Results, overlap_file, set_files
 from entropy_valley.tables.render import Table
 from entropy_valley.tables.style import Panel

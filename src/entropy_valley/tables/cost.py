@@ -12,11 +12,11 @@ import pandas as pd
 from entropy_valley.config import matrix
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import grid
-from entropy_valley.stats.closure import costs
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.of_results import costs
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Table, TableSection
 from entropy_valley.tables.systems import TIMED

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.config.matrix import Cell, autoregressive_cells
-from entropy_valley.stats.comparisons import of_shared_seeds
 from entropy_valley.tables import formats, style
 from entropy_valley.tables.base import FigureReport
 from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.of_results import of_shared_seeds
 from entropy_valley.tables.orders import FIXED, RUN, Orders
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results

@@ -14,11 +14,10 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import order_settings, source_guided
 from entropy_valley.data.categories import CATEGORIES, ChallengeRules, categories_of, refused
 from entropy_valley.errors import InputError
-from entropy_valley.stats.closure import by_run, per_sentence
-from entropy_valley.stats.comparisons import compare_means
 from entropy_valley.stats.significance import BOOTSTRAP, paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, TableReport
+from entropy_valley.tables.of_results import by_run, compare_means, per_sentence
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, diagnostics_file, testset_file
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection

@@ -13,11 +13,10 @@ import pandas as pd
 from entropy_valley.checking import subject
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
-from entropy_valley.stats.closure import SETTING, summarise
-from entropy_valley.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.of_results import SETTING, compare, compare_autoregressive, of_shared_seeds, summarise
 from entropy_valley.tables.pivot import At, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection

@@ -17,12 +17,12 @@ from entropy_valley.config import matrix
 from entropy_valley.config.matrix import Cell, table_cells
 from entropy_valley.config.paths import checkpoint_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import COSTED, means_over_runs, with_costs
 from entropy_valley.stats.paper_numbers import deviation, find
 from entropy_valley.tables import formats, notes, systems
 from entropy_valley.tables.base import FigureReport, OfStudy, Report
 from entropy_valley.tables.formats import RISING, ordered
 from entropy_valley.tables.formats import direction as direction_label
+from entropy_valley.tables.of_results import COSTED, means_over_runs, with_costs
 from entropy_valley.tables.paired_tests import ZEROS
 from entropy_valley.tables.pivot import At, Entry, Regular, Summary, pivot, placed
 from entropy_valley.tables.reader import Results
