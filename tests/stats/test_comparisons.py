@@ -47,7 +47,7 @@ def test_runs_are_tested_one_by_one():
 
 def test_a_run_without_ev_is_named():
     without = {key: values for key, values in SCORES.items() if key[1] != "ev"}
-    with pytest.raises(InputError, match="tiny/en-zh/test/1/med/8: this run has no cell of method ev"):
+    with pytest.raises(InputError, match="tiny/en-zh/test/med/8/1: this run has no cell of method ev"):
         compare(sentences(without), "comet", HOW)
 
 

@@ -38,26 +38,24 @@ from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.regular import (
     Budgets,
     BudgetsFigure,
-    CrossBackbone,
-    CrossBackboneBleu,
-    CrossBackboneFigure,
-    Main,
-    MatrixTable,
     Readings,
     Reproduction,
     Transfer,
 )
+from entropy_valley.tables.report import Kind
+from entropy_valley.tables.report import Report as Made
+from entropy_valley.tables.scores import crossbb, crossbb_bleu, crossbb_figure, main, whole_matrix
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
 from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
 from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
 from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
-REPORTS: dict[str, type[Report]] = {
-    "tables/main": Main,
-    "tables/crossbb": CrossBackbone,
-    "tables/crossbb_bleu": CrossBackboneBleu,
-    "tables/matrix": MatrixTable,
+REPORTS: dict[str, type[Report] | Kind] = {
+    "tables/main": main,
+    "tables/crossbb": crossbb,
+    "tables/crossbb_bleu": crossbb_bleu,
+    "tables/matrix": whole_matrix,
     "tables/full_significance": Significance,
     "tables/ar_reference": ArReference,
     "tables/dream_instruct": DreamInstruct,
@@ -86,7 +84,7 @@ REPORTS: dict[str, type[Report]] = {
     "figures/human_eval": HumanEvalFigure,
     "figures/hero": Hero,
     "figures/method": MethodFigure,
-    "figures/crossbb": CrossBackboneFigure,
+    "figures/crossbb": crossbb_figure,
     "figures/entropy_valley": EntropyValleyFigure,
     "figures/dissociation": DissociationFigure,
     "figures/cases": CasesFigure,
@@ -131,7 +129,7 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     results = Results(report.experiment, paths["csv"].parents[1], inputs)
     with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
         record.facts.update(report.facts(results.root))
-        if report.scored:
+        if not isinstance(report, Made) and report.scored:
             require_alike(results, report.cells)
             require_means(results, report.cells, report.metric)
         report.make(results, **new)
@@ -149,9 +147,18 @@ def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Re
         yield record
 
 
+def of_study(kind: type[Report] | Kind) -> bool:
+    """Whether each study of a layout has one."""
+    return kind.cells is None if isinstance(kind, Kind) else issubclass(kind, OfStudy)
+
+
+def is_figure(kind: type[Report] | Kind) -> bool:
+    return kind.rule == "figure"
+
+
 def layouts() -> list[str]:
     """What ``layout`` of a study may be."""
-    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if issubclass(kind, OfStudy)))
+    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if of_study(kind)))
 
 
 def configured(experiment: Experiment) -> dict[str, Report]:
@@ -159,7 +166,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     reports: dict[str, Report] = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        for name in _studies(experiment, layout) if issubclass(kind, OfStudy) else [layout]:
+        for name in _studies(experiment, layout) if of_study(kind) else [layout]:
             report = kind(experiment, key, name)
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
@@ -199,7 +206,7 @@ def _studies(experiment: Experiment, layout: str) -> list[str]:
 
 def _file(experiment: Experiment, kind: type[Report], name: str) -> str:
     """A report's file: a study's figure may have another name than its table."""
-    named = experiment.studies[name].figure if issubclass(kind, OfStudy) and issubclass(kind, FigureReport) else None
+    named = experiment.studies[name].figure if of_study(kind) and is_figure(kind) else None
     return named if isinstance(named, str) else name
 
 
@@ -209,12 +216,12 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     study = experiment.studies[name]
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        if not (issubclass(kind, OfStudy) and layout == study.layout):
+        if not (of_study(kind) and layout == study.layout):
             continue
         report, file = kind(experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}", OfStudy)
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.cells and (file in taken or not issubclass(other, OfStudy)):
+        if report.cells and (file in taken or not of_study(other)):
             yield f"{file} is the name of another table or figure; choose another name"
         if report.cells and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"

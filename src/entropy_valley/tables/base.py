@@ -16,13 +16,10 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, remembered, sets_of, study_cells, table_cells
-from entropy_valley.config.methods import declares, method_settings, order_settings, origins
-from entropy_valley.config.schema import Study, metrics_of
+from entropy_valley.config.matrix import Cell, sets_of, study_cells, table_cells
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.significance import Analysis
-from entropy_valley.tables import formats, notes, render, style
-from entropy_valley.tables.formats import MethodNames
+from entropy_valley.tables import notes, render, style
+from entropy_valley.tables.names import Names
 from entropy_valley.tables.of_results import summarise
 from entropy_valley.tables.reader import Results, overlap_file, set_files
 from entropy_valley.tables.render import Table
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Report:
+class Report(Names):
     """A table or figure of a config; ``key`` is its name in the registry, ``name`` its file's.
 
     ``caption`` is its text in print and in Snakemake's report, where ``{metric}`` stands for the label of the main
@@ -84,97 +81,15 @@ class Report:
         return self.ready
 
     @functools.cached_property
-    def metrics(self) -> tuple[Metric, ...]:
-        """All that its cells were scored by, the main one first."""
-        return remembered(self.experiment, "metrics", lambda: metrics_of(self.experiment.scoring))
-
-    @property
-    def metric(self) -> Metric:
-        """The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better."""
-        return self.metrics[0]
-
-    @functools.cached_property
     def shown_metrics(self) -> list[Metric]:
         """The metrics that are printed."""
         return self.named_metrics(self.metric.name, *["bleu"] * self.bleu)
-
-    @functools.cached_property
-    def main_metrics(self) -> list[Metric]:
-        """Those of the main table."""
-        return self.named_metrics(*(self.experiment.tables.metrics or [self.metric.name, "bleu"]))
-
-    def named_metrics(self, *names: str) -> list[Metric]:
-        """Metrics by their names, in this order."""
-        return [metric for name in names for metric in self.metrics if metric.name == name]
-
-    @functools.cached_property
-    def statistics(self) -> Analysis:
-        """How two systems are tested."""
-        return self.experiment.analysis
 
     @property
     def text(self) -> str:
         """The caption with the labels of metrics."""
         listed = " and ".join(metric.label for metric in self.main_metrics)
         return self.caption.replace("{metric}", self.metric.label).replace("{metrics}", listed)
-
-    # The names that it prints.
-
-    def backbone(self, name: str) -> str:
-        """The printed name of a backbone."""
-        return self.experiment.backbones[name].label
-
-    def place(self, direction: str, testset: str) -> str:
-        """The printed direction, with its test set where the direction has more than one."""
-        label = formats.direction(direction)
-        return f"{label} ({testset})" if len(self._testsets.get(direction, ())) > 1 else label
-
-    @functools.cached_property
-    def _testsets(self) -> dict[str, set[str]]:
-        testsets: dict[str, set[str]] = {}
-        for cell in self.cells:
-            testsets.setdefault(cell.direction, set()).add(cell.testset)
-        return testsets
-
-    def method(self, name: str) -> MethodNames:
-        """The printed names of a method, which the config may give."""
-        label = getattr(self._methods.get(name), "label", None)
-        return MethodNames(label, label) if label else formats.method(name)
-
-    @functools.cached_property
-    def informed(self) -> set[str]:
-        """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
-        config, names = self.experiment, {cell.method for cell in self.cells} & self._methods.keys()
-        return {
-            name
-            for name in names
-            if any(declares(config, one, "sees_reference") for one in (name, *origins(config, name)))
-        }
-
-    def method_in(self, name: str, direction: str) -> str:
-        """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
-        if getattr(self._methods.get(name), "label", None) or not self.is_ratio(name):
-            return self.method(name).label
-        what, plus, slot = (formats.method(name).label if name in formats.METHODS else "Fixed").partition(" + ")
-        return f"{what} {self._ratio(name, direction):g}{plus}{slot}"
-
-    def is_ratio(self, name: str) -> bool:
-        """Whether a method is a fixed ratio, with a slot for the EOS or without."""
-        return name in self._methods and (self._methods[name].method or name) == "ratio"
-
-    @functools.cached_property
-    def _methods(self) -> dict[str, Any]:
-        """The blocks of the config's length methods."""
-        return dict(self.experiment.length_methods)
-
-    def _ratio(self, name: str, direction: str) -> float:
-        key = ("ratio", name, direction)
-        return remembered(self.experiment, key, lambda: method_settings(self.experiment, name, direction)["ratios"])
-
-    def order(self, name: str) -> str:
-        """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
-        section = order_settings(self.experiment, name)
-        return formats.order_label(name, section["order"], section["order_settings"])
 
     # What it reads, and what it makes of that.
 
@@ -292,10 +207,6 @@ class OfStudy(Report):
     their pool of training pairs."""
 
     tells_pools: ClassVar[bool] = False
-
-    @property
-    def study(self) -> Study:
-        return self.experiment.studies[self.name]
 
     @functools.cached_property
     def cells(self) -> list[Cell]:

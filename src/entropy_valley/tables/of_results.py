@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError
+from entropy_valley.frames import Frames
 from entropy_valley.results import REMEDY, SCORES, TRANSLATIONS, header_path
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats import closure, comparisons
-from entropy_valley.stats.closure import BASELINES, LIMITS, RESOLUTION, may_be_chance, mean
+from entropy_valley.stats import comparisons, summary
+from entropy_valley.stats.comparisons import LIMITS
 from entropy_valley.stats.significance import Analysis, PairedTest, paired_test
+from entropy_valley.stats.summary import BASELINES, CERTAIN, RESOLUTION
 from entropy_valley.tables.reader import Results
 
 PLACE = ("direction", "testset")
@@ -25,7 +29,7 @@ COSTED = (*SETTING, "method")
 TOTALS = ("calls", "slots", "passes", "within_steps")  # of a header's cell
 
 
-def frames(results: Results, cells: Iterable[Cell], metrics: Sequence[Metric]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def frames(results: Results, cells: Iterable[Cell], metrics: Sequence[Metric]) -> Frames:
     """The two frames of these cells, with the main metric of each sentence."""
     rows, scores = [], []
     for cell in cells:
@@ -33,20 +37,20 @@ def frames(results: Results, cells: Iterable[Cell], metrics: Sequence[Metric]) -
         rows.append(key | results.system_scores(cell, metrics))
         of_cell = results.sentences(cell, metrics[0])
         scores.append(pd.DataFrame({metrics[0].name: of_cell}).rename_axis("id").reset_index().assign(**key))
-    return pd.DataFrame(rows), pd.concat(scores, ignore_index=True)
+    return Frames(pd.concat(scores, ignore_index=True), pd.DataFrame(rows))
 
 
 def summarise(results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]) -> pd.DataFrame:
-    return closure.summarise(*frames(results, cells, metrics), metrics).drop(columns="pool")
+    return summary.summary(frames(results, cells, metrics), metrics)
 
 
 def compare(results: Results, cells: Iterable[Cell], metric: Metric, how: Analysis) -> pd.DataFrame:
-    tests = comparisons.compare(frames(results, cells, [metric])[1], metric.name, how)
+    tests = comparisons.compare(frames(results, cells, [metric]).sentences, metric.name, how)
     return tests[[*RUN, *(name for name in tests if name not in (*RUN, "pool"))]]
 
 
 def compare_autoregressive(results: Results, cells: Sequence[Cell], metric: Metric, how: Analysis) -> pd.DataFrame:
-    return comparisons.compare_autoregressive(frames(results, cells, [metric])[1], metric.name, how)
+    return comparisons.compare_autoregressive(frames(results, cells, [metric]).sentences, metric.name, how)
 
 
 def closure_limits(
@@ -54,7 +58,7 @@ def closure_limits(
 ) -> dict[str, float]:
     if len(systems) < 3:
         return dict.fromkeys(LIMITS, math.nan)
-    return closure.closure_limits(*(mean_scores(results, one, metric) for one in systems), how)
+    return comparisons.closure_limits(*(mean_scores(results, one, metric) for one in systems), how)
 
 
 def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) -> bool:
@@ -64,7 +68,7 @@ def is_doubtful(results: Results, oracle: Cell, baseline: Cell, metric: Metric) 
 
     def compute() -> bool:
         leads = results.sentences(oracle, metric) - results.sentences(baseline, metric)
-        return may_be_chance(leads)
+        return not leads.mean() > CERTAIN * leads.sem()
 
     return results.once(("doubtful", oracle, baseline, metric.name), compute)
 
@@ -168,3 +172,24 @@ def compare_means(
 def mean_scores(results: Results, cells: Sequence[Cell], metric: Metric) -> pd.Series:
     """The mean of systems' scores, sentence by sentence."""
     return sum(results.sentences(cell, metric) for cell in cells) / len(cells)
+
+
+def gap_closures(method: ArrayLike, ratio: ArrayLike, oracle: ArrayLike) -> np.ndarray:
+    """(method - Ratio) / (Oracle - Ratio) of each run, a share (1 is all of the gap), shape (runs,).
+
+    A run whose Oracle does not lead its Ratio has no gap to close: its value is NaN, never a huge number.
+    """
+    own, low, high = (np.asarray(scores, dtype=float) for scores in (method, ratio, oracle))
+    gap = high - low
+    open_gap = gap > RESOLUTION * np.maximum(np.abs(high), np.abs(low))
+    return np.divide(own - low, gap, out=np.full(gap.shape, np.nan), where=open_gap)
+
+
+def mean(values: Sequence[float] | np.ndarray | pd.Series) -> float:
+    """Arithmetic mean; NaN for no values."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def sample_std(values: Sequence[float] | np.ndarray | pd.Series) -> float:
+    """Standard deviation with n - 1 in the denominator; NaN for fewer than two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")

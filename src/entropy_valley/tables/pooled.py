@@ -14,12 +14,12 @@ import pandas as pd
 
 from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method
-from entropy_valley.stats.closure import BASELINES, gap_closures, mean, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
+from entropy_valley.stats.summary import BASELINES
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import OfStudy, TableReport
 from entropy_valley.tables.formats import closure_title, ordered
-from entropy_valley.tables.of_results import PLACE, by_run, per_sentence
+from entropy_valley.tables.of_results import PLACE, by_run, gap_closures, mean, per_sentence, sample_std
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Table, TableSection
 

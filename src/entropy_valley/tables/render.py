@@ -26,11 +26,12 @@ _MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, the title it shares with its neighbours, and its alignment (l, c or r)."""
+    """A column: its title, the title it shares with its neighbours, its alignment (l, c or r), and whether it is painted."""
 
     title: str
     over: str = ""
     align: str = "c"
+    shaded: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,18 @@ from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, gap_closures
+from entropy_valley.stats.summary import BASELINES
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
-from entropy_valley.tables.of_results import closure_limits, compare_means, is_doubtful, per_sentence, with_costs
+from entropy_valley.tables.of_results import (
+    closure_limits,
+    compare_means,
+    gap_closures,
+    is_doubtful,
+    per_sentence,
+    with_costs,
+)
 from entropy_valley.tables.pivot import best
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection

@@ -1,0 +1,225 @@
+"""What the workflow knows of a table or figure before it is made, and how it is made and written.
+
+A table is a function of the names of a config and of the results of its cells; see :func:`table`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell, sets_of, study_cells
+from entropy_valley.frames import CELL, SOURCES, read_sets, require_means
+from entropy_valley.results import DIAGNOSTICS, SET_FILES, TRANSLATIONS, System, system_of
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.tables import footnotes, render, style
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.reader import Results, require_alike
+from entropy_valley.tables.show import Shown
+from entropy_valley.tables.style import Figure
+
+ENDINGS = {
+    "table": ("tex", "float.tex", "md", "html", "csv"),
+    "comparison": ("html", "md", "csv"),
+    "figure": ("pdf", "png", "csv"),
+}
+
+
+class Data(NamedTuple):
+    """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
+    :mod:`.frames`. ``files`` reads what else its job declares."""
+
+    sentences: pd.DataFrame
+    cells: pd.DataFrame
+    files: Results
+
+
+Make = Callable[[Names, Data], Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A table or figure, whatever the config: the function that makes it, and what must be known before."""
+
+    make: Make
+    rule: str
+    caption: str
+    cells: Callable[[Experiment], Sequence[Cell]] | None
+    columns: Sequence[str] | Callable[[Names], Sequence[str]]
+    files: Callable[[Names], Iterable[str]]
+    metrics: Callable[[Names], list[Metric]]
+    problems: Callable[[Names], Iterable[str]]
+    pools: bool
+    scored: bool
+    wanted: Callable[[Names], bool]
+    ready: Callable[[Names], bool]
+    comparable: Callable[[Names], bool]
+
+    def __call__(self, experiment: Experiment, key: str = "", name: str = "") -> Report:
+        return Report(self, experiment, key, name)
+
+
+def table(
+    caption: str,
+    cells: Callable[[Experiment], Sequence[Cell]] | None = None,
+    *,
+    columns: Sequence[str] | Callable[[Names], Sequence[str]] = (),
+    files: Callable[[Names], Iterable[str]] = lambda names: (),
+    metrics: Callable[[Names], list[Metric]] = lambda names: names.named_metrics(names.metric.name, "bleu"),
+    problems: Callable[[Names], Iterable[str]] = lambda names: (),
+    pools: bool = False,
+    scored: bool = True,
+    wanted: Callable[[Names], bool] = lambda names: bool(names.cells),
+    ready: Callable[[Names], bool] = lambda names: True,
+    comparable: Callable[[Names], bool] | None = None,
+    rule: str = "table",
+) -> Callable[[Make], Kind]:
+    """Makes a function ``(names, data) -> Shown`` a table, and ``(names, data) -> Figure`` with ``rule="figure"``.
+
+    ``caption``: its text in print, where ``{metric}`` stands for the label of the main metric and ``{metrics}`` for
+    those of the main table. ``cells``: whose results it shows; without it, it is a layout of studies, and each study of
+    that layout has it. ``columns``: what it reads of sentences beside their scores, see :data:`.frames.SOURCES`.
+    ``files``: others that it reads. ``metrics``: those that it prints. ``problems``: what is wrong with a study, each
+    the end of a sentence about it. ``pools``: it can show runs that differ in their pool of training pairs. ``scored``:
+    it reads the results of its cells. ``wanted``: whether the config asks for it. ``ready``: not while it waits for
+    people's work. ``comparable``: the paper's numbers may stand beside its own.
+    """
+
+    def decorate(make: Make) -> Kind:
+        compared = comparable or ready
+        return Kind(
+            make, rule, caption, cells, columns, files, metrics, problems, pools, scored, wanted, ready, compared
+        )
+
+    return decorate
+
+
+figure = functools.partial(table, rule="figure")
+
+
+class Report:
+    """A table or figure of a config: its ``key`` in the registry, and the ``name`` of its file or study."""
+
+    def __init__(self, kind: Kind, experiment: Experiment, key: str, name: str) -> None:
+        self.kind, self.experiment, self.key, self.name = kind, experiment, key, name
+        self.rule, self.endings = kind.rule, ENDINGS[kind.rule]
+
+    @functools.cached_property
+    def names(self) -> Names:
+        """With the metrics that it prints."""
+        cells = self.kind.cells(self.experiment) if self.kind.cells else study_cells(self.experiment, self.name)
+        names = Names(self.experiment, cells, self.name)
+        names.shown_metrics = self.kind.metrics(names)
+        return names
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """The cells whose results it shows; none where the config does not ask for it."""
+        return self.names.cells
+
+    read_cells = cells
+
+    @property
+    def wanted(self) -> bool:
+        return self.kind.wanted(self.names)
+
+    @property
+    def ready(self) -> bool:
+        return self.kind.ready(self.names)
+
+    @property
+    def comparable(self) -> bool:
+        return self.kind.comparable(self.names)
+
+    @property
+    def tells_pools(self) -> bool:
+        return self.kind.pools
+
+    def problems(self) -> Iterator[str]:
+        yield from self.kind.problems(self.names)
+
+    @property
+    def text(self) -> str:
+        """The caption with the labels of metrics."""
+        listed = " and ".join(metric.label for metric in self.names.main_metrics)
+        return self.kind.caption.replace("{metric}", self.names.metric.label).replace("{metrics}", listed)
+
+    @functools.cached_property
+    def columns(self) -> Sequence[str]:
+        return self.kind.columns(self.names) if callable(self.kind.columns) else self.kind.columns
+
+    def inputs(self) -> list[str]:
+        """Every file that it reads: of the sets of its cells, of what its columns need, of test sentences in training;
+        then others."""
+        root, cells = self.experiment.results, self.cells
+        sources = {SOURCES[name] for name in self.columns}
+        read: list[str] = []
+        if self.kind.scored:
+            names = [name for name in SET_FILES if name != TRANSLATIONS or "translations" in sources]
+            read += [f"{folder}/{name}" for folder in self._folders(root) for name in names]
+        for cell in cells:
+            if "test set" in sources:
+                read.append(f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
+            if "token counts" in sources:
+                read.append(f"{root}/{cell.direction}/{cell.backbone}/tokens/{cell.testset}.jsonl")
+            if "diagnostics" in sources:
+                read.append(f"{cell.run.folder(root)}/{DIAGNOSTICS}")
+        if self.kind.scored and self.rule == "table":
+            read += [footnotes.overlap_file(root, cell) for cell in footnotes.overlapping(self.names)]
+        return list(dict.fromkeys([*read, *self.kind.files(self.names)]))
+
+    def _folders(self, root: str) -> dict[str, list[System]]:
+        """The systems that it shows by the folders of their sets."""
+        systems: dict[str, list[System]] = {}
+        for cell in self.cells:
+            systems.setdefault(sets_of(self.experiment).home[cell].folder(root), []).append(system_of(cell))
+        return systems
+
+    def data(self, results: Results) -> Data:
+        """The results of its cells, in their order."""
+        if not (self.kind.scored and self.cells):
+            return Data(pd.DataFrame(), pd.DataFrame(), results)
+        frames = read_sets(results.root, self._folders(results.root), self.columns, results.file)
+        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in self.cells])[CELL]
+        data = Data(*(keys.merge(frame, "left", on=CELL) for frame in frames), results)
+        require_alike(results, self.cells)
+        require_means(data, self.names.metric.name)
+        return data
+
+    def facts(self, root: str) -> dict[str, Any]:
+        """What its record says of it."""
+        cells = [{**cell.key(), "path": sets_of(self.experiment).home[cell].folder(root)} for cell in self.cells]
+        metrics = [dataclasses.asdict(metric) for metric in self.names.metrics]
+        return {"cells": cells, "metrics": metrics, **self.names.statistics.model_dump()}
+
+    def shown(self, results: Results) -> Shown | Figure:
+        """What it shows."""
+        return self.kind.make(self.names, self.data(results))
+
+    def make(self, results: Results, **paths: Path) -> None:
+        """Make it and write its files, one path for each ending."""
+        # First: only comparable numbers may be subtracted.
+        data = self.data(results)
+        lines, signed = (
+            footnotes.provenance(self.names, data) if self.kind.scored and self.rule == "table" else ((), ())
+        )
+        shown = self.kind.make(self.names, data)
+        render.write_csv(paths["csv"], shown.numbers)
+        if isinstance(shown, Figure):
+            style.save(shown.draw(), pdf=paths["pdf"], png=paths["png"])
+            return
+        written = shown.table(lines, signed)
+        if "tex" in paths:
+            files.write_text(paths["tex"], render.to_latex(written))
+            files.write_text(paths["float.tex"], render.to_latex(written, self.text, f"tab:{self.name}"))
+        files.write_text(paths["md"], render.to_markdown(written))
+        caption = self.text if self.rule == "table" else ""
+        files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
