@@ -185,12 +185,9 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     parsing = pyarrow.json.ParseOptions(
         pa.schema(types) if flat else None, unexpected_field_behavior="ignore" if flat else "infer"
     )
-    try:
-        table = pyarrow.json.read_json(path, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
-    except FileNotFoundError:
-        raise files.not_there(path) from None
-    except pa.ArrowInvalid as error:
-        raise InputError(path, f"is not rows of results: {str(error).splitlines()[0]}", REMEDY) from None
+    content = pa.BufferReader(files.read_bytes(path))
+    with files.readable(path, "file of results", REMEDY):
+        table = pyarrow.json.read_json(content, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
     frame = table.to_pandas()
     if missing := {*System._fields, "id"} - {*frame}:
         raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)

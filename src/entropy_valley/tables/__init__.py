@@ -21,7 +21,7 @@ from entropy_valley.settings import values_of
 from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
-from entropy_valley.tables.base import FigureReport, OfStudy, Report
+from entropy_valley.tables.base import OfStudy, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.cost import Cost
 from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
@@ -35,18 +35,21 @@ from entropy_valley.tables.paired_tests import ArReference, Significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable
 from entropy_valley.tables.pooled import Ceiling, Pooled
 from entropy_valley.tables.reader import Results, require_alike
-from entropy_valley.tables.regular import (
-    Budgets,
-    BudgetsFigure,
-    Readings,
-    Reproduction,
-    Transfer,
-)
 from entropy_valley.tables.report import Kind
 from entropy_valley.tables.report import Report as Made
-from entropy_valley.tables.scores import crossbb, crossbb_bleu, crossbb_figure, main, whole_matrix
+from entropy_valley.tables.scores import (
+    budgets,
+    budgets_figure,
+    crossbb,
+    crossbb_bleu,
+    crossbb_figure,
+    main,
+    readings,
+    reproduction,
+    whole_matrix,
+)
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
-from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
+from entropy_valley.tables.systems import MAIN, systems_figure, systems_table, transfer
 from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
 from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
@@ -61,16 +64,16 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/dream_instruct": DreamInstruct,
     "tables/dissociation": Dissociation,
     "tables/cases": Cases,
-    "tables/systems": Systems,
+    "tables/systems": systems_table,
     "tables/pooled": Pooled,
     "tables/ceiling": Ceiling,
-    "tables/transfer": Transfer,
+    "tables/transfer": transfer,
     "tables/orders": Orders,
     "tables/categories": Categories,
-    "tables/budgets": Budgets,
+    "tables/budgets": budgets,
     "tables/checks": Checks,
-    "tables/readings": Readings,
-    "tables/reproduction": Reproduction,
+    "tables/readings": readings,
+    "tables/reproduction": reproduction,
     "tables/coverage": CoverageTable,
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
@@ -89,8 +92,8 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "figures/dissociation": DissociationFigure,
     "figures/cases": CasesFigure,
     "figures/selector_checks": SelectorChecksFigure,
-    "figures/systems": SystemsFigure,
-    "figures/budgets": BudgetsFigure,
+    "figures/systems": systems_figure,
+    "figures/budgets": budgets_figure,
 }
 
 
@@ -221,9 +224,9 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         report, file = kind(experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}", OfStudy)
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.cells and (file in taken or not of_study(other)):
+        if report.wanted and (file in taken or not of_study(other)):
             yield f"{file} is the name of another table or figure; choose another name"
-        if report.cells and study.pools and not kind.tells_pools:
+        if report.wanted and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
         if study_cells(experiment, name):
             yield from report.problems()

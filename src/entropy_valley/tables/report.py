@@ -57,7 +57,7 @@ class Kind:
     files: Callable[[Names], Iterable[str]]
     metrics: Callable[[Names], list[Metric]]
     problems: Callable[[Names], Iterable[str]]
-    pools: bool
+    tells_pools: bool
     scored: bool
     wanted: Callable[[Names], bool]
     ready: Callable[[Names], bool]
@@ -139,10 +139,6 @@ class Report:
     def comparable(self) -> bool:
         return self.kind.comparable(self.names)
 
-    @property
-    def tells_pools(self) -> bool:
-        return self.kind.pools
-
     def problems(self) -> Iterator[str]:
         yield from self.kind.problems(self.names)
 
@@ -223,3 +219,24 @@ class Report:
         files.write_text(paths["md"], render.to_markdown(written))
         caption = self.text if self.rule == "table" else ""
         files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
+
+
+# --- Problems of studies that several layouts have, each as the end of a sentence about the study.
+
+
+def one_backbone(names: Names, how: str = "") -> Iterator[str]:
+    """The problem of a report that tells no backbones apart."""
+    if len({cell.backbone for cell in names.cells}) > 1:
+        yield f"the layout {names.study.layout}{how} is of one backbone; name one"
+
+
+def one_setting(names: Names) -> Iterator[str]:
+    """The problem of a report that tells neither reveal orders nor step budgets apart."""
+    if len({(cell.order, cell.steps) for cell in names.cells}) > 1:
+        yield f"the layout {names.study.layout} is of one reveal order and one T; name one of each"
+
+
+def needs_methods(names: Names, *methods: str) -> Iterator[str]:
+    """The problem of a report that compares these length methods."""
+    if lacking := {*methods} - {cell.method for cell in names.cells}:
+        yield f"the layout {names.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"
