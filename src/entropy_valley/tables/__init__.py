@@ -23,17 +23,17 @@ from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
 from entropy_valley.tables.base import OfStudy, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
-from entropy_valley.tables.cost import Cost
+from entropy_valley.tables.cost import cost
 from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.hero import Hero
+from entropy_valley.tables.hero import hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.method import MethodFigure
-from entropy_valley.tables.orders import Categories, Orders
-from entropy_valley.tables.paired_tests import ArReference, Significance
+from entropy_valley.tables.orders import categories, orders
+from entropy_valley.tables.paired_tests import ar_reference, full_significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable
-from entropy_valley.tables.pooled import Ceiling, Pooled
+from entropy_valley.tables.pooled import ceiling, pooled
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.report import Kind
 from entropy_valley.tables.report import Report as Made
@@ -59,17 +59,17 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/crossbb": crossbb,
     "tables/crossbb_bleu": crossbb_bleu,
     "tables/matrix": whole_matrix,
-    "tables/full_significance": Significance,
-    "tables/ar_reference": ArReference,
+    "tables/full_significance": full_significance,
+    "tables/ar_reference": ar_reference,
     "tables/dream_instruct": DreamInstruct,
     "tables/dissociation": Dissociation,
     "tables/cases": Cases,
     "tables/systems": systems_table,
-    "tables/pooled": Pooled,
-    "tables/ceiling": Ceiling,
+    "tables/pooled": pooled,
+    "tables/ceiling": ceiling,
     "tables/transfer": transfer,
-    "tables/orders": Orders,
-    "tables/categories": Categories,
+    "tables/orders": orders,
+    "tables/categories": categories,
     "tables/budgets": budgets,
     "tables/checks": Checks,
     "tables/readings": readings,
@@ -79,13 +79,13 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/failure_buckets": FailureBuckets,
     "tables/hyperparams": HyperparamsTable,
     "tables/prompts": PromptsTable,
-    "tables/cost": Cost,
+    "tables/cost": cost,
     "tables/paper_comparison": PaperComparisonTable,
     "tables/corpus": CorpusTable,
     "tables/human_eval": HumanEval,
     "tables/human_eval_details": HumanEvalDetails,
     "figures/human_eval": HumanEvalFigure,
-    "figures/hero": Hero,
+    "figures/hero": hero,
     "figures/method": MethodFigure,
     "figures/crossbb": crossbb_figure,
     "figures/entropy_valley": EntropyValleyFigure,

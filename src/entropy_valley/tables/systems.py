@@ -22,7 +22,7 @@ from entropy_valley.stats.summary import BASELINES, closure, costs, may_be_chanc
 from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
 from entropy_valley.tables.names import Names
-from entropy_valley.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Bold, Column, Row, Shown
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
 from entropy_valley.texts import counted
@@ -487,8 +487,6 @@ def study_notes(names: Names, against: System) -> Iterator[str]:
 
 
 # --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.
-
-ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
 
 
 def transfer_problems(names: Names) -> Iterator[str]:
