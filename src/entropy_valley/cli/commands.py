@@ -191,7 +191,7 @@ def _of_module(name: str) -> Callable[[argparse.Namespace], None]:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
-    import snakemake
+    import snakemake  # noqa: F401 - where it is missing, the error says what to install
 
     from entropy_valley.cli import configs
     from entropy_valley.runs.jobs import require_snakefile

@@ -18,7 +18,6 @@ from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
-from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
 from entropy_valley.tables.base import OfStudy, Report
@@ -30,6 +29,7 @@ from entropy_valley.tables.dream_instruct import DreamInstruct
 from entropy_valley.tables.hero import hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.method import MethodFigure
+from entropy_valley.tables.of_results import require_means
 from entropy_valley.tables.orders import categories, orders
 from entropy_valley.tables.paired_tests import ar_reference, full_significance
 from entropy_valley.tables.paper_comparison import PaperComparisonTable

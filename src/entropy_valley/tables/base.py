@@ -18,9 +18,9 @@ from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, sets_of, study_cells, table_cells
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import summarise
 from entropy_valley.tables import notes, render, style
 from entropy_valley.tables.names import Names
+from entropy_valley.tables.of_results import summarise
 from entropy_valley.tables.reader import Results, overlap_file, set_files
 from entropy_valley.tables.render import Table
 from entropy_valley.tables.style import Panel

@@ -19,10 +19,10 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.stats.closure import PLACE, by_run
 from entropy_valley.stats.significance import BOOTSTRAP, paired_test
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
+from entropy_valley.tables.of_results import PLACE, by_run
 from entropy_valley.tables.reader import Results, testset_file, tokens_file
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
 from entropy_valley.texts import counted

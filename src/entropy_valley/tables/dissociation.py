@@ -13,11 +13,12 @@ import pandas as pd
 
 from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, PLACE, RUN, SETTING, by_run, mean
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
+from entropy_valley.stats.summary import BASELINES
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import FigureReport, Report, TableReport
 from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.of_results import PLACE, RUN, SETTING, by_run, mean
 from entropy_valley.tables.pivot import Summary
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection

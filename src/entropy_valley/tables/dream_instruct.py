@@ -17,10 +17,10 @@ from entropy_valley.config.paths import adapter_folder
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
-from entropy_valley.stats.closure import collect, mean, sample_std
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import RISING
+from entropy_valley.tables.of_results import collect, mean, sample_std
 from entropy_valley.tables.pivot import by_key
 from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Table, TableSection

@@ -73,7 +73,7 @@ def hero_cells(experiment: Experiment) -> list[Cell]:
     "training seeds that both have; above the band, Entropy-Valley minus that backbone, run by run. C, where a "
     "study of reveal orders is listed: how far scores lie apart when only the length is chosen differently, in the "
     "mean over training seeds, as in the paper, and in the study's run; and when only the reveal order is, in that "
-    "run, on canvases of the reference's length."
+    "run, on canvases of the reference's length.",
     hero_cells,
 )
 def hero(names: Names, data: Data) -> Figure:

@@ -12,8 +12,8 @@ from entropy_valley.config.methods import declares
 from entropy_valley.decoding.prompts import PART, footnote
 from entropy_valley.errors import listed
 from entropy_valley.results import Ancestry
-from entropy_valley.stats import closure
-from entropy_valley.tables import formats
+from entropy_valley.stats import summary
+from entropy_valley.tables import formats, of_results
 from entropy_valley.tables.reader import Results, checkpoints, signatures
 from entropy_valley.texts import counted
 
@@ -55,9 +55,9 @@ def reading(report: Report, results: Results, summary: pd.DataFrame) -> tuple[st
     )
 
 
-def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = closure.BASELINES) -> Iterator[str]:
+def doubtful_gaps(report: Report, results: Results, baselines: Iterable[str] = summary.BASELINES) -> Iterator[str]:
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
-    gaps = closure.doubtful_gaps(results, report.cells, report.metric)
+    gaps = of_results.doubtful_gaps(results, report.cells, report.metric)
     for baseline in baselines:
         counts: dict[str, list[bool]] = {}
         for (name, oracle), doubtful in gaps.items():

@@ -16,7 +16,7 @@ import pandas as pd
 
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES
+from entropy_valley.stats.summary import BASELINES
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.formats import closure_title, ordered

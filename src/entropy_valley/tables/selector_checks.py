@@ -16,11 +16,10 @@ from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.closure import PLACE, by_run, summarise
-from entropy_valley.stats.comparisons import compare_means
 from entropy_valley.tables import formats, notes
 from entropy_valley.tables.base import OfStudy, Report, TableReport
 from entropy_valley.tables.formats import ordered
+from entropy_valley.tables.of_results import PLACE, by_run, compare_means, summarise
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from entropy_valley.config import Experiment
@@ -17,7 +16,8 @@ from entropy_valley.config.methods import base_method, grid, is_ratio_without_sl
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.frames import PLACE, SETTING, SYSTEM
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means, paired_test
+from entropy_valley.stats.comparisons import LIMITS, closure_limits
+from entropy_valley.stats.significance import paired_test
 from entropy_valley.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
 from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
@@ -41,7 +41,6 @@ TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p
 DIFFERENCES = {  # of two systems' mean scores over runs, by the names of their paired test
     "delta": "difference", "ci_low": "difference_low", "ci_high": "difference_high", "p_two_sided": "difference_p",
 }  # fmt: skip
-LIMITS = ("closure_low", "closure_high")
 
 System = tuple[str, str, int]  # method, order and T
 Key = tuple[Any, ...]  # the values of TRAINED
@@ -196,18 +195,9 @@ def of_means(
             ratio, oracle = (mean((name, *setting)) for name in ("ratio", "oracle"))
             if ratio is not None and oracle is not None:
                 if system not in (("ratio", *setting), ("oracle", *setting)):
-                    values |= closure_limits([mean(system), ratio, oracle], names.statistics)
+                    values |= closure_limits(mean(system), ratio, oracle, names.statistics)
                 break
     return values
-
-
-def closure_limits(scores: Sequence[Any], how: Analysis) -> dict[str, float]:
-    """The values of LIMITS: the percentile bootstrap of the share of Oracle's lead over Ratio that a system's mean scores
-    close; none where one resample in 40 has no gap. ``scores``: the system's, Ratio's and Oracle's."""
-    shares = closure(*bootstrap_means(np.column_stack(scores), how.resamples, how.seed, how.generator).T)
-    if np.isnan(shares).mean() > LEVELS[0]:
-        return {}
-    return dict(zip(LIMITS, map(float, np.nanquantile(shares, LEVELS)), strict=True))
 
 
 # --- The columns that a study may ask for.

@@ -85,14 +85,14 @@ def _paired(leads: bytes, resamples: int, seed: int, generator: str, cohen: str,
     low, high = np.quantile(means, [0.025, 0.975])
     below, above = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     if len(lead) < 2:
-        effect = NAN
+        effect = low = high = below = above = NAN
     elif np.ptp(lead) < ROUNDING:  # all the same: no spread, or only that of rounding
         effect = NAN if lead.any() else 0.0
     else:
         effect = float(lead.mean()) / float(np.std(lead, ddof=int(cohen == "sample")))
     wilcoxon = signed_rank(lead, zeros)
     test = {"delta": float(snapped(lead.mean())), "ci_low": float(low), "ci_high": float(high), "p_one_sided": below}
-    return {**test, "p_two_sided": min(1.0, 2 * min(below, above)), "wilcoxon_p": PValue(wilcoxon), "cohens_d": effect}
+    return {**test, "p_two_sided": float(np.minimum(1.0, 2 * min(below, above))), "wilcoxon_p": PValue(wilcoxon), "cohens_d": effect}
 
 
 def signed_rank(lead: np.ndarray, zeros: str) -> float:
