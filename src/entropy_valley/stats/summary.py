@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.frames import CELL, MATCHED, SETTING, Frames
-from entropy_valley.results import REMEDY
+from entropy_valley.frames import CELL, MATCHED, SETTING, Frames, place_of
+from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 
 # The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
@@ -34,14 +34,14 @@ def closure(own: Any, ratio: Any, oracle: Any) -> Any:
 
 
 def may_be_chance(leads: pd.Series) -> bool:
-    """Whether a mean lead over sentences may be chance: its 95 % interval, CERTAIN standard errors of the mean on either
-    side, contains 0."""
+    """Whether a mean lead over sentences may be chance: its 95 % interval, CERTAIN standard errors of the mean on
+    either side, contains 0."""
     return not leads.mean() > CERTAIN * leads.sem()
 
 
 def by_method(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The score of each sentence of each run (rows: MATCHED and ``id``) by each method (columns), NaN where it has none.
-    Rows and columns are in the order of the sentences."""
+    """The score of each sentence of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
+    none. Rows and columns are in the order of the sentences."""
     wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=metric)
     rows = pd.MultiIndex.from_frame(sentences[[*MATCHED, "id"]].drop_duplicates())
     return wide.reindex(index=rows, columns=sentences["method"].unique())
@@ -127,5 +127,4 @@ def require_costs(cells: pd.DataFrame, names: Sequence[str]) -> None:
     lacking = cells.reindex(columns=[*names]).isna()
     for row in cells[lacking.any(axis=1)].head(1).itertuples():
         missing = ", ".join(name for name in names if lacking.at[row.Index, name])
-        place = f"{row.direction}/{row.backbone}/{row.set}/translations.json: {row.testset} {row.method} {row.order}-T{row.steps}"
-        raise InputError(place, f"no {missing}", REMEDY)
+        raise InputError(place_of(row, TRANSLATIONS), f"no {missing}", REMEDY)

@@ -73,7 +73,7 @@ def hero_cells(experiment: Experiment) -> list[Cell]:
     "training seeds that both have; above the band, Entropy-Valley minus that backbone, run by run. C, where a "
     "study of reveal orders is listed: how far scores lie apart when only the length is chosen differently, in the "
     "mean over training seeds, as in the paper, and in the study's run; and when only the reveal order is, in that "
-    "run, on canvases of the reference's length.",
+    "run, on canvases of the reference's length. That length is not an upper bound.",
     hero_cells,
 )
 def hero(names: Names, data: Data) -> Figure:
@@ -101,8 +101,8 @@ def means(names: Names, data: Data, cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def _lengths_and_orders(sweep: Names, data: Data, main: pd.DataFrame) -> pd.DataFrame:
-    """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the runs
-    of the ``main`` table, where it has several in the same place. The values are in ``mean``."""
+    """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
+    runs of the ``main`` table, where it has several in the same place. The values are in ``mean``."""
     numbers = order_numbers(sweep, data)
     first = (numbers[RUNS] == numbers[RUNS].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]

@@ -103,9 +103,9 @@ def spread(scores: Sequence[float]) -> float:
 
 
 @table(
-    "Reveal orders on canvases of the reference's length, each tested against MED, sentence by sentence, in each run by "
-    "itself. The last rows say how far the orders lie apart, and how that compares with what the choice of the length is "
-    "worth.",
+    "Reveal orders on canvases of the reference's length, each tested against MED, sentence by sentence, in each run "
+    "by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of the "
+    "length is worth.",
     problems=order_problems,
 )
 def orders(names: Names, data: Data) -> Shown:
@@ -127,7 +127,8 @@ def orders(names: Names, data: Data) -> Shown:
         ]
         for number, texts in enumerate(span_texts(names, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
-    notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step.", DELTA]
+    notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
+    notes += [footnotes.NO_BOUND, DELTA]
     if any(source_guided(names.experiment, name) for name in numbers["order"].unique() if name):
         by_source = f"Span: over the schedules by the source (those with SIG), and below with {names.order(main)}."
         notes.append(by_source)
@@ -249,6 +250,7 @@ def categories(names: Names, data: Data) -> Shown:
         correlations.append(correlation(f"{other} − {main}", title, values[OVERALL]))
     notes = [
         "The canvas has the reference's length. A sentence may be in several categories of its source.",
+        footnotes.NO_BOUND,
         DELTA,
         *footnotes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"]),
         CONCENTRATIONS[names.experiment.sig_concentration.measure],

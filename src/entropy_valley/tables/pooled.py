@@ -16,7 +16,7 @@ from entropy_valley.config.methods import base_method
 from entropy_valley.frames import PLACE
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.stats.summary import BASELINES, closure, require_costs
-from entropy_valley.tables import formats
+from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import closure_title, ordered
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, needs_methods, one_setting, table
@@ -31,6 +31,7 @@ READING = (
     "at the same place in the test sets of the directions are drawn together. ±: sample standard deviation over seeds, "
     "each with the runs of all backbones and directions; n/a: the interval of the reference's lead contains 0.",
     "Canvas error: mean |canvas length − reference canvas|, in slots.",
+    footnotes.ORACLE,
 )
 LEADS = "Leads: runs in which the mean score is higher, without a test."
 
@@ -152,8 +153,8 @@ def pooled(names: Names, data: Data) -> Shown:
 
 
 @table(
-    "The reference's length is not an upper bound: {metric} of canvases beside it, of the candidate nearest to it on the "
-    "grids that methods probe, and of the best of several canvases by hindsight.",
+    "The reference's length is not an upper bound: {metric} of canvases beside it, of the candidate nearest to it on "
+    "the grids that methods probe, and of the best of several canvases by hindsight.",
     problems=pooled_problems,
 )
 def ceiling(names: Names, data: Data) -> Shown:

@@ -96,11 +96,12 @@ def table(
     """Makes a function ``(names, data) -> Shown`` a table, and ``(names, data) -> Figure`` with ``rule="figure"``.
 
     ``caption``: its text in print, where ``{metric}`` stands for the label of the main metric and ``{metrics}`` for
-    those of the main table, and ``{zeros}`` for how Wilcoxon's test takes them. ``cells``: whose results it shows; without it, it is a layout of studies, and each study of
-    that layout has it. ``columns``: what it reads of sentences beside their scores, see :data:`.frames.SOURCES`.
-    ``files``: others that it reads. ``metrics``: those that it prints. ``problems``: what is wrong with a study, each
-    the end of a sentence about it. ``pools``: it can show runs that differ in their pool of training pairs. ``scored``:
-    it reads the results of its cells. ``signed``: below it stands what they were made by. ``wanted``: whether the config asks for it. ``ready``: not while it waits for
+    those of the main table, and ``{zeros}`` for how Wilcoxon's test takes them. ``cells``: whose results it shows;
+    without it, it is a layout of studies, and each study of that layout has it. ``columns``: what it reads of sentences
+    beside their scores, see :data:`.frames.SOURCES`. ``files``: others that it reads. ``metrics``: those that it
+    prints. ``problems``: what is wrong with a study, each the end of a sentence about it. ``pools``: it can show runs
+    that differ in their pool of training pairs. ``scored``: it reads the results of its cells. ``signed``: below it
+    stands what they were made by. ``wanted``: whether the config asks for it. ``ready``: not while it waits for
     people's work. ``comparable``: the paper's numbers may stand beside its own.
     """
 

@@ -157,10 +157,8 @@ def whole_matrix(names: Names, data: Data) -> Shown:
                 labels = [names.place(*place), str(steps), label]
                 rows.append(Row([*labels, *texts], f"{names.backbone(backbone)}, {names.order(order)}", is_ev))
     backbones, orders, steps = (numbers[key].unique() for key in ("backbone", "order", "steps"))
-    setting = (
-        f"Backbones: {', '.join(map(names.backbone, backbones))}. Reveal orders: {'; '.join(map(names.order, orders))}. "
-        f"T = {', '.join(map(str, steps))}."
-    )
+    setting = f"Backbones: {', '.join(map(names.backbone, backbones))}. "
+    setting += f"Reveal orders: {'; '.join(map(names.order, orders))}. T = {', '.join(map(str, steps))}."
     within = "Gap closure and bold compare the methods of one reveal order and one T."
     return Shown(numbers, columns, rows, [setting, within, *footnotes.reading(names, data, numbers)], labels=3)
 
@@ -212,7 +210,8 @@ def backbones_beside(names: Names, data: Data, numbers: pd.DataFrame) -> Shown:
 
 @figure(
     "Share of the {metric} gap between Fixed Ratio and Oracle that Entropy-Valley closes, by backbone and direction. "
-    'Bars are standard deviations over training seeds; "n/a": Oracle does not lead Ratio in any run.',
+    'Bars are standard deviations over training seeds; "n/a": in each run Oracle\'s lead over Ratio may be '
+    "chance; such runs are left out of the means. Oracle, the reference's length, is not an upper bound.",
     all_backbones,
 )
 def crossbb_figure(names: Names, data: Data) -> Figure:
@@ -253,13 +252,14 @@ def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
 # --- A study of step budgets: Oracle, EV and Ratio at each T, and how much of the gap EV closes there.
 
 BUDGETS = (
-    "Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a unless Oracle leads; then mean ± std.",
+    "Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; then mean ± std.",
+    footnotes.ORACLE,
     "Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it.",
     "L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are.",
 )
 PARETO = (
     "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. More steps than slots leave a "
-    "canvas as it is; the table gives the share of such canvases."
+    "canvas as it is; the table gives the share of such canvases. The reference's length is not an upper bound."
 )
 
 
@@ -356,8 +356,8 @@ def reading_problems(names: Names) -> Iterator[str]:
 
 
 @table(
-    "One system under several readings of the paper: {metric} of each length method, and BLEU, gap closures and changed "
-    "sentences of one of them. Oracle takes the reference's length. The CSV has all numbers of all methods.",
+    "One system under several readings of the paper: {metric} of each length method, and BLEU, gap closures and "
+    "changed sentences of one of them. Oracle takes the reference's length. The CSV has all numbers of all methods.",
     problems=reading_problems,
 )
 def readings(names: Names, data: Data) -> Shown:
@@ -382,10 +382,11 @@ def readings(names: Names, data: Data) -> Shown:
     notes = [
         f"Reveal order {names.order(cell.order)}, T = {cell.steps}. Closures and changes: of "
         f"{names.method(against).short}.",
-        f"Changed: sentences with another {metric.label} than under the readings of the first row of the backbone, mean "
-        "over runs.",
+        f"Changed: sentences with another {metric.label} than under the readings of the first row of the backbone, "
+        "mean over runs.",
         *(note(names, column) for column, name in CLOSURES.items() if name in baselines(numbers)),
         *footnotes.spread(numbers),
+        footnotes.ORACLE,
     ]
     return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data)])
 
@@ -412,8 +413,8 @@ PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcrip
 REPRODUCTION = (
     "Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number.",
     "Difference: here minus the paper's mean.",
-    "Slots: mean over sentences of the canvas, the EOS slot included. The paper's is of Fixed ratio in another run (its "
-    "slots over its calls): it says whether the paper's Ratio has that slot.",
+    "Slots: mean over sentences of the canvas, the EOS slot included. The paper's is of Fixed ratio in another run "
+    "(its slots over its calls): it says whether the paper's Ratio has that slot.",
 )
 
 

@@ -302,7 +302,7 @@ COLUMNS = {
     "closure": StudyColumn(
         closure_title("ratio"),
         lambda row: closure_text(row, "closure"),
-        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
+        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
     ),
     "closure_interval": StudyColumn(
         "Its 95 % CI",
@@ -398,8 +398,8 @@ def untimed_methods(names: Names) -> Iterator[str]:
 
 
 @table(
-    "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over each "
-    "of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
+    "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
+    "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
     columns=("hypothesis",),
     files=latencies,
     metrics=printed_metrics,
@@ -474,6 +474,8 @@ def study_notes(names: Names, against: System) -> Iterator[str]:
     setting = f"Reveal order {names.order(against[1])}, T = {against[2]}, unless a row says otherwise"
     yield f"{setting}; {counted(seeds, 'run')}{spread}. Bold: the best that sees no reference."
     yield from filter(None, (note(names, name) for name in names.study.columns if name in COLUMNS))
+    if any(cell.method == "oracle" for cell in names.cells):
+        yield footnotes.ORACLE
 
 
 # --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.
@@ -488,8 +490,9 @@ def transfer_problems(names: Names) -> Iterator[str]:
 
 
 @table(
-    "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed ratio, "
-    "sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the reference's length.",
+    "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
+    "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
+    "reference's length.",
     columns=("hypothesis",),
     files=latencies,
     metrics=printed_metrics,
@@ -525,6 +528,7 @@ def transfer(names: Names, data: Data) -> Shown:
         "reference.",
         "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
         f"{ZEROS[how.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures.",
+        footnotes.ORACLE,
         *footnotes.doubtful_gaps(names, data, ["ratio"]),
     ]
     return Shown(table, [*columns, Column("p"), Column("Wilcoxon's p")], rows, notes, labels=3)
@@ -553,7 +557,7 @@ def drawn_backbones(names: Names) -> Iterator[str]:
 
 @figure(
     "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations over "
-    "training seeds. The dashed line is Oracle length, which needs the reference.",
+    "training seeds. The dashed line is Oracle length, which needs the reference and is not an upper bound.",
     problems=drawn_backbones,
     wanted=lambda names: bool(names.cells and names.study.figure),
 )
