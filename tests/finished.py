@@ -34,6 +34,7 @@ from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 from entropy_valley.tables import document, pages, style
 from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import Report
 from entropy_valley.tables.render import Table
 
 ROOT = Path(__file__).parents[1]
@@ -76,11 +77,14 @@ class Run:
 
     def table(self, name: str) -> Table:
         """A table before it is laid out."""
-        return self.report(name).made(self.results)[0]
+        report = self.report(name)
+        return report.shown(self.results).table() if isinstance(report, Report) else report.made(self.results)[0]
 
     def figure(self, name: str) -> Figure:
         """A figure as it is drawn."""
         report = self.report(name)
+        if isinstance(report, Report):
+            return report.shown(self.results).draw()
         numbers = report.numbers(self.results)
         panels, height = report.panels(numbers), report.panel_height(numbers)
         return style.draw(*panels, width=report.width, height=height)

@@ -11,17 +11,18 @@ it; a system that writes from left to right has its beam for a method, "" for an
 ``sentences`` then has ``id``, a score by each metric that scores sentences, under the metric's name in the config, and
 the columns that were asked for, see :data:`SOURCES`:
 
-``hypothesis``, ``source``, ``target``: texts. ``source_tokens``, ``target_tokens``: tokens of source and reference under
-the backbone's tokenizer. ``length``: slots of the canvas that was decoded, the EOS slot included. ``tokens``: the ids
-that were decoded. ``logprob``: mean log probability of a token, natural logarithm. ``calls``, ``slots``: forward passes
-and the canvas slots in these, as the paper counts them; ``passes``, ``run_tokens``: passes that the engine needs, and
-the tokens in these. ``canvas``: what the length method says of its choice. ``concentration``: the SIG-Concentration of
-the sentence's all-mask canvas, where the run was diagnosed.
+``hypothesis``, ``source``, ``target``: texts. ``source_tokens``, ``target_tokens``: tokens of source and reference
+under the backbone's tokenizer. ``length``: slots of the canvas that was decoded, the EOS slot included. ``tokens``: the
+ids that were decoded. ``logprob``: mean log probability of a token, natural logarithm. ``calls``, ``slots``: forward
+passes and the canvas slots in these, as the paper counts them; ``passes``, ``run_tokens``: passes that the engine
+needs, and the tokens in these. ``canvas``: what the length method says of its choice. ``concentration``: the
+SIG-Concentration of the sentence's all-mask canvas, where the run was diagnosed.
 
 ``cells`` has ``sentences`` (their number), a score of the whole by each metric, the means per sentence of ``calls``,
 ``slots``, ``passes`` and ``run_tokens``, ``within_steps`` (share of canvases of at most T slots), ``length_mae`` (mean
 distance of the canvas to the reference's, in slots), ``set`` (the folder that it is in), and what it was made by:
-``decoder``, ``data_digest``, ``backbone_digest``, ``adapter_digest``, ``shifted``, and ``signature.NAME`` of each metric.
+``decoder``, ``data_digest``, ``backbone_digest``, ``adapter_digest``, ``shifted``, and ``signature.NAME`` of each
+metric.
 """
 
 from __future__ import annotations
@@ -145,6 +146,12 @@ def run_of(folder: Path) -> dict[str, Any]:
     return {"backbone": backbone, "direction": direction, "pool": pool, "seed": int(seed)}
 
 
+def place_of(cell: Any, name: str) -> str:
+    """How an error names a cell in the header of a file of its set."""
+    folder = f"{cell.direction}/{cell.backbone}/seed{cell.seed}{'-' * bool(cell.pool)}{cell.pool}/{cell.set}"
+    return f"{folder}/{header_path(name)}: {System(cell.testset, cell.method, cell.order, cell.steps).label}"
+
+
 def run_folder(root: str | Path, run: Any) -> str:
     """The folder of a run, which has the columns of RUN as attributes."""
     return f"{root}/{run.direction}/{run.backbone}/seed{run.seed}{'-' * bool(run.pool)}{run.pool}"
@@ -185,12 +192,9 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     parsing = pyarrow.json.ParseOptions(
         pa.schema(types) if flat else None, unexpected_field_behavior="ignore" if flat else "infer"
     )
-    try:
-        table = pyarrow.json.read_json(path, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
-    except FileNotFoundError:
-        raise files.not_there(path) from None
-    except pa.ArrowInvalid as error:
-        raise InputError(path, f"is not rows of results: {str(error).splitlines()[0]}", REMEDY) from None
+    content = pa.BufferReader(files.read_bytes(path))
+    with files.readable(path, "file of results", REMEDY):
+        table = pyarrow.json.read_json(content, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
     frame = table.to_pandas()
     if missing := {*System._fields, "id"} - {*frame}:
         raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
@@ -262,8 +266,7 @@ def require_means(data: Frames, metric: str) -> None:
     wrong = data.cells[~np.isclose(data.cells[metric].to_numpy(), means.to_numpy(), rtol=1e-9, atol=1e-9)]
     for cell in wrong.head(1).itertuples():
         mean, value = means.iloc[data.cells.index.get_loc(cell.Index)], getattr(cell, metric)
-        place = f"{run_folder('', cell)}/{cell.set}/{header_path(SCORES)}: {System(*(getattr(cell, one) for one in System._fields)).label}"
-        raise InputError(place.lstrip("/"), f"{metric} is {value}, but the mean of its rows is {mean}", REMEDY)
+        raise InputError(place_of(cell, SCORES), f"{metric} is {value}, but the mean of its rows is {mean}", REMEDY)
 
 
 # --- What other files say of sentences.

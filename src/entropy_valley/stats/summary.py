@@ -6,13 +6,14 @@ Gap closure is the share of Oracle's lead over a fixed ratio that a method recov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.frames import CELL, MATCHED, SETTING, Frames
-from entropy_valley.results import REMEDY
+from entropy_valley.frames import CELL, MATCHED, SETTING, Frames, place_of
+from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 
 # The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
@@ -22,34 +23,39 @@ RESOLUTION = 1e-9  # a lead this small against the scores themselves is rounding
 CERTAIN = 1.96  # standard errors of the mean over sentences: a lead of no more may be chance
 
 
-def closure(own: pd.Series, ratio: pd.Series, oracle: pd.Series) -> pd.Series:
-    """(own - ratio) / (oracle - ratio), a share; NaN where Oracle does not lead, never a huge number."""
+def closure(own: Any, ratio: Any, oracle: Any) -> Any:
+    """(own - ratio) / (oracle - ratio) of scores, a share (1 is all of the gap): arrays of one shape, or numbers.
+
+    NaN where Oracle does not lead: there is no gap to close. Never a huge number.
+    """
     gap = oracle - ratio
-    return (own - ratio) / gap.where(gap > RESOLUTION * np.maximum(oracle.abs(), ratio.abs()))
+    is_open = gap > RESOLUTION * np.maximum(np.abs(oracle), np.abs(ratio))
+    return (own - ratio) / np.where(is_open, gap, np.nan)
+
+
+def may_be_chance(leads: pd.Series) -> bool:
+    """Whether a mean lead over sentences may be chance: its 95 % interval, CERTAIN standard errors of the mean on
+    either side, contains 0."""
+    return not leads.mean() > CERTAIN * leads.sem()
 
 
 def by_method(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The score of each sentence of each run (rows: MATCHED and ``id``) by each method (columns), NaN where it has none.
-    Rows and columns are in the order of the sentences."""
+    """The score of each sentence of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
+    none. Rows and columns are in the order of the sentences."""
     wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=metric)
     rows = pd.MultiIndex.from_frame(sentences[[*MATCHED, "id"]].drop_duplicates())
     return wide.reindex(index=rows, columns=sentences["method"].unique())
 
 
 def doubtful_gaps(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Whether Oracle's lead over each baseline (columns) in a run (rows) may be chance: its 95 % interval, CERTAIN
-    standard errors of the mean over sentences on either side, contains 0. Then there is no gap to close.
-
-    ``metric`` is the main one: higher is better. Only of runs that have both methods.
-    """
+    """Whether Oracle's lead over each baseline (columns) in a run (rows) :func:`may_be_chance`, so that there is no gap
+    to close; NaN for a run that has not both. ``metric`` is the main one: higher is better."""
     scores = by_method(sentences, metric)
     doubtful = {}
     for name in BASELINES:
         if {"oracle", name} <= {*scores}:
-            leads = (scores["oracle"] - scores[name]).groupby(level=MATCHED, sort=False)
-            whole = leads.count() > 0
-            chance = ~(leads.mean() > CERTAIN * leads.sem())
-            doubtful[name] = chance.where(whole)
+            leads = (scores["oracle"] - scores[name]).dropna()
+            doubtful[name] = leads.groupby(level=MATCHED, sort=False).agg(may_be_chance)
     return pd.DataFrame(doubtful)
 
 
@@ -121,5 +127,4 @@ def require_costs(cells: pd.DataFrame, names: Sequence[str]) -> None:
     lacking = cells.reindex(columns=[*names]).isna()
     for row in cells[lacking.any(axis=1)].head(1).itertuples():
         missing = ", ".join(name for name in names if lacking.at[row.Index, name])
-        place = f"{row.direction}/{row.backbone}/{row.set}/translations.json: {row.testset} {row.method} {row.order}-T{row.steps}"
-        raise InputError(place, f"no {missing}", REMEDY)
+        raise InputError(place_of(row, TRANSLATIONS), f"no {missing}", REMEDY)

@@ -20,33 +20,36 @@ from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import systems
-from entropy_valley.tables.base import FigureReport, OfStudy, Report
+from entropy_valley.tables.base import OfStudy, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
-from entropy_valley.tables.cost import Cost
+from entropy_valley.tables.cost import cost
 from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.hero import Hero
+from entropy_valley.tables.hero import hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
 from entropy_valley.tables.method import MethodFigure
 from entropy_valley.tables.of_results import require_means
-from entropy_valley.tables.orders import Categories, Orders
-from entropy_valley.tables.paired_tests import ArReference, Significance
+from entropy_valley.tables.orders import categories, orders
+from entropy_valley.tables.paired_tests import ar_reference, full_significance
 from entropy_valley.tables.paper_comparison import paper_comparison
-from entropy_valley.tables.pooled import Ceiling, Pooled
+from entropy_valley.tables.pooled import ceiling, pooled
 from entropy_valley.tables.reader import Results, require_alike
-from entropy_valley.tables.regular import (
-    Budgets,
-    BudgetsFigure,
-    Readings,
-    Reproduction,
-    Transfer,
-)
 from entropy_valley.tables.report import Kind
 from entropy_valley.tables.report import Report as Made
-from entropy_valley.tables.scores import crossbb, crossbb_bleu, crossbb_figure, main, whole_matrix
+from entropy_valley.tables.scores import (
+    budgets,
+    budgets_figure,
+    crossbb,
+    crossbb_bleu,
+    crossbb_figure,
+    main,
+    readings,
+    reproduction,
+    whole_matrix,
+)
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
-from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
+from entropy_valley.tables.systems import MAIN, systems_figure, systems_table, transfer
 from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
 from entropy_valley.tables.valley_figure import EntropyValleyFigure
 
@@ -56,41 +59,41 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/crossbb": crossbb,
     "tables/crossbb_bleu": crossbb_bleu,
     "tables/matrix": whole_matrix,
-    "tables/full_significance": Significance,
-    "tables/ar_reference": ArReference,
+    "tables/full_significance": full_significance,
+    "tables/ar_reference": ar_reference,
     "tables/dream_instruct": DreamInstruct,
     "tables/dissociation": Dissociation,
     "tables/cases": Cases,
-    "tables/systems": Systems,
-    "tables/pooled": Pooled,
-    "tables/ceiling": Ceiling,
-    "tables/transfer": Transfer,
-    "tables/orders": Orders,
-    "tables/categories": Categories,
-    "tables/budgets": Budgets,
+    "tables/systems": systems_table,
+    "tables/pooled": pooled,
+    "tables/ceiling": ceiling,
+    "tables/transfer": transfer,
+    "tables/orders": orders,
+    "tables/categories": categories,
+    "tables/budgets": budgets,
     "tables/checks": Checks,
-    "tables/readings": Readings,
-    "tables/reproduction": Reproduction,
+    "tables/readings": readings,
+    "tables/reproduction": reproduction,
     "tables/coverage": CoverageTable,
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
     "tables/hyperparams": HyperparamsTable,
     "tables/prompts": PromptsTable,
-    "tables/cost": Cost,
+    "tables/cost": cost,
     "tables/paper_comparison": paper_comparison,
     "tables/corpus": CorpusTable,
     "tables/human_eval": HumanEval,
     "tables/human_eval_details": HumanEvalDetails,
     "figures/human_eval": HumanEvalFigure,
-    "figures/hero": Hero,
+    "figures/hero": hero,
     "figures/method": MethodFigure,
     "figures/crossbb": crossbb_figure,
     "figures/entropy_valley": EntropyValleyFigure,
     "figures/dissociation": DissociationFigure,
     "figures/cases": CasesFigure,
     "figures/selector_checks": SelectorChecksFigure,
-    "figures/systems": SystemsFigure,
-    "figures/budgets": BudgetsFigure,
+    "figures/systems": systems_figure,
+    "figures/budgets": budgets_figure,
 }
 
 
@@ -220,9 +223,9 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         report, file = kind(experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}", OfStudy)
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.cells and (file in taken or not of_study(other)):
+        if report.wanted and (file in taken or not of_study(other)):
             yield f"{file} is the name of another table or figure; choose another name"
-        if report.cells and study.pools and not kind.tells_pools:
+        if report.wanted and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
         if study_cells(experiment, name):
             yield from report.problems()

@@ -29,6 +29,7 @@ SLOT = (
     "none (–) of Ratio, which lacks it."
 )
 ORACLE = "Oracle takes the reference's length. It is not an upper bound: another length can score higher."
+NO_BOUND = "The reference's length is not an upper bound: another length can score higher."  # where no row is Oracle's
 FEW = 50  # sentences
 
 
@@ -75,7 +76,10 @@ def doubtful_gaps(names: Names, data: Data, baselines: Iterable[str] = summary.B
         if places:
             title, lead = formats.closure_title(baseline), f"Oracle's lead in {names.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
-            yield f"{title} leaves out runs, in any metric, where {lead} {chance}: {', '.join(places)}."
+            yield (
+                f"{title} leaves out runs, in any metric, where {lead} {chance}: {', '.join(places)}. Its means are "
+                "conditional: of the other runs alone."
+            )
 
 
 def few_sentences(counts: Iterable[int]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What tables print of a config: its metrics, and the names of backbones, directions, length methods and reveal orders."""
+"""What tables print of a config: its metrics, and the names of its backbones, directions, methods and orders."""
 
 from __future__ import annotations
 

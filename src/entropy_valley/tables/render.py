@@ -26,7 +26,7 @@ _MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, the title it shares with its neighbours, its alignment (l, c or r), and whether it is painted."""
+    """A column: its title, the one it shares with its neighbours, its alignment (l, c, r), whether it is painted."""
 
     title: str
     over: str = ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,9 @@ ENDINGS = {
 }
 
 
+ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
+
+
 class Data(NamedTuple):
     """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
     :mod:`.frames`. ``files`` reads what else its job declares."""
@@ -40,6 +44,11 @@ class Data(NamedTuple):
     sentences: pd.DataFrame
     cells: pd.DataFrame
     files: Results
+
+    def of(self, cells: Iterable[Cell]) -> Data:
+        """The results of some of its cells, in their order."""
+        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in cells])[CELL]
+        return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
 
 
 Make = Callable[[Names, Data], Any]
@@ -57,8 +66,9 @@ class Kind:
     files: Callable[[Names], Iterable[str]]
     metrics: Callable[[Names], list[Metric]]
     problems: Callable[[Names], Iterable[str]]
-    pools: bool
+    tells_pools: bool
     scored: bool
+    signed: bool
     wanted: Callable[[Names], bool]
     ready: Callable[[Names], bool]
     comparable: Callable[[Names], bool]
@@ -77,6 +87,7 @@ def table(
     problems: Callable[[Names], Iterable[str]] = lambda names: (),
     pools: bool = False,
     scored: bool = True,
+    signed: bool = True,
     wanted: Callable[[Names], bool] = lambda names: bool(names.cells),
     ready: Callable[[Names], bool] = lambda names: True,
     comparable: Callable[[Names], bool] | None = None,
@@ -85,24 +96,38 @@ def table(
     """Makes a function ``(names, data) -> Shown`` a table, and ``(names, data) -> Figure`` with ``rule="figure"``.
 
     ``caption``: its text in print, where ``{metric}`` stands for the label of the main metric and ``{metrics}`` for
-    those of the main table. ``cells``: whose results it shows; without it, it is a layout of studies, and each study of
-    that layout has it. ``columns``: what it reads of sentences beside their scores, see :data:`.frames.SOURCES`.
-    ``files``: others that it reads. ``metrics``: those that it prints. ``problems``: what is wrong with a study, each
-    the end of a sentence about it. ``pools``: it can show runs that differ in their pool of training pairs. ``scored``:
-    it reads the results of its cells. ``wanted``: whether the config asks for it. ``ready``: not while it waits for
+    those of the main table, and ``{zeros}`` for how Wilcoxon's test takes them. ``cells``: whose results it shows;
+    without it, it is a layout of studies, and each study of that layout has it. ``columns``: what it reads of sentences
+    beside their scores, see :data:`.frames.SOURCES`. ``files``: others that it reads. ``metrics``: those that it
+    prints. ``problems``: what is wrong with a study, each the end of a sentence about it. ``pools``: it can show runs
+    that differ in their pool of training pairs. ``scored``: it reads the results of its cells. ``signed``: below it
+    stands what they were made by. ``wanted``: whether the config asks for it. ``ready``: not while it waits for
     people's work. ``comparable``: the paper's numbers may stand beside its own.
     """
 
     def decorate(make: Make) -> Kind:
         compared = comparable or ready
         return Kind(
-            make, rule, caption, cells, columns, files, metrics, problems, pools, scored, wanted, ready, compared
+            make,
+            rule,
+            caption,
+            cells,
+            columns,
+            files,
+            metrics,
+            problems,
+            pools,
+            scored,
+            signed,
+            wanted,
+            ready,
+            compared,
         )
 
     return decorate
 
 
-figure = functools.partial(table, rule="figure")
+figure = functools.partial(table, rule="figure", signed=False)
 
 
 class Report:
@@ -139,10 +164,6 @@ class Report:
     def comparable(self) -> bool:
         return self.kind.comparable(self.names)
 
-    @property
-    def tells_pools(self) -> bool:
-        return self.kind.pools
-
     def problems(self) -> Iterator[str]:
         yield from self.kind.problems(self.names)
 
@@ -150,7 +171,12 @@ class Report:
     def text(self) -> str:
         """The caption with the labels of metrics."""
         listed = " and ".join(metric.label for metric in self.names.main_metrics)
-        return self.kind.caption.replace("{metric}", self.names.metric.label).replace("{metrics}", listed)
+        words = {
+            "metric": self.names.metric.label,
+            "metrics": listed,
+            "zeros": ZEROS[self.names.statistics.wilcoxon_zeros],
+        }
+        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], self.kind.caption)
 
     @functools.cached_property
     def columns(self) -> Sequence[str]:
@@ -172,7 +198,7 @@ class Report:
                 read.append(f"{root}/{cell.direction}/{cell.backbone}/tokens/{cell.testset}.jsonl")
             if "diagnostics" in sources:
                 read.append(f"{cell.run.folder(root)}/{DIAGNOSTICS}")
-        if self.kind.scored and self.rule == "table":
+        if self.kind.scored and self.kind.signed:
             read += [footnotes.overlap_file(root, cell) for cell in footnotes.overlapping(self.names)]
         return list(dict.fromkeys([*read, *self.kind.files(self.names)]))
 
@@ -188,8 +214,7 @@ class Report:
         if not (self.kind.scored and self.cells):
             return Data(pd.DataFrame(), pd.DataFrame(), results)
         frames = read_sets(results.root, self._folders(results.root), self.columns, results.file)
-        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in self.cells])[CELL]
-        data = Data(*(keys.merge(frame, "left", on=CELL) for frame in frames), results)
+        data = Data(*frames, results).of(self.cells)
         require_alike(results, self.cells)
         require_means(data, self.names.metric.name)
         return data
@@ -208,9 +233,7 @@ class Report:
         """Make it and write its files, one path for each ending."""
         # First: only comparable numbers may be subtracted.
         data = self.data(results)
-        lines, signed = (
-            footnotes.provenance(self.names, data) if self.kind.scored and self.rule == "table" else ((), ())
-        )
+        lines, signed = footnotes.provenance(self.names, data) if self.kind.scored and self.kind.signed else ((), ())
         shown = self.kind.make(self.names, data)
         render.write_csv(paths["csv"], shown.numbers)
         if isinstance(shown, Figure):
@@ -223,3 +246,24 @@ class Report:
         files.write_text(paths["md"], render.to_markdown(written))
         caption = self.text if self.rule == "table" else ""
         files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
+
+
+# --- Problems of studies that several layouts have, each as the end of a sentence about the study.
+
+
+def one_backbone(names: Names, how: str = "") -> Iterator[str]:
+    """The problem of a report that tells no backbones apart."""
+    if len({cell.backbone for cell in names.cells}) > 1:
+        yield f"the layout {names.study.layout}{how} is of one backbone; name one"
+
+
+def one_setting(names: Names) -> Iterator[str]:
+    """The problem of a report that tells neither reveal orders nor step budgets apart."""
+    if len({(cell.order, cell.steps) for cell in names.cells}) > 1:
+        yield f"the layout {names.study.layout} is of one reveal order and one T; name one of each"
+
+
+def needs_methods(names: Names, *methods: str) -> Iterator[str]:
+    """The problem of a report that compares these length methods."""
+    if lacking := {*methods} - {cell.method for cell in names.cells}:
+        yield f"the layout {names.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"

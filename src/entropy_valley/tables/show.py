@@ -28,7 +28,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Shown:
-    """``numbers`` is the tidy frame of the CSV file; ``columns`` and ``rows`` are what people read, above the ``notes``.
+    """``numbers`` is the tidy frame of the CSV file; ``columns`` and ``rows`` are what people read, above the
+    ``notes``.
 
     The first ``labels`` columns say what a row is. All but the last of them are left out where they are those of the
     row above: rows that share the first one are a group.

@@ -92,7 +92,12 @@ def _paired(leads: bytes, resamples: int, seed: int, generator: str, cohen: str,
         effect = float(lead.mean()) / float(np.std(lead, ddof=int(cohen == "sample")))
     wilcoxon = signed_rank(lead, zeros)
     test = {"delta": float(snapped(lead.mean())), "ci_low": float(low), "ci_high": float(high), "p_one_sided": below}
-    return {**test, "p_two_sided": float(np.minimum(1.0, 2 * min(below, above))), "wilcoxon_p": PValue(wilcoxon), "cohens_d": effect}
+    return {
+        **test,
+        "p_two_sided": float(np.minimum(1.0, 2 * min(below, above))),
+        "wilcoxon_p": PValue(wilcoxon),
+        "cohens_d": effect,
+    }
 
 
 def signed_rank(lead: np.ndarray, zeros: str) -> float:
