@@ -23,8 +23,8 @@ from entropy_valley.tables import systems
 from entropy_valley.tables.base import OfStudy, Report
 from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.cost import cost
-from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
-from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
+from entropy_valley.tables.coverage import coverage, failure_buckets, faithfulness_summary
+from entropy_valley.tables.dissociation import dissociation, dissociation_figure
 from entropy_valley.tables.dream_instruct import DreamInstruct
 from entropy_valley.tables.hero import hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
@@ -62,7 +62,7 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/full_significance": full_significance,
     "tables/ar_reference": ar_reference,
     "tables/dream_instruct": DreamInstruct,
-    "tables/dissociation": Dissociation,
+    "tables/dissociation": dissociation,
     "tables/cases": Cases,
     "tables/systems": systems_table,
     "tables/pooled": pooled,
@@ -74,9 +74,9 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/checks": Checks,
     "tables/readings": readings,
     "tables/reproduction": reproduction,
-    "tables/coverage": CoverageTable,
-    "tables/faithfulness_summary": FaithfulnessSummary,
-    "tables/failure_buckets": FailureBuckets,
+    "tables/coverage": coverage,
+    "tables/faithfulness_summary": faithfulness_summary,
+    "tables/failure_buckets": failure_buckets,
     "tables/hyperparams": HyperparamsTable,
     "tables/prompts": PromptsTable,
     "tables/cost": cost,
@@ -89,7 +89,7 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "figures/method": MethodFigure,
     "figures/crossbb": crossbb_figure,
     "figures/entropy_valley": EntropyValleyFigure,
-    "figures/dissociation": DissociationFigure,
+    "figures/dissociation": dissociation_figure,
     "figures/cases": CasesFigure,
     "figures/selector_checks": SelectorChecksFigure,
     "figures/systems": systems_figure,
