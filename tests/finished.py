@@ -78,7 +78,7 @@ class Run:
     def table(self, name: str) -> Table:
         """A table before it is laid out."""
         report = self.report(name)
-        return report.shown(self.results).table() if isinstance(report, Report) else report.made(self.results)[0]
+        return report.shown(self.results) if isinstance(report, Report) else report.made(self.results)[0].shown()
 
     def figure(self, name: str) -> Figure:
         """A figure as it is drawn."""
