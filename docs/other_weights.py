@@ -33,6 +33,7 @@ from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
+from entropy_valley.stats.summary import closure
 from entropy_valley.store import Store
 from entropy_valley.translation.fits import Pairs, length_statistics
 from entropy_valley.translation.job import ROW, Execution, ModelJob

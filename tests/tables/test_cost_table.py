@@ -13,7 +13,7 @@ from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.errors import InputError
 from entropy_valley.stats.job_costs import finished_seconds, gpus, stage_hours
-from entropy_valley.stats.our_numbers import TableRows, ours
+from entropy_valley.stats.our_numbers import OurTables
 from entropy_valley.stats.paper_numbers import find
 
 
@@ -84,6 +84,5 @@ def test_each_test_set_of_a_direction_has_rows_of_its_own(tmp_path):
         "En→Zh (wmt22), T = 32",
         "En→Zh (wmt22-500), T = 32",
     ] * 2
-    rows = TableRows(numbers.fillna("").astype(str), {}, "comet22", 32, [1, 2, 3])
     of_paper = find("sec:appendix_repro", "probe_share", setting="T=32", system="ev")
-    assert ours(of_paper, dict.fromkeys(("main", "full_significance", "hyperparams", "cost"), rows)).value == 5 / 32
+    assert OurTables({"cost": numbers.fillna("").astype(str)}, {}).ours(of_paper).value == 5 / 32

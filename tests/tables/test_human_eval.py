@@ -6,19 +6,19 @@ import pytest
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
-from entropy_valley.stats.our_numbers import TableRows, ours
+from entropy_valley.stats.our_numbers import OurTables
 from entropy_valley.stats.paper_numbers import numbers
 
 
 def test_the_papers_numbers_find_their_place(run):
     """Every number of its two tables and its figure; the paper names its annotators as our config does."""
     frame = run.numbers("tables/human_eval_details").fillna("").astype(str)
-    rows = {"human_eval_details": TableRows(frame, {}, "comet22", 32, [1])}
+    tables_of_run = OurTables({"human_eval_details": frame}, {})
     labels = ("tab:human_eval", "tab:human_eval_details", "fig:human_eval")
     printed = [number for number in numbers().values() if number.label in labels]
     assert len(printed) > 60
     for number in printed:
-        assert ours(number, rows), number
+        assert tables_of_run.ours(number), number
 
 
 @pytest.mark.parametrize("name", ["human_eval", "human_eval_details"])
@@ -53,7 +53,7 @@ def test_two_systems_are_told_apart_and_only_the_papers_stand_beside_its_numbers
     files.write_json(over, {"human_evaluation": {**shown, "forms": str(tmp_path)}})
     made = tables.configured(load_files([*base_files(), over]))
     assert made["tables/human_eval"].systems("en-zh") == names
-    assert ("tables/human_eval_details" in made["tables/paper_comparison"].made) is of_paper
+    assert ("tables/human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper
 
 
 @pytest.mark.parametrize("simulated", [True, False])
@@ -63,5 +63,5 @@ def test_simulated_annotators_never_stand_beside_the_papers(simulated, tmp_path)
     files.write_json(over, {"human_evaluation": settings})
     for direction in ("en-zh", "zh-en"):
         (tmp_path / f"{direction}.A.csv").touch()
-    made = tables.configured(load_files([*base_files(), over]))["tables/paper_comparison"].made
+    made = tables.configured(load_files([*base_files(), over]))["tables/paper_comparison"].names.made
     assert ("tables/human_eval_details" in made) is not simulated

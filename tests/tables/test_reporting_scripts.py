@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 
 import finished
 import pandas as pd
@@ -12,7 +12,7 @@ from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
 from entropy_valley.results import record_of
-from entropy_valley.stats import our_numbers, paper_numbers
+from entropy_valley.stats import paper_numbers
 from entropy_valley.tables import render
 from entropy_valley.tables.base import TableReport
 from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
@@ -52,14 +52,12 @@ def test_each_number_of_the_paper_that_is_compared_has_its_columns(run):
     """Of the tables as test_finished_run.py keeps them."""
     configured, kept = tables.configured(load_files(base_files(), tables.problems)), finished.golden()
     mine = {report.key: name for name, report in tables.configured(run.experiment).items()}
-    for name in our_numbers.FUNCTIONS:
-        header = kept[f"{mine[configured[f'tables/{name}'].key]}.csv"].splitlines()[0].split(",")
-        frame = pd.DataFrame(columns=list(dict.fromkeys([*header, "latency", "mae", "pool"])))
-        rows = our_numbers.TableRows(frame, {}, "comet22", 32, [1, 2, 3])
-        for number in paper_numbers.means():
-            if name in our_numbers.TABLES_OF.get(number.label, ()):
-                with contextlib.suppress(paper_numbers.NoRowsError):
-                    our_numbers.FUNCTIONS[name](number, rows)
+    for number in paper_numbers.numbers().values():
+        if number.table:
+            key = configured[f"tables/{number.table}"].key
+            header = kept[f"{mine[key]}.csv"].splitlines()[0].split(",")
+            columns = re.findall(r"\b[a-z]\w*", f"{number.column} {re.sub('=[^;]*', ' ', number.where)}")
+            assert {*columns} <= {*header, "latency", "mae", "pool"}, number
 
 
 class Counted(TableReport):

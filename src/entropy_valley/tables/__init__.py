@@ -32,7 +32,7 @@ from entropy_valley.tables.method import MethodFigure
 from entropy_valley.tables.of_results import require_means
 from entropy_valley.tables.orders import categories, orders
 from entropy_valley.tables.paired_tests import ar_reference, full_significance
-from entropy_valley.tables.paper_comparison import PaperComparisonTable
+from entropy_valley.tables.paper_comparison import paper_comparison
 from entropy_valley.tables.pooled import ceiling, pooled
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.report import Kind
@@ -80,7 +80,7 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/hyperparams": HyperparamsTable,
     "tables/prompts": PromptsTable,
     "tables/cost": cost,
-    "tables/paper_comparison": PaperComparisonTable,
+    "tables/paper_comparison": paper_comparison,
     "tables/corpus": CorpusTable,
     "tables/human_eval": HumanEval,
     "tables/human_eval_details": HumanEvalDetails,
@@ -173,9 +173,8 @@ def configured(experiment: Experiment) -> dict[str, Report]:
             report = kind(experiment, key, name)
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
-    for report in reports.values():
-        if isinstance(report, PaperComparisonTable):
-            report.made = tuple(path for path, one in reports.items() if one.comparable)
+    if comparison := reports.get("tables/paper_comparison"):
+        comparison.names.made = [path for path, one in reports.items() if one.comparable]
     return reports
 
 

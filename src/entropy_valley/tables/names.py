@@ -19,6 +19,8 @@ from entropy_valley.tables.formats import MethodNames
 class Names:
     """The names of a config, for a table or figure of these ``cells``; ``name`` is its study, or its own name."""
 
+    made: Sequence[str] = ()  # of the comparison with the paper: the config's tables whose numbers may be compared
+
     def __init__(self, experiment: Experiment, cells: Sequence[Cell] = (), name: str = "") -> None:
         self.experiment, self.cells, self.name = experiment, cells, name
 

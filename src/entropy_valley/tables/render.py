@@ -125,6 +125,7 @@ TITLES = {  # of tables and figures whose names say little
     "fwdcount_control": "Control of forward passes",
     "defr_transfer": "Transfer to De→Fr",
     "eos_padding": "EOS padding",
+    "paper_comparison": "The paper's numbers and those of this config",
 }
 
 
