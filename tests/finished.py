@@ -34,8 +34,8 @@ from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 from entropy_valley.tables import document, pages, style
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.report import Report
 from entropy_valley.tables.render import Table
+from entropy_valley.tables.report import Report
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests/tables/finished"
@@ -78,7 +78,7 @@ class Run:
     def table(self, name: str) -> Table:
         """A table before it is laid out."""
         report = self.report(name)
-        return report.shown(self.results).table() if isinstance(report, Report) else report.made(self.results)[0]
+        return report.shown(self.results) if isinstance(report, Report) else report.made(self.results)[0].shown()
 
     def figure(self, name: str) -> Figure:
         """A figure as it is drawn."""

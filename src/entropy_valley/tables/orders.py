@@ -115,11 +115,14 @@ def orders(names: Names, data: Data) -> Shown:
     columns = [Column("Schedule", align="l"), *map(Column, [*titles, "Calls", "Slots", "Passes"])]
     rows: list[Row] = []
     for key, of_run in numbers.groupby(RUNS, sort=False):
-        values = of_run.set_index(["method", "order", "metric"])["value"]
+        values = {
+            system: rows.set_index("metric")["value"]
+            for system, rows in of_run.groupby(["method", "order"], sort=False)
+        }
         listed = [*dict.fromkeys(of_run.loc[of_run["method"] == FIXED, "order"])]
         guided = [name for name in listed if name != main and source_guided(names.experiment, name)]
         controls = [name for name in listed if name != main and name not in guided]
-        title = heading(names, key, values[FIXED, main, "sentences"])
+        title = heading(names, key, values[FIXED, main]["sentences"])
         rows += [Row(order_texts(names, name, values[FIXED, name]), title) for name in (main, *guided)]
         rows += [
             Row(order_texts(names, name, values[FIXED, name]), "Additional controls", parts=number == 0)

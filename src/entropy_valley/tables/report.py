@@ -239,7 +239,7 @@ class Report:
         if isinstance(shown, Figure):
             style.save(shown.draw(), pdf=paths["pdf"], png=paths["png"])
             return
-        written = shown.table(lines, signed)
+        written = dataclasses.replace(shown, notes=[*shown.notes, *lines], signatures=signed)
         if "tex" in paths:
             files.write_text(paths["tex"], render.to_latex(written))
             files.write_text(paths["float.tex"], render.to_latex(written, self.text, f"tab:{self.name}"))

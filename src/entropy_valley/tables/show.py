@@ -1,14 +1,22 @@
-"""What a table shows: columns, rows of texts, and notes. How it is written, :mod:`render` says."""
+"""What a table shows: columns, rows of texts, notes and signatures. :mod:`render` writes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import pandas as pd
 
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, the one it shares with its neighbours, its alignment (l, c, r), whether it is painted."""
+
+    title: str
+    over: str = ""
+    align: str = "c"
+    shaded: bool = False
 
 
 class Bold(str):
@@ -18,7 +26,7 @@ class Bold(str):
 @dataclass(frozen=True)
 class Row:
     """A text for each column. ``section`` stands above the first of the rows that share it, over the whole width;
-    ``shaded`` paints the row. A row that ``parts`` is separated from the row above, as by a section without a name."""
+    ``shaded`` paints the row. A row that ``parts`` begins a section, even one without a name."""
 
     texts: Sequence[str]
     section: str = ""
@@ -28,8 +36,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Shown:
-    """``numbers`` is the tidy frame of the CSV file; ``columns`` and ``rows`` are what people read, above the
-    ``notes``.
+    """``numbers`` is the tidy frame of the CSV file. ``columns`` and ``rows`` are what people read, all of it plain
+    Unicode; below come the ``notes``, then the ``signatures``, each in typewriter type behind its name.
 
     The first ``labels`` columns say what a row is. All but the last of them are left out where they are those of the
     row above: rows that share the first one are a group.
@@ -40,32 +48,40 @@ class Shown:
     rows: Sequence[Row]
     notes: Sequence[str] = ()
     labels: int = 1
+    signatures: Sequence[tuple[str, str]] = ()
 
-    def table(self, notes: Sequence[str] = (), signatures: Sequence[tuple[str, str]] = ()) -> Table:
-        """For the writers, with further notes and the signatures."""
-        sections, number = [], 0
+    @property
+    def sections(self) -> list[tuple[str, list[list[Row]]]]:
+        """The sections by their names, each as groups of rows, whose repeated labels are left out. A row of a table
+        with one label is a group of its own."""
+        sections: list[tuple[str, list[list[Row]]]] = []
+        above = None
         for row in self.rows:
-            number += not sections or row.parts or row.section != sections[-1][1][0].section
-            if number > len(sections):
-                sections.append((number, []))
-            sections[-1][1].append(row)
-        whole = [TableSection([*self._groups(rows)], rows[0].section) for _, rows in sections]
-        return Table(self.columns, whole, (*self.notes, *notes), signatures)
+            if above is None or row.parts or row.section != above.section:
+                sections.append((row.section, []))
+                above = None
+            groups = sections[-1][1]
+            if above is None or self.labels == 1 or row.texts[0] != above.texts[0]:
+                groups.append([row])
+            else:
+                groups[-1].append(dataclasses.replace(row, texts=self._without_repeated(row.texts, above.texts)))
+            above = row
+        return sections
 
-    def _groups(self, rows: Sequence[Row]) -> Iterator[Group]:
-        """Rows by their first label; a table of one label has a group for each row."""
-        for _, group in groupby(enumerate(rows), lambda one: one[1].texts[0] if self.labels > 1 else one[0]):
-            lines: list[TableRow] = []
-            above: Sequence[str] = ()
-            members = [row for _, row in group]
-            for row in members:
-                lines.append(TableRow([*self._cells(row, above)], row.shaded))
-                above = row.texts
-            yield Group(members[0].texts[0], lines)
+    def _without_repeated(self, texts: Sequence[str], above: Sequence[str]) -> list[str]:
+        own = list(texts)
+        for number in range(self.labels - 1):
+            if texts[: number + 1] == above[: number + 1]:
+                own[number] = ""
+        return own
 
-    def _cells(self, row: Row, above: Sequence[str]) -> Iterator[TableCell]:
-        """The cells behind the first."""
-        for number, (column, text) in enumerate(zip(self.columns, row.texts, strict=True)):
-            repeated = number < self.labels - 1 and row.texts[: number + 1] == above[: number + 1]
-            if number:
-                yield TableCell("" if repeated else str(text), isinstance(text, Bold), column.shaded)
+    @property
+    def title_groups(self) -> list[tuple[str, int]]:
+        """The titles that neighbours share, each with the number of its columns; none where no column has one."""
+        groups: list[tuple[str, int]] = []
+        for column in self.columns:
+            if groups and groups[-1][0] == column.over:
+                groups[-1] = (column.over, groups[-1][1] + 1)
+            else:
+                groups.append((column.over, 1))
+        return groups if any(over for over, _ in groups) else []
