@@ -25,10 +25,10 @@ from entropy_valley.tables.cases import Cases, CasesFigure
 from entropy_valley.tables.cost import cost
 from entropy_valley.tables.coverage import coverage, failure_buckets, faithfulness_summary
 from entropy_valley.tables.dissociation import dissociation, dissociation_figure
-from entropy_valley.tables.dream_instruct import DreamInstruct
+from entropy_valley.tables.dream_instruct import dream_instruct
 from entropy_valley.tables.hero import hero
 from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
-from entropy_valley.tables.method import MethodFigure
+from entropy_valley.tables.method import method
 from entropy_valley.tables.of_results import require_means
 from entropy_valley.tables.orders import categories, orders
 from entropy_valley.tables.paired_tests import ar_reference, full_significance
@@ -48,10 +48,10 @@ from entropy_valley.tables.scores import (
     reproduction,
     whole_matrix,
 )
-from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
+from entropy_valley.tables.selector_checks import checks, selector_checks
 from entropy_valley.tables.systems import MAIN, systems_figure, systems_table, transfer
 from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
-from entropy_valley.tables.valley_figure import EntropyValleyFigure
+from entropy_valley.tables.valley_figure import entropy_valley
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report] | Kind] = {
@@ -61,7 +61,7 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/matrix": whole_matrix,
     "tables/full_significance": full_significance,
     "tables/ar_reference": ar_reference,
-    "tables/dream_instruct": DreamInstruct,
+    "tables/dream_instruct": dream_instruct,
     "tables/dissociation": dissociation,
     "tables/cases": Cases,
     "tables/systems": systems_table,
@@ -71,7 +71,7 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/orders": orders,
     "tables/categories": categories,
     "tables/budgets": budgets,
-    "tables/checks": Checks,
+    "tables/checks": checks,
     "tables/readings": readings,
     "tables/reproduction": reproduction,
     "tables/coverage": coverage,
@@ -86,12 +86,12 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/human_eval_details": HumanEvalDetails,
     "figures/human_eval": HumanEvalFigure,
     "figures/hero": hero,
-    "figures/method": MethodFigure,
+    "figures/method": method,
     "figures/crossbb": crossbb_figure,
-    "figures/entropy_valley": EntropyValleyFigure,
+    "figures/entropy_valley": entropy_valley,
     "figures/dissociation": dissociation_figure,
     "figures/cases": CasesFigure,
-    "figures/selector_checks": SelectorChecksFigure,
+    "figures/selector_checks": selector_checks,
     "figures/systems": systems_figure,
     "figures/budgets": budgets_figure,
 }
