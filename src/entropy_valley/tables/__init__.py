@@ -27,8 +27,8 @@ from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, Faithf
 from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
 from entropy_valley.tables.dream_instruct import DreamInstruct
 from entropy_valley.tables.hero import hero
-from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
-from entropy_valley.tables.method import MethodFigure
+from entropy_valley.tables.human_eval import human_eval, human_eval_details, human_eval_figure
+from entropy_valley.tables.method import method
 from entropy_valley.tables.of_results import require_means
 from entropy_valley.tables.orders import categories, orders
 from entropy_valley.tables.paired_tests import ar_reference, full_significance
@@ -50,8 +50,8 @@ from entropy_valley.tables.scores import (
 )
 from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
 from entropy_valley.tables.systems import MAIN, systems_figure, systems_table, transfer
-from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
-from entropy_valley.tables.valley_figure import EntropyValleyFigure
+from entropy_valley.tables.training_tables import corpus, hyperparams, prompts
+from entropy_valley.tables.valley_figure import entropy_valley
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report] | Kind] = {
@@ -77,18 +77,18 @@ REPORTS: dict[str, type[Report] | Kind] = {
     "tables/coverage": CoverageTable,
     "tables/faithfulness_summary": FaithfulnessSummary,
     "tables/failure_buckets": FailureBuckets,
-    "tables/hyperparams": HyperparamsTable,
-    "tables/prompts": PromptsTable,
+    "tables/hyperparams": hyperparams,
+    "tables/prompts": prompts,
     "tables/cost": cost,
     "tables/paper_comparison": paper_comparison,
-    "tables/corpus": CorpusTable,
-    "tables/human_eval": HumanEval,
-    "tables/human_eval_details": HumanEvalDetails,
-    "figures/human_eval": HumanEvalFigure,
+    "tables/corpus": corpus,
+    "tables/human_eval": human_eval,
+    "tables/human_eval_details": human_eval_details,
+    "figures/human_eval": human_eval_figure,
     "figures/hero": hero,
-    "figures/method": MethodFigure,
+    "figures/method": method,
     "figures/crossbb": crossbb_figure,
-    "figures/entropy_valley": EntropyValleyFigure,
+    "figures/entropy_valley": entropy_valley,
     "figures/dissociation": DissociationFigure,
     "figures/cases": CasesFigure,
     "figures/selector_checks": SelectorChecksFigure,

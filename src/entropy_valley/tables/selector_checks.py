@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell
+from entropy_valley.config.matrix import Cell, valley_cells
 from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import OfStudy, Report, TableReport
+from entropy_valley.tables.base import FigureReport, OfStudy, Report, TableReport
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.of_results import PLACE, by_run, compare_means, summarise
 from entropy_valley.tables.pivot import placed
 from entropy_valley.tables.reader import Results, diagnostics_file
 from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
-from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
+from entropy_valley.tables.valley_figure import curves, draw_line, over_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,7 +152,7 @@ class Checks(OfStudy, WithGrids, TableReport):
         return compared, f"seed {seed:.0f}", f"{formats.lead(values, self.metric)}, {p}"
 
 
-class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
+class SelectorChecksFigure(WithGrids, FigureReport):
     """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
 
     caption = (
@@ -160,9 +160,12 @@ class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
         "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
     )
 
+    width, scored = 2.1, False
+    reads = (diagnostics_file,)
+
     @functools.cached_property
     def cells(self) -> list[Cell]:
-        return [cell for cell in super().cells if cell.backbone == self.experiment.tables.backbone]
+        return [cell for cell in valley_cells(self.experiment) if cell.backbone == self.experiment.tables.backbone]
 
     def numbers(self, results: Results) -> pd.DataFrame:
         points = over_runs(curves(results, self.cells))

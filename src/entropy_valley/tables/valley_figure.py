@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,65 +11,62 @@ import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.errors import InputError
-from entropy_valley.results import REMEDY
-from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel, legend_above
+from entropy_valley.frames import PLACE
+from entropy_valley.results import DIAGNOSTICS, REMEDY
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import Data, diagnostics, figure
+from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 AXES = ("offsets", "offsets_complete", "ratios")
-PLACE = ["backbone", "direction", "testset"]
-POINT = [*PLACE, "axis", "at"]
+POINT = ["backbone", *PLACE, "axis", "at"]
 NORMAL = 1.96  # standard errors on either side: 95 % of a mean over many sentences
 OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
 
 
-class EntropyValleyFigure(FigureReport):
+@figure(
+    "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a diagnostic "
+    "that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % intervals of "
+    "the mean over sentences.",
+    matrix.valley_cells,
+    files=lambda names: diagnostics(names.experiment.results, names.cells),
+    scored=False,
+)
+def entropy_valley(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set, a line for each backbone.
 
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
+    points = over_runs(curves(data.files, names.cells))
+    numbers = points[points["axis"] != "ratios"]
+    panels = []
+    for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
+        panels.append(functools.partial(_lines, names, place, lines, not panels))
+    return Figure(numbers, panels, width=2.1)
 
-    caption = (
-        "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
-        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % "
-        "intervals of the mean over sentences."
-    )
-    width, scored = 2.1, False
-    reads = (diagnostics_file,)
 
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        return matrix.valley_cells(self.experiment)
+def _lines(names: Names, place: tuple[str, str], shown: pd.DataFrame, first: bool, axes: Axes) -> None:
+    """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
+    all."""
 
-    def numbers(self, results: Results) -> pd.DataFrame:
-        points = over_runs(curves(results, self.cells))
-        return points[points["axis"] != "ratios"]
+    from matplotlib import ticker
 
-    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
-        return [functools.partial(self._lines, place, lines, not at) for at, (place, lines) in enumerate(places)]
-
-    def _lines(self, place: tuple[str, str], shown: pd.DataFrame, first: bool, axes: Axes) -> None:
-        """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
-        all."""
-
-        from matplotlib import ticker
-
-        axes.axvline(0, color=GRID, linewidth=1.5)
-        for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-            again, style = divmod(number, len(BACKBONE_COLOURS))
-            label = self.backbone(str(backbone))
-            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
-        axes.set_title(self.place(*place))
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
-        axes.margins(y=0.1)
-        if first:
-            axes.set_ylabel("mean all-mask entropy (nats)")
-            axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
-            legend_above(axes)
+    axes.axvline(0, color=GRID, linewidth=1.5)
+    for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+        again, style = divmod(number, len(BACKBONE_COLOURS))
+        label = names.backbone(str(backbone))
+        draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
+    axes.set_title(names.place(*place))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.margins(y=0.1)
+    if first:
+        axes.set_ylabel("mean all-mask entropy (nats)")
+        axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
+        legend_above(axes)
 
 
 # --- The numbers.
@@ -87,8 +84,8 @@ def curves(results: Results, cells: Iterable[matrix.Cell]) -> pd.DataFrame:
         content = results.diagnostics(cell, "valley")
         if any(axis not in content for axis in AXES):
             problem = f"its valley of {cell.testset} lacks one of {', '.join(AXES)}"
-            raise InputError(diagnostics_file(results.root, cell), problem, REMEDY)
-        run = {key: getattr(cell, key) for key in (*PLACE, "seed")}
+            raise InputError(f"{cell.run.folder(results.root)}/{DIAGNOSTICS}", problem, REMEDY)
+        run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
     return pd.DataFrame(rows).astype({"standard_error": float})
 
