@@ -18,7 +18,7 @@ from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.tables import formats
 from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
+from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, retention
 from entropy_valley.tables.reader import Results, testset_file
 from entropy_valley.tables.render import Column, Group, Table, TableSection
 from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC
@@ -235,7 +235,9 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
     candidates.
     """
     testset, systems = results.testset(cells[0], "source", "target"), {cell.method: cell for cell in cells}
-    outputs = {method: hypotheses(results, cell) for method, cell in systems.items()}
+    outputs = {
+        method: {row["id"]: row["hypothesis"] for row in results.translations(cell)} for method, cell in systems.items()
+    }
     scores = {method: results.sentences(cell, metric) for method, cell in systems.items()}
     canvases = {
         method: {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}

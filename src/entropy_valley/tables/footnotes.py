@@ -33,11 +33,12 @@ NO_BOUND = "The reference's length is not an upper bound: another length can sco
 FEW = 50  # sentences
 
 
-def setting(names: Names) -> str:
-    """Whose numbers these are: backbones, reveal order and step budget of its cells."""
+def setting(names: Names, *more: str) -> str:
+    """Whose numbers these are: backbones, reveal order and step budget of its cells; and ``more``."""
     cells = [cell for cell in names.cells if not cell.autoregressive]
     backbones = ", ".join(map(names.backbone, dict.fromkeys(cell.backbone for cell in cells)))
-    return f"{backbones}; reveal order {names.order(cells[0].order)}, T = {cells[0].steps}."
+    order = f"reveal order {names.order(cells[0].order)}, T = {cells[0].steps}"
+    return f"{'; '.join([backbones, order, *more])}."
 
 
 def spread(numbers: pd.DataFrame) -> list[str]:
