@@ -19,81 +19,72 @@ from entropy_valley.errors import question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
-from entropy_valley.tables import systems
+from entropy_valley.tables import (
+    cases,
+    cost,
+    coverage,
+    dissociation,
+    dream_instruct,
+    hero,
+    human_eval,
+    method,
+    orders,
+    paired_tests,
+    paper_comparison,
+    pooled,
+    scores,
+    selector_checks,
+    systems,
+    training_tables,
+    valley_figure,
+)
 from entropy_valley.tables.base import OfStudy, Report
-from entropy_valley.tables.cases import Cases, CasesFigure
-from entropy_valley.tables.cost import cost
-from entropy_valley.tables.coverage import coverage, failure_buckets, faithfulness_summary
-from entropy_valley.tables.dissociation import dissociation, dissociation_figure
-from entropy_valley.tables.dream_instruct import dream_instruct
-from entropy_valley.tables.hero import hero
-from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
-from entropy_valley.tables.method import method
 from entropy_valley.tables.of_results import require_means
-from entropy_valley.tables.orders import categories, orders
-from entropy_valley.tables.paired_tests import ar_reference, full_significance
-from entropy_valley.tables.paper_comparison import paper_comparison
-from entropy_valley.tables.pooled import ceiling, pooled
 from entropy_valley.tables.reader import Results, require_alike
 from entropy_valley.tables.report import Kind
 from entropy_valley.tables.report import Report as Made
-from entropy_valley.tables.scores import (
-    budgets,
-    budgets_figure,
-    crossbb,
-    crossbb_bleu,
-    crossbb_figure,
-    main,
-    readings,
-    reproduction,
-    whole_matrix,
-)
-from entropy_valley.tables.selector_checks import checks, selector_checks
-from entropy_valley.tables.systems import MAIN, systems_figure, systems_table, transfer
-from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
-from entropy_valley.tables.valley_figure import entropy_valley
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
 REPORTS: dict[str, type[Report] | Kind] = {
-    "tables/main": main,
-    "tables/crossbb": crossbb,
-    "tables/crossbb_bleu": crossbb_bleu,
-    "tables/matrix": whole_matrix,
-    "tables/full_significance": full_significance,
-    "tables/ar_reference": ar_reference,
-    "tables/dream_instruct": dream_instruct,
-    "tables/dissociation": dissociation,
-    "tables/cases": Cases,
-    "tables/systems": systems_table,
-    "tables/pooled": pooled,
-    "tables/ceiling": ceiling,
-    "tables/transfer": transfer,
-    "tables/orders": orders,
-    "tables/categories": categories,
-    "tables/budgets": budgets,
-    "tables/checks": checks,
-    "tables/readings": readings,
-    "tables/reproduction": reproduction,
-    "tables/coverage": coverage,
-    "tables/faithfulness_summary": faithfulness_summary,
-    "tables/failure_buckets": failure_buckets,
-    "tables/hyperparams": HyperparamsTable,
-    "tables/prompts": PromptsTable,
-    "tables/cost": cost,
-    "tables/paper_comparison": paper_comparison,
-    "tables/corpus": CorpusTable,
-    "tables/human_eval": HumanEval,
-    "tables/human_eval_details": HumanEvalDetails,
-    "figures/human_eval": HumanEvalFigure,
-    "figures/hero": hero,
-    "figures/method": method,
-    "figures/crossbb": crossbb_figure,
-    "figures/entropy_valley": entropy_valley,
-    "figures/dissociation": dissociation_figure,
-    "figures/cases": CasesFigure,
-    "figures/selector_checks": selector_checks,
-    "figures/systems": systems_figure,
-    "figures/budgets": budgets_figure,
+    "tables/main": scores.main,
+    "tables/crossbb": scores.crossbb,
+    "tables/crossbb_bleu": scores.crossbb_bleu,
+    "tables/matrix": scores.whole_matrix,
+    "tables/full_significance": paired_tests.full_significance,
+    "tables/ar_reference": paired_tests.ar_reference,
+    "tables/dream_instruct": dream_instruct.dream_instruct,
+    "tables/dissociation": dissociation.dissociation,
+    "tables/cases": cases.Cases,
+    "tables/systems": systems.systems_table,
+    "tables/pooled": pooled.pooled,
+    "tables/ceiling": pooled.ceiling,
+    "tables/transfer": systems.transfer,
+    "tables/orders": orders.orders,
+    "tables/categories": orders.categories,
+    "tables/budgets": scores.budgets,
+    "tables/checks": selector_checks.checks,
+    "tables/readings": scores.readings,
+    "tables/reproduction": scores.reproduction,
+    "tables/coverage": coverage.coverage,
+    "tables/faithfulness_summary": coverage.faithfulness_summary,
+    "tables/failure_buckets": coverage.failure_buckets,
+    "tables/hyperparams": training_tables.hyperparams,
+    "tables/prompts": training_tables.prompts,
+    "tables/cost": cost.cost,
+    "tables/paper_comparison": paper_comparison.paper_comparison,
+    "tables/corpus": training_tables.corpus,
+    "tables/human_eval": human_eval.human_eval,
+    "tables/human_eval_details": human_eval.human_eval_details,
+    "figures/human_eval": human_eval.human_eval_figure,
+    "figures/hero": hero.hero,
+    "figures/method": method.method,
+    "figures/crossbb": scores.crossbb_figure,
+    "figures/entropy_valley": valley_figure.entropy_valley,
+    "figures/dissociation": dissociation.dissociation_figure,
+    "figures/cases": cases.CasesFigure,
+    "figures/selector_checks": selector_checks.selector_checks,
+    "figures/systems": systems.systems_figure,
+    "figures/budgets": scores.budgets_figure,
 }
 
 
@@ -181,7 +172,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}
-    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
+    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, systems.MAIN, "bleu", "chrf"]}, further]}}
     return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
 
 

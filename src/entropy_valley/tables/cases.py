@@ -235,7 +235,9 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
     candidates.
     """
     testset, systems = results.testset(cells[0], "source", "target"), {cell.method: cell for cell in cells}
-    outputs = {method: {row["id"]: row["hypothesis"] for row in results.translations(cell)} for method, cell in systems.items()}
+    outputs = {
+        method: {row["id"]: row["hypothesis"] for row in results.translations(cell)} for method, cell in systems.items()
+    }
     scores = {method: results.sentences(cell, metric) for method, cell in systems.items()}
     canvases = {
         method: {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -139,8 +139,11 @@ ODD = {
 }
 
 
-def provenance(names: Names, data: Data) -> tuple[list[str], list[tuple[str, str]]]:
-    """The lines about sentences, pre-trainings and training; then the signatures, each behind its name.
+def provenance(
+    names: Names, data: Data, count: Callable[[Names], str] | None = None
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """The lines about sentences, pre-trainings and training; then the signatures, each behind its name. ``count`` says
+    how many sentences its numbers are of, where not of all.
 
     Raises :class:`InputError`, naming two cells, where cells differ that must not.
     """
@@ -148,7 +151,7 @@ def provenance(names: Names, data: Data) -> tuple[list[str], list[tuple[str, str
     require_same_signatures(names, cells)
     approximate = dict.fromkeys(footnote(decoder) for decoder in cells["decoder"] if PART in decoder)
     lines = [
-        sentences(names, data),
+        count(names) if count else sentences(names, data),
         *pretrainings(names, cells),
         *overlaps(names, data),
         *fitted(names),

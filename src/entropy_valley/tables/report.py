@@ -54,80 +54,56 @@ class Data(NamedTuple):
 Make = Callable[[Names, Data], Any]
 
 
+def main_and_bleu(names: Names) -> list[Metric]:
+    return names.named_metrics(names.metric.name, "bleu")
+
+
+def whatever(names: Names) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A table or figure, whatever the config: the function that makes it, and what must be known before."""
+    """A table or figure, whatever the config: the function that makes it, and what must be known before.
+
+    In the ``caption``, ``{metric}`` stands for the label of the main metric, ``{metrics}`` for those of the main table,
+    and ``{zeros}`` for how Wilcoxon's test takes them.
+    """
 
     make: Make
-    rule: str
     caption: str
-    cells: Callable[[Experiment], Sequence[Cell]] | None
-    columns: Sequence[str] | Callable[[Names], Sequence[str]]
-    files: Callable[[Names], Iterable[str]]
-    metrics: Callable[[Names], list[Metric]]
-    problems: Callable[[Names], Iterable[str]]
-    tells_pools: bool
-    scored: bool
-    signed: bool
-    wanted: Callable[[Names], bool]
-    ready: Callable[[Names], bool]
-    comparable: Callable[[Names], bool]
+    # Whose results it shows; without it, it is a layout of studies, and each study of that layout has it.
+    cells: Callable[[Experiment], Sequence[Cell]] | None = None
+    # What it reads of sentences beside their scores, see `frames.SOURCES`; and other files.
+    columns: Sequence[str] | Callable[[Names], Sequence[str]] = ()
+    files: Callable[[Names], Iterable[str]] = lambda names: ()
+    metrics: Callable[[Names], list[Metric]] = main_and_bleu  # those that it prints
+    problems: Callable[[Names], Iterable[str]] = lambda names: ()  # of a study, each the end of a sentence about it
+    tells_pools: bool = False  # it can show runs that differ in their pool of training pairs
+    scored: bool = True  # it reads the results of its cells
+    signed: bool = True  # below it stands what they were made by
+    sentences: Callable[[Names], str] | None = None  # how many its numbers are of, where not all of its test sets
+    wanted: Callable[[Names], bool] = lambda names: bool(names.cells)  # the config asks for it
+    ready: Callable[[Names], bool] = whatever  # not while it waits for people's work
+    comparable: Callable[[Names], bool] | None = None  # the paper's numbers may stand beside its own: if it is ready
+    rule: str = "table"
 
     def __call__(self, experiment: Experiment, key: str = "", name: str = "") -> Report:
         return Report(self, experiment, key, name)
 
 
 def table(
-    caption: str,
-    cells: Callable[[Experiment], Sequence[Cell]] | None = None,
-    *,
-    columns: Sequence[str] | Callable[[Names], Sequence[str]] = (),
-    files: Callable[[Names], Iterable[str]] = lambda names: (),
-    metrics: Callable[[Names], list[Metric]] = lambda names: names.named_metrics(names.metric.name, "bleu"),
-    problems: Callable[[Names], Iterable[str]] = lambda names: (),
-    pools: bool = False,
-    scored: bool = True,
-    signed: bool = True,
-    wanted: Callable[[Names], bool] = lambda names: bool(names.cells),
-    ready: Callable[[Names], bool] = lambda names: True,
-    comparable: Callable[[Names], bool] | None = None,
-    rule: str = "table",
+    caption: str, cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
 ) -> Callable[[Make], Kind]:
-    """Makes a function ``(names, data) -> Shown`` a table, and ``(names, data) -> Figure`` with ``rule="figure"``.
-
-    ``caption``: its text in print, where ``{metric}`` stands for the label of the main metric and ``{metrics}`` for
-    those of the main table, and ``{zeros}`` for how Wilcoxon's test takes them. ``cells``: whose results it shows;
-    without it, it is a layout of studies, and each study of that layout has it. ``columns``: what it reads of sentences
-    beside their scores, see :data:`.frames.SOURCES`. ``files``: others that it reads. ``metrics``: those that it
-    prints. ``problems``: what is wrong with a study, each the end of a sentence about it. ``pools``: it can show runs
-    that differ in their pool of training pairs. ``scored``: it reads the results of its cells. ``signed``: below it
-    stands what they were made by. ``wanted``: whether the config asks for it. ``ready``: not while it waits for
-    people's work. ``comparable``: the paper's numbers may stand beside its own.
-    """
-
-    def decorate(make: Make) -> Kind:
-        compared = comparable or ready
-        return Kind(
-            make,
-            rule,
-            caption,
-            cells,
-            columns,
-            files,
-            metrics,
-            problems,
-            pools,
-            scored,
-            signed,
-            wanted,
-            ready,
-            compared,
-        )
-
-    return decorate
+    """Makes a function ``(names, data) -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
+    return lambda make: Kind(make, caption, cells, **more)
 
 
-figure = functools.partial(table, rule="figure", signed=False)
+def figure(
+    caption: str, cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
+) -> Callable[[Make], Kind]:
+    """Makes a function ``(names, data) -> Figure`` a figure."""
+    return table(caption, cells, **{"rule": "figure", "signed": False, **more})
 
 
 class Report:
@@ -162,7 +138,7 @@ class Report:
 
     @property
     def comparable(self) -> bool:
-        return self.kind.comparable(self.names)
+        return (self.kind.comparable or self.kind.ready)(self.names)
 
     def problems(self) -> Iterator[str]:
         yield from self.kind.problems(self.names)
@@ -196,8 +172,8 @@ class Report:
                 read.append(f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
             if "token counts" in sources:
                 read.append(f"{root}/{cell.direction}/{cell.backbone}/tokens/{cell.testset}.jsonl")
-            if "diagnostics" in sources:
-                read.append(f"{cell.run.folder(root)}/{DIAGNOSTICS}")
+        if "diagnostics" in sources:
+            read += diagnostics(root, cells)
         if self.kind.scored and self.kind.signed:
             read += [footnotes.overlap_file(root, cell) for cell in footnotes.overlapping(self.names)]
         return list(dict.fromkeys([*read, *self.kind.files(self.names)]))
@@ -233,19 +209,28 @@ class Report:
         """Make it and write its files, one path for each ending."""
         # First: only comparable numbers may be subtracted.
         data = self.data(results)
-        lines, signed = footnotes.provenance(self.names, data) if self.kind.scored and self.kind.signed else ((), ())
+        lines, signed = (
+            footnotes.provenance(self.names, data, self.kind.sentences)
+            if self.kind.scored and self.kind.signed
+            else ((), ())
+        )
         shown = self.kind.make(self.names, data)
         render.write_csv(paths["csv"], shown.numbers)
         if isinstance(shown, Figure):
             style.save(shown.draw(), pdf=paths["pdf"], png=paths["png"])
             return
-        written = dataclasses.replace(shown, notes=[*shown.notes, *lines], signatures=signed)
+        written = dataclasses.replace(shown, notes=[*shown.notes, *lines], signatures=[*shown.signatures, *signed])
         if "tex" in paths:
             files.write_text(paths["tex"], render.to_latex(written))
             files.write_text(paths["float.tex"], render.to_latex(written, self.text, f"tab:{self.name}"))
         files.write_text(paths["md"], render.to_markdown(written))
         caption = self.text if self.rule == "table" else ""
         files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
+
+
+def diagnostics(root: str, cells: Iterable[Cell]) -> list[str]:
+    """The diagnostics of the runs of cells."""
+    return [f"{run.folder(root)}/{DIAGNOSTICS}" for run in dict.fromkeys(cell.run for cell in cells)]
 
 
 # --- Problems of studies that several layouts have, each as the end of a sentence about the study.

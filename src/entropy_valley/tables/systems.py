@@ -404,7 +404,7 @@ def untimed_methods(names: Names) -> Iterator[str]:
     files=latencies,
     metrics=printed_metrics,
     problems=untimed_methods,
-    pools=True,
+    tells_pools=True,
 )
 def systems_table(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
@@ -497,7 +497,7 @@ def transfer_problems(names: Names) -> Iterator[str]:
     files=latencies,
     metrics=printed_metrics,
     problems=transfer_problems,
-    pools=True,
+    tells_pools=True,
 )
 def transfer(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""
