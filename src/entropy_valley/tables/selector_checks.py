@@ -89,15 +89,15 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
     """
     tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
     rows, ratios = data.of([cell]).sentences, []
-    for name, length in zip(rows["id"], rows["length"], strict=True):
+    for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
         # In binary floating point a product may be a slot less than the exact one.
         of_ratio = {
             ratio: [candidate_length(ratio, tokens.get(name, 0), exact=exact) for exact in (True, False)]
             for ratio in grid
         }
-        fitting = [ratio for ratio, lengths in of_ratio.items() if length in lengths]
+        fitting = [ratio for ratio, lengths in of_ratio.items() if canvas["length"] in lengths]
         if not fitting:
-            problem = f"sentence {name!r}: {length} slots are not a canvas of EV's grid"
+            problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
             raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
         ratios.append(fitting[0])
     return pd.Series(ratios)
@@ -142,7 +142,7 @@ def check_problems(names: Names) -> Iterator[str]:
 @table(
     "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead over "
     "canvases whose ratios were given to other sentences.",
-    columns=("length",),
+    columns=("canvas",),
     files=diagnostics_files,
     problems=check_problems,
 )
