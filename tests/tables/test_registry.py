@@ -18,7 +18,7 @@ from entropy_valley.config.load import load_merged, merge, read_yaml
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
-from entropy_valley.tables import notes
+from entropy_valley.tables import footnotes
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -114,7 +114,7 @@ def test_a_table_says_which_methods_were_fitted_to_its_sentences():
     for testset in ("dev", "wmt22"):
         over = {"studies": {"mine": study | {"testset": testset}}, "tables": {"studies": ["mine"]}}
         table = reports.configured(experiment(length_methods={"ev_fit_4": {"pairs": 50}}, **over))["tables/mine"]
-        said.append(list(notes.fitted(table)))
+        said.append(list(footnotes.fitted(table)))
     assert said == [
         [
             "EV fit was fitted to the first 100 of these sentences.",

@@ -13,7 +13,6 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from entropy_valley import files
-from entropy_valley.tables.old import Group, Table, TableCell, TableRow, TableSection  # noqa: F401
 from entropy_valley.tables.show import Bold, Column, Row, Shown
 from entropy_valley.texts import guarded, shown
 
@@ -42,7 +41,6 @@ def _safe(value: str) -> str:
 
 def to_markdown(table: Shown) -> str:
     """A GitHub table, a heading in a row of its own, then the footnote."""
-    table = table.shown() if isinstance(table, Table) else table
     titles = [": ".join(filter(None, (column.over, column.title))) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     lines = [_markdown_row(titles), f"| {' | '.join(rules)} |"]
@@ -134,7 +132,6 @@ def page(title: str, table: Shown, caption: str = "") -> str:
 
     With a ``caption``, that stands above the table, and the notes below.
     """
-    table = table.shown() if isinstance(table, Table) else table
     return TEMPLATES.get_template("table.html").render(title=title, table=table, caption=caption)
 
 
@@ -188,7 +185,6 @@ def to_latex(table: Shown, caption: str = "", label: str = "") -> str:
     must stand in one column and outside of floats. Below the table the notes are one paragraph; signatures are
     comments, which do not print.
     """
-    table = table.shown() if isinstance(table, Table) else table
     long = len(table.rows) > LONG_TABLE
     widths, types = [], ""
     for number, column in enumerate(table.columns):

@@ -71,7 +71,7 @@ class Kind:
     """
 
     make: Make
-    caption: str
+    caption: str | Callable[[Names], str]
     # Whose results it shows; without it, it is a layout of studies, and each study of that layout has it.
     cells: Callable[[Experiment], Sequence[Cell]] | None = None
     # What it reads of sentences beside their scores, see `frames.SOURCES`; and other files.
@@ -88,19 +88,24 @@ class Kind:
     comparable: Callable[[Names], bool] | None = None  # the paper's numbers may stand beside its own: if it is ready
     rule: str = "table"
 
+    @property
+    def of_study(self) -> bool:
+        """Whether each study of its layout has one."""
+        return self.cells is None
+
     def __call__(self, experiment: Experiment, key: str = "", name: str = "") -> Report:
         return Report(self, experiment, key, name)
 
 
 def table(
-    caption: str, cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
+    caption: str | Callable[[Names], str], cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
 ) -> Callable[[Make], Kind]:
     """Makes a function ``(names, data) -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
     return lambda make: Kind(make, caption, cells, **more)
 
 
 def figure(
-    caption: str, cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
+    caption: str | Callable[[Names], str], cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
 ) -> Callable[[Make], Kind]:
     """Makes a function ``(names, data) -> Figure`` a figure."""
     return table(caption, cells, **{"rule": "figure", "signed": False, **more})
@@ -152,7 +157,8 @@ class Report:
             "metrics": listed,
             "zeros": ZEROS[self.names.statistics.wilcoxon_zeros],
         }
-        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], self.kind.caption)
+        caption = self.kind.caption if isinstance(self.kind.caption, str) else self.kind.caption(self.names)
+        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], caption)
 
     @functools.cached_property
     def columns(self) -> Sequence[str]:
