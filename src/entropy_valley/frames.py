@@ -27,6 +27,7 @@ metric.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -231,6 +232,13 @@ def _require_finite(path: str, rows: pd.DataFrame, name: str) -> None:
         raise InputError(place, f"{name} is {row[name]!r}, not a finite number", REMEDY)
 
 
+def _finite(value: Any, name: str, place: str) -> float:
+    """A number of a header; raises InputError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(place, f"{name} is {value!r}, not a finite number", REMEDY)
+    return value
+
+
 def _ordered(rows: pd.DataFrame, ids: pd.Index, place: str, first: str) -> pd.DataFrame:
     """Rows in the order of ``ids``, those of ``first``; raises InputError unless they are of the same sentences."""
     if rows.index.equals(ids):
@@ -256,7 +264,10 @@ def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[Sys
         facts |= {name: facts[name] / facts["sentences"] for name in MEANS if name in facts}
         facts |= {f"signature.{name}": value for name, value in (scores.get("signatures") or {}).items()}
         apart = (*System._fields, "signatures", "digests")
-        described[system] = facts | {name: value for name, value in scores.items() if name not in apart}
+        for name, value in scores.items():
+            if name not in apart:
+                facts[name] = _finite(value, name, f"{folder}/{header_path(SCORES)}: {system.label}")
+        described[system] = facts
     return described
 
 

@@ -28,7 +28,6 @@ from entropy_valley.results import (
     TRANSLATIONS,
     ancestry,
     differences,
-    entry,
     header_path,
     read_record,
     record_path,
