@@ -27,6 +27,8 @@ metric.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +73,7 @@ SOURCES = {
 USUAL = ("hypothesis", "source", "target", "length", "calls", "slots", "passes")
 TYPES = {"hypothesis": pa.string(), "logprob": pa.float64(), "tokens": pa.list_(pa.int64())}
 MEANS = ("calls", "slots", "passes", "run_tokens", "within_steps")  # per sentence; their files have totals
+Place = tuple[str, System]  # a file and what of it: as errors name it
 BLOCK = 2**26  # bytes that are decoded at once: a row is never larger
 
 
@@ -118,17 +121,17 @@ def read_sets(
         raise InputError("columns", f"{', '.join(unknown)}: no such column", f"There are {', '.join(SOURCES)}.")
     sentences: list[pd.DataFrame] = []
     cells: list[dict[str, Any]] = []
-    order: dict[tuple[str, str], tuple[str, pd.Index]] = {}  # of the sentences of each place, and whose it is
+    order: dict[tuple[str, str], tuple[Place, pd.Index]] = {}  # of the sentences of each place, and whose it is
     for folder, wanted in folders.items():
         run = run_of(Path(folder))
         rows = _rows_of_set(folder, columns, checked)
         described = _cells_of_set(folder, checked)
         for system in described if wanted is None else wanted:
-            place = f"{folder}/{SCORES}: {system.label}"
             if system not in described:
                 raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
             if system not in rows:
                 raise InputError(f"{folder}/{SCORES}", f"has no rows of {system.label}", REMEDY)
+            place = (f"{folder}/{SCORES}", system)
             first, ids = order.setdefault((run["direction"], system.testset), (place, rows[system].index))
             key = run | system._asdict()
             sentences.append(_ordered(rows[system], ids, place, first).assign(**key))
@@ -179,7 +182,7 @@ def _rows_of_set(
     for system, scores in of_scores.items():
         if system not in of_texts:
             raise InputError(path, f"has no rows of {system.label}", REMEDY)
-        places = (f"{folder}/{name}: {system.label}" for name in (TRANSLATIONS, SCORES))
+        places = ((f"{folder}/{name}", system) for name in (TRANSLATIONS, SCORES))
         joined[system] = scores.join(_ordered(of_texts[system], scores.index, *places))
     return joined
 
@@ -233,32 +236,38 @@ def _require_finite(path: str, rows: pd.DataFrame, name: str) -> None:
         raise InputError(place, f"{name} is {row[name]!r}, not a finite number", REMEDY)
 
 
-def _ordered(rows: pd.DataFrame, ids: pd.Index, place: str, first: str) -> pd.DataFrame:
+def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> pd.DataFrame:
     """Rows in the order of ``ids``, those of ``first``; raises InputError unless they are of the same sentences."""
     if rows.index.equals(ids):
         return rows
     if len(different := rows.index.symmetric_difference(ids)):
-        problem = f"not the sentences of {first}: {len(different)} ids are in one only, such as {min(different)!r}"
-        raise InputError(place, problem, REMEDY)
+        other = f"{first[0]}: {first[1].label}"
+        problem = f"not the sentences of {other}: {len(different)} ids are in one only, such as {min(different)!r}"
+        raise InputError(f"{place[0]}: {place[1].label}", problem, REMEDY)
     return rows.loc[ids]
 
 
 def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[System, dict[str, Any]]:
     """What the headers of a set say of each system, costs per sentence."""
-    translated, scored = (
-        entries(Path(checked(str(header_path(f"{folder}/{name}"))))) for name in (TRANSLATIONS, SCORES)
-    )
+    headers = [Path(checked(f"{folder}/{Path(name).stem}.json")) for name in (TRANSLATIONS, SCORES)]
+    translated, scored = map(entries, headers)
     described = {}
     for system, scores in scored.items():
         if system not in translated:
-            raise InputError(header_path(f"{folder}/{TRANSLATIONS}"), f"has nothing of {system.label}", REMEDY)
+            raise InputError(headers[0], f"has nothing of {system.label}", REMEDY)
         facts = {name: value for name, value in translated[system].items() if name not in System._fields}
         for name, value in (facts.pop("signature", None) or {}).items():
-            facts[name] = value if isinstance(value, str) else files.canonical(value)
+            facts[name] = value if isinstance(value, str) else json.dumps(value)
         facts |= {name: facts[name] / facts["sentences"] for name in MEANS if name in facts}
         facts |= {f"signature.{name}": value for name, value in (scores.get("signatures") or {}).items()}
-        apart = (*System._fields, "signatures", "digests")
-        described[system] = facts | {name: value for name, value in scores.items() if name not in apart}
+        for name, value in scores.items():
+            if name in (*System._fields, "signatures", "digests"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                place = f"{headers[1]}: {system.label}"
+                raise InputError(place, f"{name} is {value!r}, not a finite number", REMEDY)
+            facts[name] = value
+        described[system] = facts
     return described
 
 

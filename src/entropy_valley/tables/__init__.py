@@ -38,14 +38,11 @@ from entropy_valley.tables import (
     training_tables,
     valley_figure,
 )
-from entropy_valley.tables.base import OfStudy, Report
-from entropy_valley.tables.of_results import require_means
-from entropy_valley.tables.reader import Results, require_alike
-from entropy_valley.tables.report import Kind
-from entropy_valley.tables.report import Report as Made
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import Kind, Report
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
-REPORTS: dict[str, type[Report] | Kind] = {
+REPORTS: dict[str, Kind] = {
     "tables/main": scores.main,
     "tables/crossbb": scores.crossbb,
     "tables/crossbb_bleu": scores.crossbb_bleu,
@@ -123,9 +120,6 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     results = Results(report.experiment, paths["csv"].parents[1], inputs)
     with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
         record.facts.update(report.facts(results.root))
-        if not isinstance(report, Made) and report.scored:
-            require_alike(results, report.cells)
-            require_means(results, report.cells, report.metric)
         report.make(results, **new)
 
 
@@ -141,18 +135,9 @@ def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Re
         yield record
 
 
-def of_study(kind: type[Report] | Kind) -> bool:
-    """Whether each study of a layout has one."""
-    return kind.cells is None if isinstance(kind, Kind) else issubclass(kind, OfStudy)
-
-
-def is_figure(kind: type[Report] | Kind) -> bool:
-    return kind.rule == "figure"
-
-
 def layouts() -> list[str]:
     """What ``layout`` of a study may be."""
-    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if of_study(kind)))
+    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if kind.of_study))
 
 
 def configured(experiment: Experiment) -> dict[str, Report]:
@@ -160,7 +145,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     reports: dict[str, Report] = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        for name in _studies(experiment, layout) if of_study(kind) else [layout]:
+        for name in _studies(experiment, layout) if kind.of_study else [layout]:
             report = kind(experiment, key, name)
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
@@ -197,9 +182,9 @@ def _studies(experiment: Experiment, layout: str) -> list[str]:
     return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
 
 
-def _file(experiment: Experiment, kind: type[Report], name: str) -> str:
+def _file(experiment: Experiment, kind: Kind, name: str) -> str:
     """A report's file: a study's figure may have another name than its table."""
-    named = experiment.studies[name].figure if of_study(kind) and is_figure(kind) else None
+    named = experiment.studies[name].figure if kind.of_study and kind.rule == "figure" else None
     return named if isinstance(named, str) else name
 
 
@@ -209,12 +194,12 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     study = experiment.studies[name]
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        if not (of_study(kind) and layout == study.layout):
+        if not (kind.of_study and layout == study.layout):
             continue
         report, file = kind(experiment, key, name), _file(experiment, kind, name)
-        other = REPORTS.get(f"{folder}/{file}", OfStudy)
+        other = REPORTS.get(f"{folder}/{file}")
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.wanted and (file in taken or not of_study(other)):
+        if report.wanted and (file in taken or (other and not other.of_study)):
             yield f"{file} is the name of another table or figure; choose another name"
         if report.wanted and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"

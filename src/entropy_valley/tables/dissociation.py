@@ -256,7 +256,8 @@ def listed(names: Names, means: pd.DataFrame, metric: Metric) -> str:
     "Large points: means over training seeds with their standard deviations; the legend has the mean length error, "
     "which is 0 for Oracle. Last panel, ours: what sentences add to EV's lead in {metric}, by whose canvas is "
     "nearer to the reference's (neither: both are equally far), with 95 % intervals over sentences; crosses: the "
-    "same of EV's ratios when they are given to other sentences, where a study decodes them. Oracle's length is not an upper bound.",
+    "same of EV's ratios when they are given to other sentences, where a study decodes them. Oracle's length is "
+    "not an upper bound.",
     with_control,
     columns=READ,
 )

@@ -48,7 +48,7 @@ def spread(numbers: pd.DataFrame) -> list[str]:
         return ["One run (training seed)."]
     runs = f"{most} runs" if fewest == most else f"{fewest} to {most} runs"
     lines = [f"Mean ± sample standard deviation over {runs} (training seeds)."]
-    return lines + ["A score without ± is of one run."] * (fewest == 1)
+    return lines + (["A score without ± is of one run."] if fewest == 1 else [])
 
 
 def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:

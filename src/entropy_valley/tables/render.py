@@ -13,9 +13,8 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from entropy_valley import files
-from entropy_valley.tables.old import Group, Table, TableCell, TableRow, TableSection  # noqa: F401
 from entropy_valley.tables.show import Bold, Column, Row, Shown
-from entropy_valley.texts import guarded, shown
+from entropy_valley.texts import all_shown, guarded, shown
 
 # --- CSV and Markdown.
 
@@ -41,8 +40,7 @@ def _safe(value: str) -> str:
 
 
 def to_markdown(table: Shown) -> str:
-    """A GitHub table, a heading in a row of its own, then the footnote."""
-    table = table.shown() if isinstance(table, Table) else table
+    """A GitHub table, a heading in a row of its own, then the footnote; each text on one line."""
     titles = [": ".join(filter(None, (column.over, column.title))) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
     lines = [_markdown_row(titles), f"| {' | '.join(rules)} |"]
@@ -51,7 +49,7 @@ def to_markdown(table: Shown) -> str:
             lines.append(_markdown_row([Bold(heading), *[""] * (len(titles) - 1)]))
         lines += [_markdown_row(row.texts) for group in groups for row in group]
     notes = [*map(_paragraph, table.notes), *(f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures)]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(notes) + "\n"
+    return "\n".join(all_shown(lines)) + "\n\n" + "\n\n".join(all_shown(notes)) + "\n"
 
 
 def _markdown_row(texts: Sequence[str]) -> str:
@@ -60,8 +58,8 @@ def _markdown_row(texts: Sequence[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    """The text on one line; what Markdown would read as a mark, a link, HTML or a formula stays text."""
-    return _MARKS.sub(r"\\\g<0>", shown(text))
+    """What Markdown would read as a mark, a link, HTML or a formula stays text."""
+    return _MARKS.sub(r"\\\g<0>", text)
 
 
 def _paragraph(text: str) -> str:
@@ -73,7 +71,7 @@ def _code(text: str) -> str:
     """The text as code, between more backticks than it has."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     blank = " " * (text[:1] == "`" or text[-1:] == "`")
-    return f"{fence}{blank}{shown(text)}{blank}{fence}"
+    return f"{fence}{blank}{text}{blank}{fence}"
 
 
 # --- Pages for a browser, each one file that needs no other: a table, the matrix, the sentences of a test set.
@@ -84,7 +82,7 @@ TEMPLATES = Environment(
     trim_blocks=True,
     keep_trailing_newline=True,
 )
-TEMPLATES.filters["shown"] = shown
+TEMPLATES.filters |= {"shown": shown, "all_shown": all_shown}
 TEMPLATES.tests["bold"] = lambda text: isinstance(text, Bold)
 TEMPLATES.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # Chinese takes half the bytes
 
@@ -134,7 +132,6 @@ def page(title: str, table: Shown, caption: str = "") -> str:
 
     With a ``caption``, that stands above the table, and the notes below.
     """
-    table = table.shown() if isinstance(table, Table) else table
     return TEMPLATES.get_template("table.html").render(title=title, table=table, caption=caption)
 
 
@@ -188,7 +185,6 @@ def to_latex(table: Shown, caption: str = "", label: str = "") -> str:
     must stand in one column and outside of floats. Below the table the notes are one paragraph; signatures are
     comments, which do not print.
     """
-    table = table.shown() if isinstance(table, Table) else table
     long = len(table.rows) > LONG_TABLE
     widths, types = [], ""
     for number, column in enumerate(table.columns):
@@ -282,4 +278,4 @@ _LATEX = Environment(
     comment_start_string="<#", comment_end_string="#>", trim_blocks=True, lstrip_blocks=True, autoescape=False,
     undefined=StrictUndefined,
 )  # fmt: skip
-_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "shown": shown}
+_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "all_shown": all_shown}

@@ -88,6 +88,11 @@ class Kind:
     comparable: Callable[[Names], bool] | None = None  # the paper's numbers may stand beside its own: if it is ready
     rule: str = "table"
 
+    @property
+    def of_study(self) -> bool:
+        """Whether each study of its layout has one."""
+        return self.cells is None
+
     def __call__(self, experiment: Experiment, key: str = "", name: str = "") -> Report:
         return Report(self, experiment, key, name)
 
@@ -195,24 +200,22 @@ class Report:
         return {"cells": cells, "metrics": metrics, **self.names.statistics.model_dump()}
 
     def shown(self, results: Results) -> Shown | Figure:
-        """What it shows."""
-        return self.kind.make(self.names, self.data(results))
+        """What it shows, with the footnotes about what its numbers were made by."""
+        data = self.data(results)
+        if not (self.kind.scored and self.kind.signed):
+            return self.kind.make(self.names, data)
+        # First: only comparable numbers may be subtracted.
+        lines, signed = footnotes.provenance(self.names, data, self.kind.sentences)
+        shown = self.kind.make(self.names, data)
+        return dataclasses.replace(shown, notes=[*shown.notes, *lines], signatures=[*shown.signatures, *signed])
 
     def make(self, results: Results, **paths: Path) -> None:
         """Make it and write its files, one path for each ending."""
-        # First: only comparable numbers may be subtracted.
-        data = self.data(results)
-        lines, signed = (
-            footnotes.provenance(self.names, data, self.kind.sentences)
-            if self.kind.scored and self.kind.signed
-            else ((), ())
-        )
-        shown = self.kind.make(self.names, data)
-        render.write_csv(paths["csv"], shown.numbers)
-        if isinstance(shown, Figure):
-            style.save(shown.draw(), pdf=paths["pdf"], png=paths["png"])
+        written = self.shown(results)
+        render.write_csv(paths["csv"], written.numbers)
+        if isinstance(written, Figure):
+            style.save(written.draw(), pdf=paths["pdf"], png=paths["png"])
             return
-        written = dataclasses.replace(shown, notes=[*shown.notes, *lines], signatures=[*shown.signatures, *signed])
         if "tex" in paths:
             files.write_text(paths["tex"], render.to_latex(written))
             files.write_text(paths["float.tex"], render.to_latex(written, self.text, f"tab:{self.name}"))

@@ -248,8 +248,8 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
 
 
 @table(
-    "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs drawn; "
-    "and how long translations are for their sources in tokens of each backbone: median, mean, percentiles.",
+    "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
+    "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles.",
     lambda experiment: [],
     files=corpus_files,
     scored=False,
