@@ -201,11 +201,13 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     frame = table.to_pandas()
     if missing := {*System._fields, "id"} - {*frame}:
         raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
-    if "canvas" in columns:  # its keys are those of each length method
-        frame["canvas"] = [row["canvas"] for row in files.read_jsonl(path, ("canvas",))]
-    for name in ("hypothesis", "length"):
-        if name in frame and frame[name].isna().any():
-            row = frame[frame[name].isna()].iloc[0]
+    if "canvas" in columns:  # its keys are those of each length method; a beam search has none
+        frame["canvas"] = [row.get("canvas") for row in files.read_jsonl(path)]
+    for name in ("hypothesis", "length", "canvas"):
+        missing = frame[name].isna() if name in frame else pd.Series(False, frame.index)
+        if name == "canvas":
+            missing &= frame["steps"] > 0
+        for _, row in frame[missing].head(1).iterrows():
             raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
     return frame
 

@@ -11,15 +11,17 @@ from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.results import made
 from entropy_valley.runs.job import job_of
 from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import data_of
 
 with job_of(snakemake) as job, made("human_pack", job.params, job.input, job.output):  # noqa: F821
     experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
     results = Results(experiment, Path(job.output.pack).parents[2], job.input)
     direction, settings = snakemake.wildcards.direction, experiment.human_evaluation  # noqa: F821
     metric = schema.metrics_of(experiment.scoring)[0]
-    first, second = matrix.evaluated_cells(experiment, direction)
-    differences = results.sentences(first, metric) - results.sentences(second, metric)
-    sentences = pack.side_by_side(results.outputs(first), results.outputs(second), differences)
+    cells = matrix.evaluated_cells(experiment, direction)
+    data = data_of(results, cells, ("hypothesis", "source", "target"))
+    first, second = (data.of([cell]).sentences for cell in cells)
+    sentences = pack.side_by_side(first, second, metric.name)
     chosen, behind = pack.make(sentences, direction, settings.sentences.model_dump(), settings.seed)
     chosen.write(job.output.pack)
     pack.write_mapping(job.output.mapping, chosen, metric.name, behind)

@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import pandas as pd
+
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.scoring.sets import Outputs
 
 BUCKETS = ("first_best", "second_best", "tied", "random")
 SYSTEMS = ("first", "second")
@@ -80,10 +81,12 @@ class Unblinded:
     difference: float
 
 
-def side_by_side(first: Outputs, second: Outputs, differences: Mapping[str, float]) -> list[PackSentence]:
-    """The sentences of a test set with the outputs of two systems; ``differences`` are of their scores, by id."""
-    columns = (first.ids, first.sources, first.references, first.hypotheses, second.hypotheses)
-    return [PackSentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]
+def side_by_side(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[PackSentence]:
+    """The sentences of a test set with the outputs of two systems, of which each frame has the rows, see
+    :mod:`.frames`; ``metric`` is the name of the one by which they are chosen."""
+    columns = (first["id"], first["source"], first["target"], first["hypothesis"], second["hypothesis"])
+    differences = first[metric] - second[metric]
+    return [PackSentence(*row) for row in zip(*columns, differences, strict=True)]
 
 
 def make(

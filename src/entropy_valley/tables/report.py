@@ -172,7 +172,7 @@ class Report:
         read: list[str] = []
         if self.kind.scored:
             names = [name for name in SET_FILES if name != TRANSLATIONS or "translations" in sources]
-            read += [f"{folder}/{name}" for folder in self._folders(root) for name in names]
+            read += [f"{folder}/{name}" for folder in systems_of(self.experiment, cells, root) for name in names]
         for cell in cells:
             if "test set" in sources:
                 read.append(f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
@@ -184,19 +184,11 @@ class Report:
             read += [footnotes.overlap_file(root, cell) for cell in footnotes.overlapping(self.names)]
         return list(dict.fromkeys([*read, *self.kind.files(self.names)]))
 
-    def _folders(self, root: str) -> dict[str, list[System]]:
-        """The systems that it shows by the folders of their sets."""
-        systems: dict[str, list[System]] = {}
-        for cell in self.cells:
-            systems.setdefault(sets_of(self.experiment).home[cell].folder(root), []).append(system_of(cell))
-        return systems
-
     def data(self, results: Results) -> Data:
         """The results of its cells, in their order."""
         if not (self.kind.scored and self.cells):
             return Data(pd.DataFrame(), pd.DataFrame(), results)
-        frames = read_sets(results.root, self._folders(results.root), self.columns, results.file)
-        data = Data(*frames, results).of(self.cells)
+        data = data_of(results, self.cells, self.columns)
         require_alike(results, self.cells)
         require_means(data, self.names.metric.name)
         return data
@@ -230,6 +222,20 @@ class Report:
         files.write_text(paths["md"], render.to_markdown(written))
         caption = self.text if self.rule == "table" else ""
         files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
+
+
+def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict[str, list[System]]:
+    """The systems of cells by the folders of their sets."""
+    systems: dict[str, list[System]] = {}
+    for cell in cells:
+        systems.setdefault(sets_of(experiment).home[cell].folder(root), []).append(system_of(cell))
+    return systems
+
+
+def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> Data:
+    """The results of cells, in their order; ``columns`` are those of sentences beside their scores."""
+    folders = systems_of(results.experiment, cells, results.root)
+    return Data(*read_sets(results.root, folders, columns, results.file), results).of(cells)
 
 
 def diagnostics(root: str, cells: Iterable[Cell]) -> list[str]:
