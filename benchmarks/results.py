@@ -78,9 +78,8 @@ def load(root: str, part: str) -> None:
         shown = [system for system in SYSTEMS if system.steps == 32]
         sentences, cells = read_sets(root, dict.fromkeys(runs, shown))
     took, memory = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{part}: {len(cells)} cells, {len(sentences):,} sentences: {took:.1f} s, CPU {time.process_time():.1f} s, {memory:.2f} GB"
-    )
+    seconds = f"{took:.1f} s, CPU {time.process_time():.1f} s"
+    print(f"{part}: {len(cells)} cells, {len(sentences):,} sentences: {seconds}, {memory:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -42,14 +42,8 @@ MASK, EOS, TEXT, EV = "#C9C9C9", "#FFFFFF", "#F3D9A4", style.METHOD_COLOURS["ev"
     wanted=lambda names: "ev" in names.experiment.matrix.methods,
 )
 def method(names: Names, data: Data) -> Figure:
-    """Probes, valley, canvas and denoising, from top to bottom, at the width of a column."""
-    numbers = candidates(names)
-    height = LINE * (len(numbers) + ROWS)
-    return Figure(numbers, [functools.partial(_draw, names, numbers, height)], height=height)
-
-
-def candidates(names: Names) -> pd.DataFrame:
-    """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
+    """Probes, valley, canvas and denoising, from top to bottom, at the width of a column. The numbers have a row for
+    each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
     ratios = grid(names.experiment, "ev", names.experiment.matrix.directions[0])
     lowest = min(LOWEST, len(ratios) - 1)
     most = max(lowest, len(ratios) - 1 - lowest) or 1
@@ -58,12 +52,12 @@ def candidates(names: Names) -> pd.DataFrame:
         drawn = 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5
         slots = candidate_length(ratio, SOURCE)
         rows.append({"ratio": ratio, "slots": slots, "drawn_entropy": drawn, "chosen": number == lowest})
-    return pd.DataFrame(rows)
+    numbers, height = pd.DataFrame(rows), LINE * (len(rows) + ROWS)
+    return Figure(numbers, [functools.partial(_draw, names, numbers, height)], height=height)
 
 
 def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> None:
     """Everything, in inches from the lower left corner."""
-    experiment = names.experiment
     axes.set_xlim(0, style.COLUMN)
     axes.set_ylim(0, height)
     axes.axis("off")
@@ -81,15 +75,16 @@ def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> 
     _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
     _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
     next(rows)
-    steps, schedule = experiment.tables.steps, experiment.of(experiment.tables.backbone).decoding.schedule
-    _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, most certain slots first", weight="bold")
+    tables = names.experiment.tables
+    _text(axes, 0, next(rows), f"4  Denoising: {tables.steps} steps, most certain slots first", weight="bold")
     order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
-    for step, count in snapshots(chosen, steps, schedule).items():
+    schedule = names.experiment.of(tables.backbone).decoding.schedule  # how many slots each step reveals
+    for step, count in snapshots(chosen, tables.steps, schedule).items():
         shown, y = order[:count], next(rows)
         colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
         _slots(axes, y, f"step {step}", slot, colours)
-        if count == chosen and step < steps:
-            _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none left")
+        if count == chosen and step < tables.steps:
+            _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{tables.steps}: none left")
 
 
 def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:

@@ -22,10 +22,10 @@ from entropy_valley.stats.significance import paired_test
 from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.names import Names
-from entropy_valley.tables.report import Data, diagnostics, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Column, Row, Shown
 from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Figure, legend_above
-from entropy_valley.tables.valley_figure import curves, draw_line, over_runs
+from entropy_valley.tables.valley_figure import curves, diagnostics_files, draw_line, over_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def check_numbers(names: Names, data: Data) -> pd.DataFrame:
 
 
 def sweep(names: Names, data: Data) -> Iterator[Measured]:
-    points = over_runs(curves(data.files, names.cells))
+    points = over_runs(curves(names, data))
     for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
         line = line.sort_values("at")
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
@@ -143,7 +143,7 @@ def check_problems(names: Names) -> Iterator[str]:
     "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead over "
     "canvases whose ratios were given to other sentences.",
     columns=("canvas",),
-    files=lambda names: diagnostics(names.experiment.results, names.cells),
+    files=diagnostics_files,
     problems=check_problems,
 )
 def checks(names: Names, data: Data) -> Shown:
@@ -215,12 +215,12 @@ def main_valleys(experiment: Experiment) -> list[Cell]:
     "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in the "
     "figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio.",
     main_valleys,
-    files=lambda names: diagnostics(names.experiment.results, names.cells),
+    files=diagnostics_files,
     scored=False,
 )
 def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
-    points = over_runs(curves(data.files, names.cells))
+    points = over_runs(curves(names, data))
     numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
     panels = []
     for place, line in numbers.groupby(PLACE, sort=False):

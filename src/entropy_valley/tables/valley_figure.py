@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,24 +14,27 @@ from entropy_valley.frames import PLACE
 from entropy_valley.results import DIAGNOSTICS, REMEDY
 from entropy_valley.stats.summary import CERTAIN
 from entropy_valley.tables.names import Names
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.report import Data, diagnostics, figure
+from entropy_valley.tables.report import Data, figure
 from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 AXES = ("offsets", "offsets_complete", "ratios")
 POINT = ["backbone", *PLACE, "axis", "at"]
 OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
 
 
+def diagnostics_files(names: Names) -> list[str]:
+    """The diagnostics of the runs of its cells."""
+    return [f"{cell.run.folder(names.experiment.results)}/{DIAGNOSTICS}" for cell in names.cells]
+
+
 @figure(
-    "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a diagnostic "
-    "that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % intervals of "
-    "the mean over sentences.",
+    "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
+    "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % "
+    "intervals of the mean over sentences.",
     matrix.valley_cells,
-    files=lambda names: diagnostics(names.experiment.results, names.cells),
+    files=diagnostics_files,
     scored=False,
 )
 def entropy_valley(names: Names, data: Data) -> Figure:
@@ -41,7 +43,7 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
-    points = over_runs(curves(data.files, names.cells))
+    points = over_runs(curves(names, data))
     numbers = points[points["axis"] != "ratios"]
     panels = []
     for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
@@ -49,7 +51,7 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     return Figure(numbers, panels, width=2.1)
 
 
-def _lines(names: Names, place: tuple[str, str], shown: pd.DataFrame, first: bool, axes: Axes) -> None:
+def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axes) -> None:
     """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
     all."""
 
@@ -72,19 +74,19 @@ def _lines(names: Names, place: tuple[str, str], shown: pd.DataFrame, first: boo
 # --- The numbers.
 
 
-def curves(results: Results, cells: Iterable[matrix.Cell]) -> pd.DataFrame:
+def curves(names: Names, data: Data) -> pd.DataFrame:
     """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
 
     Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
-    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
-    test set share their curves.
+    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and test set share their
+    curves.
     """
     rows = []
-    for cell in {(cell.run, cell.testset): cell for cell in cells}.values():
-        content = results.diagnostics(cell, "valley")
+    for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
+        content = data.files.diagnostics(cell, "valley")
         if any(axis not in content for axis in AXES):
-            problem = f"its valley of {cell.testset} lacks one of {', '.join(AXES)}"
-            raise InputError(f"{cell.run.folder(results.root)}/{DIAGNOSTICS}", problem, REMEDY)
+            place = f"{cell.run.folder(data.files.root)}/{DIAGNOSTICS}"
+            raise InputError(place, f"its valley of {cell.testset} lacks one of {', '.join(AXES)}", REMEDY)
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
     return pd.DataFrame(rows).astype({"standard_error": float})
