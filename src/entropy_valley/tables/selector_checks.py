@@ -24,7 +24,7 @@ from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Column, Row, Shown
-from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Figure, legend_above
+from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Figure, Panel, legend_above
 from entropy_valley.tables.valley_figure import curves, diagnostics_files, draw_line, over_runs
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
 Numbers = Mapping[str, float]
-Measured = tuple[tuple[str, str], int | None, object, Mapping[str, Any]]  # place, seed, item, numbers
+Measured = tuple[Sequence[Any], Any, object, Mapping[str, Any]]  # place, seed, item, numbers
 
 
 def grid_of(names: Names, direction: str) -> list[float]:
@@ -107,7 +107,7 @@ def scores(names: Names, data: Data) -> Iterator[Measured]:
     cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
     for (*place, method), runs in cells.groupby([*PLACE, "method"], sort=False):
         values = runs[names.metric.name]
-        yield (place[0], place[1]), None, method, {"mean": values.mean(), "std": values.std(), "runs": len(values)}
+        yield place, None, method, {"mean": values.mean(), "std": values.std(), "runs": len(values)}
 
 
 def tests(names: Names, data: Data) -> Iterator[Measured]:
@@ -222,7 +222,7 @@ def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
     points = over_runs(curves(names, data))
     numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-    panels = []
+    panels: list[Panel] = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, names, place, line, not panels))
     return Figure(numbers, panels, width=2.1)

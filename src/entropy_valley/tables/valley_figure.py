@@ -15,7 +15,7 @@ from entropy_valley.results import DIAGNOSTICS, REMEDY
 from entropy_valley.stats.summary import CERTAIN
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, figure
-from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, legend_above
+from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, Panel, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     """
     points = over_runs(curves(names, data))
     numbers = points[points["axis"] != "ratios"]
-    panels = []
+    panels: list[Panel] = []
     for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
         panels.append(functools.partial(_lines, names, place, lines, not panels))
     return Figure(numbers, panels, width=2.1)
