@@ -177,9 +177,23 @@ def _line(page: str, place: int) -> int:
     return page.count("\n", 0, place) + 1
 
 
+def select(rows: pd.DataFrame, column: str, /, **where: str) -> pd.Series:
+    """A column in the rows that meet the conditions, by their run; empty is NaN. ``rows`` are texts, as in the file."""
+    if unknown := {column, *where} - set(rows):
+        raise ValueError(f"no column {', '.join(sorted(unknown))}")
+    for key, value in where.items():
+        rows = rows[rows[key] == value]
+    if rows.empty:
+        raise ValueError(f"0 rows with {where}")
+    values = rows.set_index([key for key in ("backbone", "direction", "testset", "seed") if key in rows])[column]
+    if not values.index.is_unique:
+        raise ValueError(f"{len(values)} rows with {where}, more than one a run")
+    return pd.to_numeric(values)
+
+
 def quoted(mark: Mark, rows: pd.DataFrame) -> str:
     """The mark's text, with the numbers of its file."""
-    columns = {name: partial(paper_numbers.select, rows, name, **mark.where) for name in rows}
+    columns = {name: partial(select, rows, name, **mark.where) for name in rows}
     expressions = iter(mark.expressions)
 
     def number(match: re.Match[str]) -> str:

@@ -32,8 +32,8 @@ from entropy_valley.results import System
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.scoring.sets import read_outputs
-from entropy_valley.stats.closure import gap_closures, mean, sample_std
 from entropy_valley.stats.significance import LEVELS, bootstrap_means
+from entropy_valley.stats.summary import closure
 from entropy_valley.store import Store
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Execution, RunModel, Sentences
@@ -160,18 +160,18 @@ def table(config: str, runs: Sequence[Work], elsewhere: Weights | None) -> pd.Da
         of_run[work.run], counts[work.run] = translated(work, weights_of(work, runs, elsewhere))
         print(work.run.folder(config), work.testset)
     means = pd.DataFrame({run: scores.mean() for run, scores in of_run.items()}).T
-    seeds = [means[[run.seed == seed for run in of_run]].mean() for seed in sorted({run.seed for run in of_run})]
+    whole, seeds = means.mean().to_frame().T, means.groupby([run.seed for run in of_run]).mean()
     resampled = _resampled(of_run)
     rows = []
     for name in means.columns.drop(["oracle", *BASELINES]):
         row = {"config": config, "testset": runs[0].testset, "weights": name, "runs": len(of_run)}
         for baseline, prefix in BASELINES.items():
             names = (name, baseline, "oracle")
-            limits = np.quantile(gap_closures(*(resampled[one] for one in names)), LEVELS)
-            row[prefix] = gap_closures(*([means[one].mean()] for one in names))[0]
+            limits = np.quantile(closure(*(resampled[one] for one in names)), LEVELS)
+            row[prefix] = closure(*(whole[one] for one in names)).item()
             row |= {f"{prefix}_low": limits[0], f"{prefix}_high": limits[1]}
-            row[f"{prefix}_std"] = sample_std([gap_closures(*([seed[one]] for one in names))[0] for seed in seeds])
-        row["mae"], row["calls"] = (mean([one[name][place] for one in counts.values()]) for place in (0, 1))
+            row[f"{prefix}_std"] = closure(*(seeds[one] for one in names)).std()
+        row["mae"], row["calls"] = np.mean([one[name] for one in counts.values()], axis=0)
         rows.append(row | {"leads": int((means[name].round(6) > means["ev"].round(6)).sum())})
     return pd.DataFrame(rows)
 

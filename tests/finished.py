@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib import figure
 
 from entropy_valley import files, results, tables
 from entropy_valley.config import base_files
@@ -32,9 +32,9 @@ from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
-from entropy_valley.tables import document, pages, style
+from entropy_valley.tables import document, pages
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Table
+from entropy_valley.tables.show import Shown
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests/tables/finished"
@@ -74,16 +74,13 @@ class Run:
     def results(self) -> Results:
         return Results(self.experiment, self.root)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> Shown:
         """A table before it is laid out."""
-        return self.report(name).made(self.results)[0]
+        return self.report(name).shown(self.results)
 
-    def figure(self, name: str) -> Figure:
+    def figure(self, name: str) -> figure.Figure:
         """A figure as it is drawn."""
-        report = self.report(name)
-        numbers = report.numbers(self.results)
-        panels, height = report.panels(numbers), report.panel_height(numbers)
-        return style.draw(*panels, width=report.width, height=height)
+        return self.report(name).shown(self.results).draw()
 
     def text(self, name: str) -> str:
         """A table, as Markdown."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from entropy_valley.config.load import released, tiny
     from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.errors import InputError, SentenceError
+    from entropy_valley.frames import load_results
     from entropy_valley.lengths import LENGTH_METHODS, Choice, LengthMethod, Sentence, candidate_length, make_method
     from entropy_valley.translation.translator import Translation, Translator
 
@@ -39,6 +40,7 @@ _MODULES = {
     "Translation": "translation.translator",
     "Translator": "translation.translator",
     "candidate_length": "lengths",
+    "load_results": "frames",
     "make_method": "lengths",
     "released": "config.load",
     "tiny": "config.load",
@@ -55,6 +57,7 @@ __all__ = [
     "Translator",
     "__version__",
     "candidate_length",
+    "load_results",
     "make_method",
     "released",
     "tiny",

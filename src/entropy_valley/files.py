@@ -68,7 +68,7 @@ _inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
 
 @contextlib.contextmanager
 def noted(inputs: dict[str, str]) -> Iterator[None]:
-    """Note the digest of every text file that the block reads, by its path."""
+    """Note the digest of every file of results that the block reads, by its path."""
     token = _inputs.set(inputs)
     try:
         yield
@@ -76,14 +76,19 @@ def noted(inputs: dict[str, str]) -> Iterator[None]:
         _inputs.reset(token)
 
 
-def read_lines(path: str | Path, most: int | None = None) -> list[str]:
-    """The lines of a UTF-8 text file without their newline. Raises InputError as :func:`regular` and
-    :func:`.texts.lines` do."""
+def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+    """The content of a file. Raises InputError as :func:`regular` does."""
     path = regular(path, most)
     content = path.read_bytes()
     if (inputs := _inputs.get()) is not None:
         inputs[str(path)] = bytes_digest(content)
-    return texts.lines(path, content)
+    return content
+
+
+def read_lines(path: str | Path, most: int | None = None) -> list[str]:
+    """The lines of a UTF-8 text file without their newline. Raises InputError as :func:`regular` and
+    :func:`.texts.lines` do."""
+    return texts.lines(Path(path), read_bytes(path, most))
 
 
 def read_json(path: str | Path, most: int | None = None) -> Any:

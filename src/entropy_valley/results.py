@@ -89,7 +89,7 @@ def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
     Raises InputError for a file that is not what its record says, and for a row without its cell or its sentence's
     ``id``.
     """
-    _require_unedited(path)
+    require_unedited(path)
     cells: dict[System, list[dict[str, Any]]] = {}
     for row in files.read_jsonl(path, (*System._fields, "id")):
         cells.setdefault(System(*(row.pop(name) for name in System._fields)), []).append(row)
@@ -263,7 +263,7 @@ def _edits(first: Path, record: Record) -> Iterator[Fault]:
             yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
 
 
-def _require_unedited(path: Path) -> None:
+def require_unedited(path: Path) -> None:
     """Raise InputError for a result that is not what its record says; nothing tells of a file without one."""
     if described := _described(path):
         for fault in _edits(*described):
@@ -362,7 +362,7 @@ def made(
     for path in inputs:
         if not Path(path).is_file():
             raise files.not_there(path)
-        _require_unedited(Path(path))
+        require_unedited(Path(path))
         read[str(path)] = _digest(path)
     facts = {"codes": [code_digest()], "machine": machine.description()}
     place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)

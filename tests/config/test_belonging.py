@@ -14,7 +14,7 @@ from entropy_valley import tables
 from entropy_valley.errors import InputError
 from entropy_valley.results import read_record, record_path
 from entropy_valley.runs.audit import STALE, Audit, versions
-from entropy_valley.tables import notes
+from entropy_valley.tables import footnotes
 from entropy_valley.tables.reader import Results
 
 ROOT = Path("results/demo")
@@ -67,7 +67,7 @@ def test_results_that_belong_together(jobs):
     assert stale(jobs) == set()
     made_by = ancestry(jobs)
     assert {"score", "translate", "tokens", "train", "testset", "corpus"} <= made_by.codes.keys()
-    assert list(notes.made_by(made_by)) == []
+    assert list(footnotes.made_by(made_by)) == []
 
 
 MANIPULATIONS = {
@@ -137,8 +137,8 @@ def test_the_code_that_made_results(jobs):
     record = read_record(header)
     replace(record, facts=record.facts | {"codes": ["e" * 32]}).write(header)
     (SEED2 / "adapter/adapter.made.json").unlink()
-    code, bare = notes.made_by(ancestry(jobs))
+    code, bare = footnotes.made_by(ancestry(jobs))
     assert "rule translate were made by 2 versions of the code" in code and "eeeeeeee (1)" in code
     assert "3 (en-zh/llada-tiny/seed2/adapter/adapter.json, " in bare
     audit = Audit(jobs)
-    assert list(notes.made_by(versions(map(audit.job, jobs.all)))) == [code]
+    assert list(footnotes.made_by(versions(map(audit.job, jobs.all)))) == [code]

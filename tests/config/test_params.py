@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import revisions
+from entropy_valley import revisions, tables
 from entropy_valley.config import base_files, load_files, matrix, methods, params, paths
 from entropy_valley.config.matrix import Cell, CellSet, Run
 from entropy_valley.data import sources
@@ -16,7 +16,6 @@ from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical
 from entropy_valley.settings import numbers_of, values_of
-from entropy_valley.tables.paired_tests import Significance
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))
@@ -390,7 +389,7 @@ def test_a_variant_decodes_with_anothers_adapter(load):
 
 def test_a_caption_says_what_became_of_zeros(load):
     configs = [load({"analysis": {"wilcoxon_zeros": one}}) for one in ("pratt", "wilcox")]
-    captions = [Significance(one, "tables/full_significance", "full_significance").text for one in configs]
+    captions = [tables.configured(one)["tables/full_significance"].text for one in configs]
     assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.stats.our_numbers import FUNCTIONS, TABLES_OF, WHY_NOT, TableRows, ours
-from entropy_valley.stats.paper_numbers import find, means
+from entropy_valley.stats.our_numbers import WHY_NOT, OurTables
+from entropy_valley.stats.paper_numbers import find, means, numbers, tables
 from entropy_valley.tables.paper_comparison import compare
 
 MAIN = """\
@@ -28,15 +28,14 @@ tiny,zh-en,grammar,2037,1000,8,ev,ratio,-0.002,-0.01,0.02,0.6,0.9,0.5
 """
 
 
-SETTING = ({"llada-8b": "tiny", "wmt22": "grammar"}, "comet22", 32, [7, 8])  # names, metric, T, seeds
+NAMES = {"llada-8b": "tiny", "wmt22": "grammar", "comet": "comet22", "T": "32", "run A": "7", "run B": "8"}
 
 
 def compared(main=MAIN, tests=TESTS, settings=None, of_values=True):
     """The comparison of these two tables; the config has no others."""
     texts = {"main": main, "full_significance": tests}
     frames = {name: pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False) for name, text in texts.items()}
-    tables = {name: TableRows(frames.get(name), *SETTING) for name in FUNCTIONS}
-    return compare(tables, settings or {}, of_values)
+    return compare(OurTables(frames, NAMES), settings or {}, of_values)
 
 
 def rows(frame=None, **where):
@@ -135,31 +134,34 @@ def column(metric, values, **where):
     return [{**place, "method": name, metric: f"{value}", **where} for name, value in values.items()]
 
 
-def of_frame(number, name, frame):
-    return ours(number, {name: TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])}).value
+def of_frame(number, rows):
+    """Our number, in the only table of a config."""
+    return OurTables({number.table: pd.DataFrame(rows)}, {"T": "32", "comet": "comet22"}).ours(number)
 
 
 def test_the_best_ratio_is_that_of_the_papers_ratios():
     """One of ours beyond them may be better still."""
-    scores = {"ratio_1.00": 0.1, "ratio_1.10": 0.2, "ratio": 0.3, "ratio_1.30": 0.4, "ratio_1.40": 0.5}
-    frame = column("comet", {**scores, "ratio_1.50": 0.65, "ev": 0.6, "oracle": 0.7})
+    scores = {f"ratio_{ratio}": 0.1 for ratio in ("0.80", "0.90", "1.00", "1.60", "1.80")}
+    scores |= {"ratio_1.10": 0.2, "ratio": 0.3, "ratio_1.30": 0.4, "ratio_1.40": 0.5, "ratio_1.50": 0.65}
+    frame = column("comet", {**scores, "ev": 0.6, "oracle": 0.7}, statistic="mean")
     lead, closure = (
         find("tab:ratio_sweep", f"{name}_over_best_ratio", direction="zh-en", system="ev")
         for name in ("lead", "closure")
     )
-    assert of_frame(lead, "ratio_sweep", frame) == pytest.approx(0.1)
-    assert of_frame(closure, "ratio_sweep", frame) == pytest.approx(0.5)
+    papers = {name for condition in lead.less.split(";") for name in condition.partition("=")[2].split("|")}
+    frame = [row for row in frame if row["method"] in {*papers, "ev", "oracle", "ratio_1.50"}]
+    assert of_frame(lead, frame).value == pytest.approx(0.1)
+    assert of_frame(closure, frame).value == pytest.approx(0.5)
+    without = [row for row in frame if row["method"] != "ratio"]
+    assert of_frame(lead, without) is None  # the best of some ratios is not that of all
 
 
 def test_more_steps_gain_what_the_best_of_both_budgets_does():
     scores = {"32": 0.5, "37": 0.53, "40": 0.52}
-    frame = [
-        row for steps, one in scores.items() for row in column("comet", {"ratio": one}, testset="wmt22", steps=steps)
-    ]
+    where = {"testset": "wmt22", "statistic": "mean"}
+    frame = [row for steps, one in scores.items() for row in column("comet", {"ratio": one}, **where, steps=steps)]
     gain = find("sec:exp-main", "best_further_steps", direction="zh-en", system="ratio")
-    tables = {name: TableRows(None, {}, "comet22", 32, [1]) for name in ("main", "full_significance")}
-    tables["fwdcount_control"] = TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])
-    assert ours(gain, tables).value == pytest.approx(0.03)
+    assert of_frame(gain, frame).value == pytest.approx(0.03)
 
 
 def test_dream_instruct_is_compared_as_its_authors_read_it():
@@ -167,52 +169,55 @@ def test_dream_instruct_is_compared_as_its_authors_read_it():
     rates = [(name, 0.1), (f"{name}-unshifted", 0.9)]
     frame = [{"backbone": one, "method": "ev", "metric": "empty_rate", "value": f"{rate}"} for one, rate in rates]
     number = find("sec:appendix_dream7b", "empty_rate", backbone=name, direction="en-zh", system="ev")
-    assert of_frame(number, "dream_instruct", frame) == 0.9
+    assert of_frame(number, frame).value == 0.9
+
+
+PLACE = {"direction": "en-zh", "testset": "wmt22", "first": "ev", "second": "ratio"}
 
 
 def test_comparisons_of_all_runs_are_counted():
     pairs = [("dream-7b", "1", 0.01), ("dream-7b", "2", -0.01), ("diffullama-7b", "1", 0.02)]
-    place = {"direction": "en-zh", "testset": "wmt22", "first": "ev", "second": "ratio"}
-    frame = [{**place, "backbone": name, "seed": seed, "ci_low": f"{low}"} for name, seed, low in pairs]
+    frame = [{**PLACE, "backbone": name, "seed": seed, "ci_low": f"{low}"} for name, seed, low in pairs]
     of_both = {"backbone": "", "system": "dream-7b+diffullama-7b"}
     counts = [find("tab:crossbb", metric, **of_both) for metric in ("comparisons", "comparisons_above")]
-    tables = {"crossbb": TableRows(None, {}, "comet22", 32, [1])}
-    tables["full_significance"] = TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])
-    assert [ours(count, tables).value for count in counts] == [3, 2]
+    assert [of_frame(count, frame).value for count in counts] == [3, 2]
 
 
 def test_the_largest_p_is_that_of_both_tests():
     """As the paper says of "paired tests"."""
-    place = {"direction": "en-zh", "testset": "wmt22", "backbone": "dream-7b", "first": "ev", "second": "ratio"}
     tests = [("1", "0.0004", "0.002"), ("2", "0.0006", "0.0001")]
-    frame = [{**place, "seed": seed, "p_two_sided": one, "wilcoxon_p": other} for seed, one, other in tests]
-    tables = {"crossbb": TableRows(None, {}, "comet22", 32, [1])}
-    tables["full_significance"] = TableRows(pd.DataFrame(frame), {}, "comet22", 32, [1])
-    assert ours(find("tab:crossbb", "p_largest", backbone="dream-7b", system="ev-ratio"), tables).value == 0.002
+    frame = [
+        {**PLACE, "backbone": "dream-7b", "seed": seed, "p_two_sided": one, "wilcoxon_p": other}
+        for seed, one, other in tests
+    ]
+    assert of_frame(find("tab:crossbb", "p_largest", backbone="dream-7b", system="ev-ratio"), frame).value == 0.002
 
 
 def test_nothing_is_run():
     """It waits for no study, and says so of each number."""
-    found = compare({name: TableRows(None, *SETTING) for name in FUNCTIONS}, {}, True)
+    found = compare(OurTables({}, NAMES), {}, True)
     assert set(found["verdict"]) == {"not run", "not compared"} and not found["why"].isna().any()
     assert len(found[found["kind"] == "value"]) == len(means())
 
 
-def test_each_table_has_a_number_and_each_label_its_tables():
-    labels = {number.label for number in means()}
-    assert TABLES_OF.keys() <= labels
-    assert {name for names in TABLES_OF.values() for name in names} == FUNCTIONS.keys()
+def test_each_place_names_a_table_a_column_and_rows():
+    placed = [number for number in numbers().values() if number.table]
+    assert len(placed) > 750 and {number.table for number in placed} == {*tables()}
+    assert all(number.column and number.where for number in placed)
 
 
 def test_a_table_of_other_columns_is_named():
-    rows = TableRows(pd.DataFrame({"direction": ["en-zh"]}), {}, "comet22", 32, [1])
-    with pytest.raises(InputError, match=r"main\.csv: its columns do not have tab:main comet: no column"):
-        ours(find("tab:main", "comet", direction="en-zh", system="ev"), {"main": rows})
+    number = find("tab:main", "comet", direction="en-zh", system="ev")
+    where = dict(condition.split("=") for condition in number.where.split(";")) | {"metric": "comet22"}
+    for row, problem in (({"direction": "en-zh"}, "no column backbone"), (where, "name 'mean' is not defined")):
+        with pytest.raises(InputError, match=rf"main\.csv: its columns do not have tab:main comet: {problem}"):
+            of_frame(number, [row])
+    with pytest.raises(InputError, match="several rows of a run"):
+        of_frame(number, [where | {"mean": "0.8"}, where | {"mean": "0.9"}])
 
 
 def test_several_runs_stand_for_their_mean_and_deviation():
     number = find("sec:appendix_method", "comet_lead", direction="en-zh", system="oracle-ratio")
-    columns = {"direction": "en-zh", "testset": "wmt22", "backbone": "llada-8b", "first": "oracle", "second": "ratio"}
-    frame = pd.DataFrame([{**columns, "seed": f"{seed}", "delta": f"0.{seed}"} for seed in (1, 2, 3)])
-    tables = {"full_significance": TableRows(frame, {}, "comet22", 32, [1])}
-    assert ours(number, tables)[:2] == (pytest.approx(0.2), pytest.approx(0.1))
+    columns = {**PLACE, "backbone": "llada-8b", "first": "oracle"}
+    frame = [{**columns, "seed": f"{seed}", "delta": f"0.{seed}"} for seed in (1, 2, 3)]
+    assert of_frame(number, frame)[:2] == (pytest.approx(0.2), pytest.approx(0.1))

@@ -67,6 +67,21 @@ def test_equal_systems():
     assert (test.p_one_sided, test.p_two_sided, test.wilcoxon_p) == (1, 1, 1)
 
 
+def test_a_single_sentence_says_nothing_of_a_spread():
+    test = paired_test([0.9], [0.4], how(100))
+    assert all(map(math.isnan, (test.ci_low, test.ci_high, test.p_one_sided, test.p_two_sided, test.cohens_d)))
+    assert (test.delta, test.wilcoxon_p, test.sentences) == (0.5, 1, 1)
+
+
+@pytest.mark.parametrize("resamples", [1, 2, 5])
+def test_of_few_resamples_p_is_a_count_of_them(resamples):
+    """A mean of 0 counts on both sides."""
+    means = bootstrap_means(np.array([0.1, -0.1]), resamples, 0)
+    test = paired_test([0.1, -0.1], [0.0, 0.0], how(resamples))
+    assert test.p_one_sided == sum(means <= 0) / resamples
+    assert test.p_two_sided == min(1, 2 * min(sum(means <= 0), sum(means >= 0)) / resamples)
+
+
 def test_a_limit_at_exactly_zero_is_not_above_it():
     """The sixth of 201 sorted means is the lower limit: here 0, and the seventh is above it."""
     means = np.sort(bootstrap_means(np.array([-0.01, *[0.01] * 5]), 201, 0))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
+import pandas as pd
 import pytest
 
 from entropy_valley import tables
@@ -13,8 +12,10 @@ from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.errors import InputError
 from entropy_valley.stats.job_costs import finished_seconds, gpus, stage_hours
-from entropy_valley.stats.our_numbers import TableRows, ours
+from entropy_valley.stats.our_numbers import OurTables
 from entropy_valley.stats.paper_numbers import find
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import Data
 
 
 def benchmark(path, seconds):
@@ -71,19 +72,14 @@ def test_it_is_made_when_all_timed_jobs_have_run():
 def test_each_test_set_of_a_direction_has_rows_of_its_own(tmp_path):
     over = {"directions": {"en-zh": {"tests": ["wmt22", "wmt22-500"]}}, "tables": {"studies": []}}
     report = tables.configured(load_merged(overlay(merge(base_files()), over)))["tables/cost"]
-    totals = dict.fromkeys(("slots", "passes", "within_steps"), 0)
-    decoded = {
-        name: {"sentences": 1, "calls": 32 + probes, **totals} for name, probes in (("wmt22", 4), ("wmt22-500", 5))
-    }
-    results = SimpleNamespace(
-        root=tmp_path, decoding=lambda cell: decoded[cell.testset], scores=lambda cell: {"sentences": 1}
-    )
-    numbers = report.numbers(results)
-    labels = [group.label for section in report.table(results, numbers).sections for group in section.groups]
+    cells = pd.DataFrame([{"pool": "", **cell.key()} for cell in report.cells])
+    cells = cells.assign(sentences=1, slots=0, passes=0, within_steps=0, length_mae=0)
+    cells["calls"] = 32 + cells["testset"].map({"wmt22": 4, "wmt22-500": 5})
+    shown = report.kind.make(report.names, Data(pd.DataFrame(), cells, Results(report.experiment, tmp_path)))
+    labels = [row.texts[0] for row in shown.rows]
     assert [label for label in labels if "En→Zh" in label and "T = 32" in label] == [
         "En→Zh (wmt22), T = 32",
         "En→Zh (wmt22-500), T = 32",
     ] * 2
-    rows = TableRows(numbers.fillna("").astype(str), {}, "comet22", 32, [1, 2, 3])
     of_paper = find("sec:appendix_repro", "probe_share", setting="T=32", system="ev")
-    assert ours(of_paper, dict.fromkeys(("main", "full_significance", "hyperparams", "cost"), rows)).value == 5 / 32
+    assert OurTables({"cost": shown.numbers.fillna("").astype(str)}, {}).ours(of_paper).value == 5 / 32

@@ -76,7 +76,8 @@ class TestGap:
         assert rows[0][0] == "Zh→En" and {row[3] for row in rows} == {row[6] for row in rows} == {"n/a"}
         assert (
             "Gap closure leaves out runs, in any metric, where Oracle's lead in toy COMET may be chance (at most 1.96 "
-            "standard errors over sentences): LLaDA-tiny Zh→En (2 of 2 runs)." in notes_of(text)
+            "standard errors over sentences): LLaDA-tiny Zh→En (2 of 2 runs). "
+            "Its means are conditional: of the other runs alone." in notes_of(text)
         )
         assert even.numbers(MAIN).query("direction == 'zh-en'")["gap_closure_mean"].isna().all()
 

@@ -25,7 +25,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 from entropy_valley.tables import render, style, terminal
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.show import Bold, Column, Row, Shown
 from entropy_valley.texts import shown, unguarded
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
@@ -46,9 +46,8 @@ FORMULAS = (
 
 def table(text):
     """A table that has the text everywhere."""
-    groups = (Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)),)
-    columns = (Column(""), Column(text), Column(text))
-    return Table(columns, (TableSection(groups, text),), (), ((text, f"x{text}x"), (f"{text}:", "y")))
+    columns, rows = [Column(""), Column(text), Column(text)], [Row([text, text, Bold(text)], text)]
+    return Shown(pd.DataFrame(), columns, rows, signatures=[(text, f"x{text}x"), (f"{text}:", "y")])
 
 
 class Texts(HTMLParser):
@@ -87,26 +86,18 @@ def test_a_text_stays_one_in_markdown(text):
 @settings(max_examples=30)
 @given(st.text("\\|*_`$~<>&;#[]()!-+=.1a/ \n\"'{}:", min_size=1).filter(str.strip))
 def test_any_text_stays_one_in_markdown(text):
-    sections = (TableSection((Group("x", (TableRow((TableCell(text),)),)),)),)
-    written = Table((Column("k"), Column(text)), sections, (text,), (("n:", text),))
+    columns, rows = [Column("k"), Column(text)], [Row(["x", text])]
+    written = Shown(pd.DataFrame(), columns, rows, [text], signatures=[("n:", text)])
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
 
 
-def test_rows_on_the_terminal_are_apart_only_where_a_first_cell_spans_several(tmp_path, capsys):
-    for first, blank in (("", 1), ("c", 0)):
-        files.write_text(tmp_path / "t.csv", f"name,value\na,1\n{first},2\nb,3\n")
-        terminal.show(tmp_path / "t.csv")
-        lines = capsys.readouterr().out.rstrip().splitlines()
-        assert [line.strip() for line in lines].count("") == blank, lines
-
-
 def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
-    groups = tuple(Group(text, (TableRow((TableCell(text), TableCell(text, bold=True))),)) for text in MARKUP)
-    columns = (Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c"))
-    files.write_text(tmp_path / "t.md", render.to_markdown(Table(columns, (TableSection(groups, "[/x]"),), ("[/x]",))))
+    rows = [Row([text, text, Bold(text)], "[/x]") for text in MARKUP]
+    columns = [Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c")]
+    files.write_text(tmp_path / "t.md", render.to_markdown(Shown(pd.DataFrame(), columns, rows, ["[/x]"])))
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
     for name in ("t.md", "t.csv"):
         terminal.show(tmp_path / name)
@@ -116,7 +107,7 @@ def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
         assert "[/x]" in said and all(text in said for text in plain)
 
 
-@pytest.mark.parametrize(("name", "text"), [("x.md", "# A page\n"), ("x.csv", "a,b\n1\n"), ("x.csv", "a\n\n1\n")])
+@pytest.mark.parametrize(("name", "text"), [("x.csv", "a,b\n1\n"), ("x.csv", "a\n\n1\n")])
 def test_what_is_no_table_is_named(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=rf"{name}: is no table of results\. Name a \.md"):

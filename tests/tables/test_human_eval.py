@@ -6,19 +6,20 @@ import pytest
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
-from entropy_valley.stats.our_numbers import TableRows, ours
+from entropy_valley.stats.our_numbers import OurTables
 from entropy_valley.stats.paper_numbers import numbers
+from entropy_valley.tables.human_eval import by_annotator, rated, systems
 
 
 def test_the_papers_numbers_find_their_place(run):
     """Every number of its two tables and its figure; the paper names its annotators as our config does."""
     frame = run.numbers("tables/human_eval_details").fillna("").astype(str)
-    rows = {"human_eval_details": TableRows(frame, {}, "comet22", 32, [1])}
+    tables_of_run = OurTables({"human_eval_details": frame}, {})
     labels = ("tab:human_eval", "tab:human_eval_details", "fig:human_eval")
     printed = [number for number in numbers().values() if number.label in labels]
     assert len(printed) > 60
     for number in printed:
-        assert ours(number, rows), number
+        assert tables_of_run.ours(number), number
 
 
 @pytest.mark.parametrize("name", ["human_eval", "human_eval_details"])
@@ -32,8 +33,8 @@ def test_an_annotator_may_be_called_as_a_bucket_of_sentences(run, tmp_path):
     files.write_json(over, {"human_evaluation": {"annotators": ["A", "random", "C"]}})
     report = tables.configured(load_files([*base_files(), over]))["tables/human_eval_details"]
     numbers = run.numbers("tables/human_eval_details").fillna({"bucket": ""})
-    table = report.table(None, numbers.replace({"annotator": {"B": "random"}}))
-    assert any(note.endswith("rated by A 8, random 8, C 8.") for note in table.notes)
+    values = by_annotator(numbers.replace({"annotator": {"B": "random"}}))
+    assert next(rated(report.names, values)).endswith("rated by A 8, random 8, C 8.")
 
 
 SHOWN = [
@@ -52,8 +53,8 @@ def test_two_systems_are_told_apart_and_only_the_papers_stand_beside_its_numbers
     over = tmp_path / "over.json"
     files.write_json(over, {"human_evaluation": {**shown, "forms": str(tmp_path)}})
     made = tables.configured(load_files([*base_files(), over]))
-    assert made["tables/human_eval"].systems("en-zh") == names
-    assert ("tables/human_eval_details" in made["tables/paper_comparison"].made) is of_paper
+    assert systems(made["tables/human_eval"].names, "en-zh") == names
+    assert ("tables/human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper
 
 
 @pytest.mark.parametrize("simulated", [True, False])
@@ -63,5 +64,5 @@ def test_simulated_annotators_never_stand_beside_the_papers(simulated, tmp_path)
     files.write_json(over, {"human_evaluation": settings})
     for direction in ("en-zh", "zh-en"):
         (tmp_path / f"{direction}.A.csv").touch()
-    made = tables.configured(load_files([*base_files(), over]))["tables/paper_comparison"].made
+    made = tables.configured(load_files([*base_files(), over]))["tables/paper_comparison"].names.made
     assert ("tables/human_eval_details" in made) is not simulated

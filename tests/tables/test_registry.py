@@ -18,7 +18,8 @@ from entropy_valley.config.load import load_merged, merge, read_yaml
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
-from entropy_valley.tables import notes
+from entropy_valley.tables import footnotes, scores, systems
+from entropy_valley.tables.reader import Results
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -85,7 +86,7 @@ def test_a_label_of_a_method_repeats_what_prints_it_alone(length_method, tmp_pat
     translated, again = (params.translation(one, sets_of(one).all[0]) for one in (plain, named))
     assert translated == again and '"mine"' in translated
     main, without = (reports.configured(one)["tables/main"] for one in (named, plain))
-    assert (main.method_in("mine", "en-zh"), without.method_in("mine", "en-zh")) == ("My EV", "mine")
+    assert (main.names.method_in("mine", "en-zh"), without.names.method_in("mine", "en-zh")) == ("My EV", "mine")
     assert reports.spec(named) != reports.spec(plain)
 
 
@@ -102,10 +103,10 @@ def test_a_method_that_sees_the_reference_is_never_the_best_whatever_its_name_is
     over = {"matrix": {"methods": names}, "length_methods": methods, "tables": {"studies": []}}
     main = reports.configured(experiment(**over))["tables/main"]
     place = {"backbone": "llada-8b", "direction": "en-zh", "testset": "wmt22", "order": "med", "steps": 32}
-    rows = [{**place, "metric": main.metric.name, "method": name, "mean": 0.9 - 0.1 * (name == "ev")} for name in names]
+    rows = [{**place, "metric": "comet22", "method": name, "mean": 0.9 - 0.1 * (name == "ev")} for name in names]
     rows[1]["mean"] = 0.7
-    summary = main.summary(pd.DataFrame(rows))
-    assert [name for name in names if summary.is_best(main.metric, {"method": name})] == ["ev"]
+    summary = scores.ranked(main.names, pd.DataFrame(rows))
+    assert [*summary.loc[summary["best"], "method"]] == ["ev"]
 
 
 def test_a_table_says_which_methods_were_fitted_to_its_sentences():
@@ -114,7 +115,7 @@ def test_a_table_says_which_methods_were_fitted_to_its_sentences():
     for testset in ("dev", "wmt22"):
         over = {"studies": {"mine": study | {"testset": testset}}, "tables": {"studies": ["mine"]}}
         table = reports.configured(experiment(length_methods={"ev_fit_4": {"pairs": 50}}, **over))["tables/mine"]
-        said.append(list(notes.fitted(table)))
+        said.append(list(footnotes.fitted(table.names)))
     assert said == [
         [
             "EV fit was fitted to the first 100 of these sentences.",
@@ -178,14 +179,14 @@ def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
     study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
     over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
     made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
-    shown = {name: [metric.name for metric in made[f"tables/{name}"].shown_metrics] for name in ("main", "mine")}
+    shown = {name: [metric.name for metric in made[f"tables/{name}"].names.shown_metrics] for name in ("main", "mine")}
     assert shown == {"main": ["kiwi"], "mine": ["comet22", "bleu", "kiwi"]}
 
 
 def test_fixed_ratios_have_their_numbers_by_direction():
     half = {"method": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
     report = reports.configured(experiment(length_methods={"half": half}))["tables/main"]
-    names = [report.method_in(*one) for one in (("ratio", "en-zh"), ("ratio_eos", "zh-en"), ("half", "zh-en"))]
+    names = [report.names.method_in(*one) for one in (("ratio", "en-zh"), ("ratio_eos", "zh-en"), ("half", "zh-en"))]
     assert names == ["Fixed ratio 0.8", "Fixed ratio 1.2 + EOS slot", "Fixed 1"]
 
 
@@ -216,9 +217,11 @@ def test_a_start_loads_no_figures_or_models():
 
 def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
     named = reports.configured(experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]}))
-    assert {"ratio", "ratio_1.40"} < set(named["tables/ratio_sweep"].fixed)
-    assert not {"ratio_eos", "ev", "oracle"} & set(named["tables/ratio_sweep"].fixed)
-    assert named["tables/multi_candidate"].fixed == ["ratio"]
+    sweep, several = (
+        systems.fixed_ratios(named[f"tables/{name}"].names) for name in ("ratio_sweep", "multi_candidate")
+    )
+    assert {"ratio", "ratio_1.40"} < {*sweep} and not {"ratio_eos", "ev", "oracle"} & {*sweep}
+    assert several == ["ratio"]
 
 
 VARIANT = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b", "decoding": {"schedule": "floors"}}
@@ -258,16 +261,16 @@ def test_a_variant_with_the_adapters_of_another_backbone_trains_none(table, bloc
 
 def test_a_backbone_that_decodes_behind_another_prompt_has_its_own_row():
     authors = load_merged(merge([*base_files(ROOT), ROOT / "config/authors.yaml"]), further=reports.problems)
-    report = reports.configured(authors)["tables/prompts"]
-    rows = report.table(None, report.numbers(None)).sections[0].groups[-1].rows
-    texts = [[cell.text for cell in row.cells] for row in rows]
-    assert texts[0][2] == "the same" and any(row[2] == "that of En→Zh" for row in texts)
+    shown = reports.configured(authors)["tables/prompts"].shown(Results(authors, "results"))
+    _, groups = shown.sections[0]
+    decoding = [row.texts[3] for row in groups[-1]]
+    assert decoding[0] == "the same" and "that of En→Zh" in decoding
 
 
 def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
     report = reports.configured(experiment())["tables/corpus"]
-    assert {"en-zh", "zh-en", "en-de"} <= set(report.directions)
-    assert "results/corpus/en-de/length_ratios.json" in report.inputs()
+    files_of = {f"results/corpus/{name}/length_ratios.json" for name in ("en-zh", "zh-en", "en-de")}
+    assert files_of <= {*report.inputs()}
     given = {"llada-8b": {name: {1: {"folder": "x"}} for name in ("en-zh", "zh-en", "en-de")}}
     small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": []}, "released": given}
     alone = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}}

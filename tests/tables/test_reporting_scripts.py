@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 
 import finished
-import pandas as pd
 import pytest
 
 from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
 from entropy_valley.results import record_of
-from entropy_valley.stats import our_numbers, paper_numbers
+from entropy_valley.stats import paper_numbers
 from entropy_valley.tables import render
-from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableRow, TableSection
+from entropy_valley.tables.report import table
+from entropy_valley.tables.scores import main_cells
+from entropy_valley.tables.show import Column, Row, Shown
 
 
 @pytest.mark.parametrize("name", ["tables/main", "figures/crossbb"])
@@ -52,35 +52,24 @@ def test_each_number_of_the_paper_that_is_compared_has_its_columns(run):
     """Of the tables as test_finished_run.py keeps them."""
     configured, kept = tables.configured(load_files(base_files(), tables.problems)), finished.golden()
     mine = {report.key: name for name, report in tables.configured(run.experiment).items()}
-    for name in our_numbers.FUNCTIONS:
-        header = kept[f"{mine[configured[f'tables/{name}'].key]}.csv"].splitlines()[0].split(",")
-        frame = pd.DataFrame(columns=list(dict.fromkeys([*header, "latency", "mae", "pool"])))
-        rows = our_numbers.TableRows(frame, {}, "comet22", 32, [1, 2, 3])
-        for number in paper_numbers.means():
-            if name in our_numbers.TABLES_OF.get(number.label, ()):
-                with contextlib.suppress(paper_numbers.NoRowsError):
-                    our_numbers.FUNCTIONS[name](number, rows)
+    for number in paper_numbers.numbers().values():
+        if number.table:
+            key = configured[f"tables/{number.table}"].key
+            header = kept[f"{mine[key]}.csv"].splitlines()[0].split(",")
+            columns = re.findall(r"\b[a-z]\w*", f"{number.column} {re.sub('=[^;]*', ' ', number.where)}")
+            assert {*columns} <= {*header, "latency", "mae", "pool"}, number
 
 
-class Counted(TableReport):
-    """How many cells each method has: a report is this class, and its line in the registry."""
-
-    caption = "Cells of each method."
-
-    @property
-    def cells(self):
-        return tables.REPORTS["tables/main"](self.experiment).cells
-
-    def numbers(self, results):
-        return pd.DataFrame({"method": [cell.method for cell in self.cells]}).value_counts().reset_index()
-
-    def table(self, results, numbers):
-        groups = tuple(Group(row.method, (TableRow((TableCell(str(row.count)),)),)) for row in numbers.itertuples())
-        return Table((Column("Method", align="l"), Column("Cells")), (TableSection(groups),))
+@table("Cells of each method.", main_cells)
+def counted(names, data):
+    """How many cells each method has: a table is this function, and its line in the registry."""
+    numbers = data.cells["method"].value_counts().reset_index()
+    rows = [Row([row.method, str(row.count)]) for row in numbers.itertuples(index=False)]
+    return Shown(numbers, [Column("Method", align="l"), Column("Cells")], rows)
 
 
-def test_a_new_report_is_a_class_and_a_line_in_the_registry(run, monkeypatch):
-    monkeypatch.setitem(tables.REPORTS, "tables/counted", Counted)
+def test_a_new_table_is_a_function_and_a_line_in_the_registry(run, monkeypatch):
+    monkeypatch.setitem(tables.REPORTS, "tables/counted", counted)
     outputs = run.make("tables/counted")
     assert set(outputs["csv"].read_text().split()) == {"method,count", "ev,4", "oracle,4", "ratio,4", "ratio_eos,4"}
     assert "decoder" in outputs["md"].read_text()  # what the numbers were made by stands below every table

@@ -66,5 +66,5 @@ def test_texts_are_data_within_a_page(run):
 def test_outputs_of_other_sentences_are_refused(run):
     cell = pages.cells(run.experiment)[PLACE][0]
     run.put(cell, SCORES, run.read(cell, SCORES)[1:])
-    with pytest.raises(InputError, match=r"scores\.jsonl: grammar \w+ med-T8: not the sentences of .*'test-000001'"):
+    with pytest.raises(InputError, match=r"\.jsonl: grammar \w+ med-T8: not the sentences of .*'test-000001'"):
         run.make_page(PLACE)

@@ -7,17 +7,23 @@ from pathlib import Path
 
 from entropy_valley import files, tables
 from entropy_valley.config import load_merged, matrix, schema
-from entropy_valley.human_evaluation import forms
-from entropy_valley.human_evaluation.pack import LANGUAGES, write_pack
+from entropy_valley.human_evaluation import forms, pack
 from entropy_valley.results import made
 from entropy_valley.runs.job import job_of
 from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import data_of
 
 with job_of(snakemake) as job, made("human_pack", job.params, job.input, job.output):  # noqa: F821
     experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
     results = Results(experiment, Path(job.output.pack).parents[2], job.input)
-    cells = matrix.evaluated_cells(experiment, snakemake.wildcards.direction)  # noqa: F821
-    metric, settings = schema.metrics_of(experiment.scoring)[0], experiment.human_evaluation
-    pack = write_pack(results, cells, metric, settings, job.output.pack, job.output.mapping)
-    for language, path in zip(LANGUAGES, job.output.guidelines, strict=True):
-        files.write_text(path, forms.guidelines(pack, language))
+    direction, settings = snakemake.wildcards.direction, experiment.human_evaluation  # noqa: F821
+    metric = schema.metrics_of(experiment.scoring)[0]
+    cells = matrix.evaluated_cells(experiment, direction)
+    data = data_of(results, cells, ("hypothesis", "source", "target"))
+    first, second = (data.of([cell]).sentences for cell in cells)
+    sentences = pack.side_by_side(first, second, metric.name)
+    chosen, behind = pack.make(sentences, direction, settings.sentences.model_dump(), settings.seed)
+    chosen.write(job.output.pack)
+    pack.write_mapping(job.output.mapping, chosen, metric.name, behind)
+    for language, path in zip(pack.LANGUAGES, job.output.guidelines, strict=True):
+        files.write_text(path, forms.guidelines(chosen, language))

@@ -34,7 +34,7 @@ from entropy_valley.runs.audit import (
 from entropy_valley.runs.jobs import Job, Jobs, listed
 from entropy_valley.runs.matrix_page import write_matrix
 from entropy_valley.runs.plan import Plan, where
-from entropy_valley.tables.notes import made_by
+from entropy_valley.tables.footnotes import made_by
 from entropy_valley.texts import counted
 
 WIDTH = 120  # columns of a log, which has no terminal

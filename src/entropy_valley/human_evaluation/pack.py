@@ -13,16 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.scoring.metrics import Metric
-
-if TYPE_CHECKING:
-    from entropy_valley.config.matrix import Cell
-    from entropy_valley.config.schema import HumanEvaluation
-    from entropy_valley.tables.reader import Results
 
 BUCKETS = ("first_best", "second_best", "tied", "random")
 SYSTEMS = ("first", "second")
@@ -85,26 +81,12 @@ class Unblinded:
     difference: float
 
 
-def write_pack(
-    results: Results,
-    cells: Sequence[Cell],
-    metric: Metric,
-    settings: HumanEvaluation,
-    pack_file: str,
-    mapping_file: str,
-) -> Pack:
-    """Choose the sentences of a pack; write it, and in a mapping which system is which.
-
-    ``cells`` are those of the first and the second system, ``metric`` is the one by which sentences are chosen.
-    """
-    first, second = map(results.outputs, cells)
-    differences = results.sentences(cells[0], metric) - results.sentences(cells[1], metric)
-    columns = (first.ids, first.sources, first.references, first.hypotheses, second.hypotheses)
-    rows = [PackSentence(*row, difference=float(differences[row[0]])) for row in zip(*columns, strict=True)]
-    pack, behind = make(rows, cells[0].direction, settings.sentences.model_dump(), settings.seed)
-    pack.write(pack_file)
-    write_mapping(mapping_file, pack, metric.name, behind)
-    return pack
+def side_by_side(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[PackSentence]:
+    """The sentences of a test set with the outputs of two systems, of which each frame has the rows, see
+    :mod:`.frames`; ``metric`` is the name of the one by which they are chosen."""
+    columns = (first["id"], first["source"], first["target"], first["hypothesis"], second["hypothesis"])
+    differences = first[metric] - second[metric]
+    return [PackSentence(*row) for row in zip(*columns, differences, strict=True)]
 
 
 def make(

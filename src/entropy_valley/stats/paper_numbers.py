@@ -1,9 +1,10 @@
-"""The numbers that the paper prints, transcribed once in ``paper/numbers.csv``; and one number of a CSV file of ours.
+"""The numbers that the paper prints, transcribed once in ``paper/numbers.csv``.
 
 A row of the transcription is a number: where it stands (a label of the paper, or the section of a sentence), what it
 is of (backbone, direction, setting, system: names of the config where it has one; ``ev-ratio`` is a difference), the
 metric, and the value with its sign, unit and relation as printed. ``what`` says in words what the other columns do not.
-A number with the metric ``x_std`` is the deviation over runs of the one with the metric ``x`` beside it.
+The last six columns say where our number is, see :mod:`.our_numbers`. A number with the metric ``x_std`` is the
+deviation over runs of the one with the metric ``x`` beside it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,6 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-import pandas as pd
 
 from entropy_valley.errors import InputError
 
@@ -36,6 +34,12 @@ class Published:
     metric: str
     text: str
     what: str = ""
+    table: str = ""
+    column: str = ""
+    where: str = ""
+    how: str = ""
+    less: str = ""
+    over: str = ""
 
     @functools.cached_property
     def _parts(self) -> re.Match[str]:
@@ -119,30 +123,6 @@ def means() -> list[Published]:
     return [number for key, number in numbers().items() if key not in deviations]
 
 
-# --- A number of ours, from the rows of a CSV file.
-
-RUN = ("backbone", "direction", "testset", "seed")
-
-
-class NoRowsError(LookupError):
-    """No row meets the conditions."""
-
-
-def select(rows: pd.DataFrame, column: str, /, **where: str) -> pd.Series:
-    """A column in the rows that meet the conditions, by the columns of :data:`RUN` that the rows have; empty is NaN.
-
-    ``rows`` are texts, as in the file. Raises :class:`ValueError` for a column that is not there and for several rows
-    of a run, :class:`NoRowsError` for no row.
-    """
-    if unknown := {column, *where} - set(rows):
-        raise ValueError(f"no column {', '.join(sorted(unknown))}")
-    meet = np.full(len(rows), True)
-    for key, value in where.items():
-        meet &= rows[key].to_numpy() == value
-    if not meet.any():
-        raise NoRowsError(f"0 rows with {where}")
-    keys = [key for key in RUN if key in rows]
-    selected = rows[meet].set_index(keys)[column]
-    if not selected.index.is_unique:
-        raise ValueError(f"{len(selected)} rows with {where}, more than one a run")
-    return pd.to_numeric(selected)
+def tables() -> list[str]:
+    """The tables of ours that have some of the paper's numbers."""
+    return list(dict.fromkeys(number.table for number in numbers().values() if number.table))

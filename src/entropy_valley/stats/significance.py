@@ -49,7 +49,7 @@ class PairedTest:
     ``ci_low`` and ``ci_high`` are the percentile bootstrap's 95 % limits of the mean difference ``delta``.
     ``p_one_sided`` is the share of resamples with a mean difference <= 0, ``p_two_sided`` twice the smaller of the
     shares on either side of zero, at most 1. Either may be exactly 0: it then means less than 1/``resamples``, and
-    two-sided less than twice that.
+    two-sided less than twice that. All four are NaN for a single sentence, which says nothing of a spread.
     """
 
     delta: float
@@ -77,12 +77,14 @@ def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> P
     means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
     low, high = np.quantile(means, LEVELS)
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
+    if len(differences) == 1:  # each resample is the sentence itself
+        low = high = not_above = not_below = math.nan
     return PairedTest(
         delta=float(_rounded(differences.mean())),
         ci_low=float(low),
         ci_high=float(high),
         p_one_sided=not_above,
-        p_two_sided=min(1.0, 2 * min(not_above, not_below)),
+        p_two_sided=float(np.minimum(1.0, 2 * min(not_above, not_below))),
         wilcoxon_p=wilcoxon_p(differences, how.wilcoxon_zeros),
         cohens_d=cohens_d(differences, how.cohen),
         sentences=len(differences),

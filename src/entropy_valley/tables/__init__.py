@@ -18,81 +18,70 @@ from entropy_valley.config.matrix import remembered, study_cells
 from entropy_valley.errors import question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
-from entropy_valley.stats.closure import require_means
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
-from entropy_valley.tables import systems
-from entropy_valley.tables.base import FigureReport, OfStudy, Report
-from entropy_valley.tables.cases import Cases, CasesFigure
-from entropy_valley.tables.cost import Cost
-from entropy_valley.tables.coverage import CoverageTable, FailureBuckets, FaithfulnessSummary
-from entropy_valley.tables.dissociation import Dissociation, DissociationFigure
-from entropy_valley.tables.dream_instruct import DreamInstruct
-from entropy_valley.tables.hero import Hero
-from entropy_valley.tables.human_eval import HumanEval, HumanEvalDetails, HumanEvalFigure
-from entropy_valley.tables.method import MethodFigure
-from entropy_valley.tables.orders import Categories, Orders
-from entropy_valley.tables.paired_tests import ArReference, Significance
-from entropy_valley.tables.paper_comparison import PaperComparisonTable
-from entropy_valley.tables.pooled import Ceiling, Pooled
-from entropy_valley.tables.reader import Results, require_alike
-from entropy_valley.tables.regular import (
-    Budgets,
-    BudgetsFigure,
-    CrossBackbone,
-    CrossBackboneBleu,
-    CrossBackboneFigure,
-    Main,
-    MatrixTable,
-    Readings,
-    Reproduction,
-    Transfer,
+from entropy_valley.tables import (
+    cases,
+    cost,
+    coverage,
+    dissociation,
+    dream_instruct,
+    hero,
+    human_eval,
+    method,
+    orders,
+    paired_tests,
+    paper_comparison,
+    pooled,
+    scores,
+    selector_checks,
+    systems,
+    training_tables,
+    valley_figure,
 )
-from entropy_valley.tables.selector_checks import Checks, SelectorChecksFigure
-from entropy_valley.tables.systems import MAIN, Systems, SystemsFigure
-from entropy_valley.tables.training_tables import CorpusTable, HyperparamsTable, PromptsTable
-from entropy_valley.tables.valley_figure import EntropyValleyFigure
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import Kind, Report
 
 # Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
-REPORTS: dict[str, type[Report]] = {
-    "tables/main": Main,
-    "tables/crossbb": CrossBackbone,
-    "tables/crossbb_bleu": CrossBackboneBleu,
-    "tables/matrix": MatrixTable,
-    "tables/full_significance": Significance,
-    "tables/ar_reference": ArReference,
-    "tables/dream_instruct": DreamInstruct,
-    "tables/dissociation": Dissociation,
-    "tables/cases": Cases,
-    "tables/systems": Systems,
-    "tables/pooled": Pooled,
-    "tables/ceiling": Ceiling,
-    "tables/transfer": Transfer,
-    "tables/orders": Orders,
-    "tables/categories": Categories,
-    "tables/budgets": Budgets,
-    "tables/checks": Checks,
-    "tables/readings": Readings,
-    "tables/reproduction": Reproduction,
-    "tables/coverage": CoverageTable,
-    "tables/faithfulness_summary": FaithfulnessSummary,
-    "tables/failure_buckets": FailureBuckets,
-    "tables/hyperparams": HyperparamsTable,
-    "tables/prompts": PromptsTable,
-    "tables/cost": Cost,
-    "tables/paper_comparison": PaperComparisonTable,
-    "tables/corpus": CorpusTable,
-    "tables/human_eval": HumanEval,
-    "tables/human_eval_details": HumanEvalDetails,
-    "figures/human_eval": HumanEvalFigure,
-    "figures/hero": Hero,
-    "figures/method": MethodFigure,
-    "figures/crossbb": CrossBackboneFigure,
-    "figures/entropy_valley": EntropyValleyFigure,
-    "figures/dissociation": DissociationFigure,
-    "figures/cases": CasesFigure,
-    "figures/selector_checks": SelectorChecksFigure,
-    "figures/systems": SystemsFigure,
-    "figures/budgets": BudgetsFigure,
+REPORTS: dict[str, Kind] = {
+    "tables/main": scores.main,
+    "tables/crossbb": scores.crossbb,
+    "tables/crossbb_bleu": scores.crossbb_bleu,
+    "tables/matrix": scores.whole_matrix,
+    "tables/full_significance": paired_tests.full_significance,
+    "tables/ar_reference": paired_tests.ar_reference,
+    "tables/dream_instruct": dream_instruct.dream_instruct,
+    "tables/dissociation": dissociation.dissociation,
+    "tables/cases": cases.cases,
+    "tables/systems": systems.systems_table,
+    "tables/pooled": pooled.pooled,
+    "tables/ceiling": pooled.ceiling,
+    "tables/transfer": systems.transfer,
+    "tables/orders": orders.orders,
+    "tables/categories": orders.categories,
+    "tables/budgets": scores.budgets,
+    "tables/checks": selector_checks.checks,
+    "tables/readings": scores.readings,
+    "tables/reproduction": scores.reproduction,
+    "tables/coverage": coverage.coverage,
+    "tables/faithfulness_summary": coverage.faithfulness_summary,
+    "tables/failure_buckets": coverage.failure_buckets,
+    "tables/hyperparams": training_tables.hyperparams,
+    "tables/prompts": training_tables.prompts,
+    "tables/cost": cost.cost,
+    "tables/paper_comparison": paper_comparison.paper_comparison,
+    "tables/corpus": training_tables.corpus,
+    "tables/human_eval": human_eval.human_eval,
+    "tables/human_eval_details": human_eval.human_eval_details,
+    "figures/human_eval": human_eval.human_eval_figure,
+    "figures/hero": hero.hero,
+    "figures/method": method.method,
+    "figures/crossbb": scores.crossbb_figure,
+    "figures/entropy_valley": valley_figure.entropy_valley,
+    "figures/dissociation": dissociation.dissociation_figure,
+    "figures/cases": cases.cases_figure,
+    "figures/selector_checks": selector_checks.selector_checks,
+    "figures/systems": systems.systems_figure,
+    "figures/budgets": scores.budgets_figure,
 }
 
 
@@ -131,9 +120,6 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     results = Results(report.experiment, paths["csv"].parents[1], inputs)
     with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
         record.facts.update(report.facts(results.root))
-        if report.scored:
-            require_alike(results, report.cells)
-            require_means(results, report.cells, report.metric)
         report.make(results, **new)
 
 
@@ -151,7 +137,7 @@ def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Re
 
 def layouts() -> list[str]:
     """What ``layout`` of a study may be."""
-    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if issubclass(kind, OfStudy)))
+    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if kind.of_study))
 
 
 def configured(experiment: Experiment) -> dict[str, Report]:
@@ -159,20 +145,19 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     reports: dict[str, Report] = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        for name in _studies(experiment, layout) if issubclass(kind, OfStudy) else [layout]:
+        for name in _studies(experiment, layout) if kind.of_study else [layout]:
             report = kind(experiment, key, name)
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
-    for report in reports.values():
-        if isinstance(report, PaperComparisonTable):
-            report.made = tuple(path for path, one in reports.items() if one.comparable)
+    if comparison := reports.get("tables/paper_comparison"):
+        comparison.names.made = [path for path, one in reports.items() if one.comparable]
     return reports
 
 
 def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}
-    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, MAIN, "bleu", "chrf"]}, further]}}
+    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, systems.MAIN, "bleu", "chrf"]}, further]}}
     return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
 
 
@@ -197,9 +182,9 @@ def _studies(experiment: Experiment, layout: str) -> list[str]:
     return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
 
 
-def _file(experiment: Experiment, kind: type[Report], name: str) -> str:
+def _file(experiment: Experiment, kind: Kind, name: str) -> str:
     """A report's file: a study's figure may have another name than its table."""
-    named = experiment.studies[name].figure if issubclass(kind, OfStudy) and issubclass(kind, FigureReport) else None
+    named = experiment.studies[name].figure if kind.of_study and kind.rule == "figure" else None
     return named if isinstance(named, str) else name
 
 
@@ -209,14 +194,14 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
     study = experiment.studies[name]
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        if not (issubclass(kind, OfStudy) and layout == study.layout):
+        if not (kind.of_study and layout == study.layout):
             continue
         report, file = kind(experiment, key, name), _file(experiment, kind, name)
-        other = REPORTS.get(f"{folder}/{file}", OfStudy)
+        other = REPORTS.get(f"{folder}/{file}")
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.cells and (file in taken or not issubclass(other, OfStudy)):
+        if report.wanted and (file in taken or (other and not other.of_study)):
             yield f"{file} is the name of another table or figure; choose another name"
-        if report.cells and study.pools and not kind.tells_pools:
+        if report.wanted and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
         if study_cells(experiment, name):
             yield from report.problems()

@@ -12,25 +12,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from entropy_valley.config import matrix
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import InputError, listed
+from entropy_valley.frames import PLACE
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.tables import formats
-from entropy_valley.tables.base import FigureReport, Report, TableReport
-from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, hypotheses, retention
-from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Table, TableSection
-from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC
+from entropy_valley.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, retention
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, figure, table
+from entropy_valley.tables.scores import main_cells
+from entropy_valley.tables.show import Column, Row, Shown
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Figure
 from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 METHODS = ("ratio", "ev", "oracle")
 WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
-RUN = ("backbone", "direction", "testset", "seed")
 SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output", "score")]
-FIELDS = [*RUN, "case", "id", "source", "reference", *SYSTEM, "delta"]
+FIELDS = ["backbone", *PLACE, "seed", "case", "id", "source", "reference", *SYSTEM, "delta"]
 FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
 Sentence = Mapping[str, Any]
 # For each case: which sentences count, and what is the largest of the one that is taken.
@@ -76,126 +77,18 @@ class _CaseLine(NamedTuple):
     kept: float = nan
 
 
-class _Cases(Report):
-    """What table and figure share: the main backbone's first run of its first direction and test set."""
-
-    texts, bleu = True, False
-    reads = (testset_file,)
-    recorded = ("named",)
-
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        cells = [cell for cell in self.main_cells if cell.method in METHODS]
-        return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
-
-    @property
-    def named(self) -> list[str]:
-        """The ids of the config's own choice; none: the rules choose."""
-        return self.experiment.tables.cases
-
-    @property
-    def choice(self) -> str:
-        """How the sentences were chosen."""
-        return "Chosen by the config." if self.named else CHOSEN.replace("{metric}", self.metric.label)
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        return cases(results, self.cells, self.metric, self.named)
-
-    def heading(self, case: Any) -> str:
-        lead = f"{formats.signed(case.delta, self.metric.decimals)} {self.metric.label}"
-        return f"{HEADINGS.get(case.case, 'EV − Ratio')}: {lead} ({case.id})"
-
-
-class Cases(_Cases, TableReport):
-    """A section for each case: texts, canvases, scores, and EV's entropies."""
-
-    caption = "Single sentences: canvases, outputs, {metric}, and the entropies by which EV chose."
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        heads = (Column("", align="l"), Column("Text", align="l"))
-        columns = (*heads, *(Column(title, align="r") for title in ("Slots", self.metric.label, "Kept")))
-        sections = [TableSection(list(self._groups(case)), self.heading(case)) for case in numbers.itertuples()]
-        return Table(columns, sections, (*self._notes(numbers), *_absent(numbers)))
-
-    def _groups(self, case: Any) -> Iterator[Group]:
-        for line in _lines(case):
-            score = formats.number(line.score, self.metric.decimals)
-            numbers = ((line.slots, f"{line.slots:.0f}"), (line.score, score), (line.kept, f"{100 * line.kept:.0f}%"))
-            texts = [formats.NONE if isnan(value) else text for value, text in numbers]
-            yield Group.of(line.label, [line.text, *texts], shaded=line.label == "EV")
-        entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
-        yield Group.of("Entropy", [entropies, *[formats.NONE] * 3])
-
-    def _notes(self, numbers: pd.DataFrame) -> list[str]:
-        cell = self.cells[0]
-        run = f"{self.backbone(cell.backbone)}, {self.place(cell.direction, cell.testset)}"
-        return [
-            f"{run}, training seed {cell.seed}; reveal order {self.order(cell.order)}, T = {cell.steps}.",
-            self.choice,
-            "Slots: of the canvas; those of the reference are its tokens and the EOS.",
-            *(f"Kept: share of the source's {item}s that the output has." for item in numbers["items"].unique()),
-            "Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest.",
-        ]
-
-
-class CasesFigure(_Cases, FigureReport):
-    """A block for each case: the texts, and beside them EV's entropies by candidate."""
-
-    caption = (
-        "Single sentences: canvases of L slots, outputs, their {metric}, and the mean entropy (nats) of EV's "
-        "candidates; the large point is its choice, and lines are at the canvas of Ratio (dashed) and the reference's "
-        "(dotted). Long texts are cut; the table has them whole."
-    )
-    width = WIDTH
-
-    @property
-    def text(self) -> str:
-        return f"{super().text} {self.choice}"
-
-    def panel_height(self, numbers: pd.DataFrame) -> float:
-        heights = [_height(case) for case in numbers.itertuples()]
-        return LINE * (sum(heights) + len(_below(numbers)) + 0.5)
-
-    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
-        cases, below = list(numbers.itertuples()), _below(numbers)
-        if NO_FONT[0] in below:
-            sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
-        axes.set_axis_off()
-        axes.set(xlim=(0, WIDTH), ylim=(-self.panel_height(numbers) / LINE, 0))  # lines, upwards
-        top = 0.0
-        for case in cases:
-            self._texts(axes, case, top)
-            _curve(axes, case, top, last=case is cases[-1])
-            top -= _height(case)
-        for text in below:
-            top -= 1
-            axes.text(0, top, text)
-
-    def _texts(self, axes: Axes, case: Any, top: float) -> None:
-        """The heading of a case and its texts, with slots and scores."""
-        families = [RC["font.family"], *chinese_fonts()]
-        axes.text(0, top - 1, self.heading(case), fontweight="bold")
-        y = top - 2.2
-        for line in _lines(case):
-            if has_canvas := not isnan(line.slots):
-                name = {"Reference": "oracle"}.get(line.label, line.label.lower())
-                axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
-            axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
-            if line.label == "Source":
-                axes.text(SCORE, y, self.metric.label, ha="right", fontsize=SIZE)  # over the scores
-            elif not isnan(line.score):
-                text = formats.number(line.score, self.metric.decimals)
-                axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
-            for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
-                axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
-                y -= 1
+def first_run(experiment: Experiment) -> list[Cell]:
+    """The main backbone's first run of its first direction and test set."""
+    cells = [cell for cell in main_cells(experiment) if cell.method in METHODS]
+    return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
 
 # --- The numbers.
 
 
-def cases(results: Results, cells: Sequence[matrix.Cell], metric: Metric, named: Sequence[str] = ()) -> pd.DataFrame:
-    """A row for each of :data:`RULES` that the run has a sentence for, or for each ``named`` id: :data:`FIELDS`.
+def case_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """A row for each of :data:`RULES` that the run has a sentence for, or for each id that the config names:
+    :data:`FIELDS`.
 
     Of each method the ``…_slots`` of its canvas, its ``…_output`` and ``…_score``; ``delta``, EV's score minus Ratio's;
     ``items``, the kind whose retention is looked at (placeholder; number in a test set without any), and the share
@@ -203,12 +96,14 @@ def cases(results: Results, cells: Sequence[matrix.Cell], metric: Metric, named:
     compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
     The ``case`` of a named one is its id. Raises :class:`InputError` for an id that the test set has not.
     """
-    run = {key: getattr(cells[0], key) for key in RUN}
-    sentences = list(_sentences(results, cells, metric))
+    cell, named = names.cells[0], names.experiment.tables.cases
+    run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
+    sentences = list(facts_of_sentences(names, data))
     by_id = {one["id"]: one for one in sentences}
     if missing := [name for name in named if name not in by_id]:
-        problem = f"{listed(missing)}: no such sentence in {cells[0].testset}"
-        raise InputError("tables.cases", problem, f"Take ids of {results.testset_path(cells[0])}.")
+        problem = f"{listed(missing)}: no such sentence in {cell.testset}"
+        testset = f"{data.files.root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
+        raise InputError("tables.cases", problem, f"Take ids of {testset}.")
     taken = [(name, by_id[name]) for name in dict.fromkeys(named)] or chosen(sentences)
     return pd.DataFrame((run | {"case": case} | dict(one) for case, one in taken), columns=FIELDS)
 
@@ -228,32 +123,30 @@ def chosen(sentences: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
             yield case, taken[-1]
 
 
-def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -> Iterator[Sentence]:
+def facts_of_sentences(names: Names, data: Data) -> Iterator[Sentence]:
     """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
 
     ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
     candidates.
     """
-    testset, systems = results.testset(cells[0], "source", "target"), {cell.method: cell for cell in cells}
-    outputs = {method: hypotheses(results, cell) for method, cell in systems.items()}
-    scores = {method: results.sentences(cell, metric) for method, cell in systems.items()}
-    canvases = {
-        method: {row["id"]: row for row in results.canvases(cell, "length", "candidates", "scores")}
-        for method, cell in systems.items()
-    }
-    kind = PLACEHOLDERS if any(EXTRACTORS[PLACEHOLDERS](row["source"]) for row in testset) else NUMBERS
-    for row in testset:
-        name, items = row["id"], EXTRACTORS[kind](row["source"])
-        one: dict[str, Any] = {"id": name, "source": row["source"], "reference": row["target"], "items": kind}
+    sources = data.sentences["source"]
+    kind = PLACEHOLDERS if any(map(EXTRACTORS[PLACEHOLDERS], sources)) else NUMBERS
+    for name, rows in data.sentences.groupby("id", sort=False):
+        of_method = {row["method"]: row for row in rows.to_dict("records")}
+        ev = of_method["ev"]
+        items = EXTRACTORS[kind](ev["source"])
+        one: dict[str, Any] = {"id": name, "source": ev["source"], "reference": ev["target"], "items": kind}
         for method in METHODS:
-            output = outputs[method][name]
-            one |= {f"{method}_slots": canvases[method][name]["length"], f"{method}_output": output}
-            one |= {f"{method}_score": float(scores[method][name])}
-            one |= {f"{method}_kept": retention(items, output) if items else nan}
-        candidates, entropies = canvases["ev"][name]["candidates"], canvases["ev"][name]["scores"]
+            row = of_method[method]
+            one[f"{method}_slots"] = row["canvas"]["length"]
+            one[f"{method}_output"] = row["hypothesis"]
+            one[f"{method}_score"] = row[names.metric.name]
+            one[f"{method}_kept"] = retention(items, row["hypothesis"]) if items else nan
+        candidates, entropies = ev["canvas"]["candidates"], ev["canvas"]["scores"]
         if not len(candidates) == len(entropies) > 0:
+            (cell,) = (cell for cell in names.cells if cell.method == "ev")
             problem = f"sentence {name!r} has {len(entropies)} entropies of {len(candidates)} candidates"
-            raise InputError(results.place(systems["ev"], TRANSLATIONS), problem, REMEDY)
+            raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
         yield one | {
             "delta": one["ev_score"] - one["ratio_score"],
             "candidates": " ".join(map("{:g}".format, candidates)),
@@ -263,25 +156,145 @@ def _sentences(results: Results, cells: Sequence[matrix.Cell], metric: Metric) -
         }
 
 
-# --- The layout.
+# --- What table and figure say of a case.
 
 
-def _absent(numbers: pd.DataFrame) -> list[str]:
-    """What is said of the rules that the run has no sentence for."""
-    shown = set(numbers["case"])
-    if shown - set(RULES):  # the config has named them
-        return []
-    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in shown]
+class _Line(NamedTuple):
+    """What a case says of one text; NaN where there is no such number."""
+
+    label: str
+    text: str
+    slots: float = nan
+    score: float = nan
+    kept: float = nan
 
 
-def _lines(case: Any) -> list[_CaseLine]:
+def _lines(case: Any) -> list[_Line]:
     """The texts of a case."""
     return [
-        _CaseLine("Source", case.source),
-        _CaseLine("Reference", case.reference, case.oracle_slots),
-        _CaseLine("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
-        _CaseLine("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
+        _Line("Source", case.source),
+        _Line("Reference", case.reference, case.oracle_slots),
+        _Line("Ratio", case.ratio_output, case.ratio_slots, case.ratio_score, case.ratio_kept),
+        _Line("EV", case.ev_output, case.ev_slots, case.ev_score, case.ev_kept),
     ]
+
+
+def heading(names: Names, case: Any) -> str:
+    lead = f"{formats.signed(case.delta, names.metric.decimals)} {names.metric.label}"
+    return f"{HEADINGS.get(case.case, 'EV − Ratio')}: {lead} ({case.id})"
+
+
+def choice(names: Names) -> str:
+    """How the sentences were chosen."""
+    named = names.experiment.tables.cases
+    return "Chosen by the config." if named else CHOSEN.replace("{metric}", names.metric.label)
+
+
+def absent(numbers: pd.DataFrame) -> list[str]:
+    """What is said of the rules that the run has no sentence for."""
+    present = set(numbers["case"])
+    if present - set(RULES):  # the config has named them
+        return []
+    return [f"{HEADINGS[case]}: there is no such sentence." for case in RULES if case not in present]
+
+
+# --- The table.
+
+READ = ("hypothesis", "source", "target", "canvas")
+
+
+@table(
+    "Single sentences: canvases, outputs, {metric}, and the entropies by which EV chose.",
+    first_run,
+    columns=READ,
+    metrics=lambda names: [names.metric],
+)
+def cases(names: Names, data: Data) -> Shown:
+    """A section for each case: texts, canvases, scores, and EV's entropies."""
+    numbers = case_numbers(names, data)
+    columns = [Column("", align="l"), Column("Text", align="l")]
+    columns += [Column(title, align="r") for title in ("Slots", names.metric.label, "Kept")]
+    rows = []
+    for case in numbers.itertuples():
+        section = heading(names, case)
+        for line in _lines(case):
+            texts = [
+                formats.NONE if isnan(line.slots) else f"{line.slots:.0f}",
+                formats.NONE if isnan(line.score) else formats.number(line.score, names.metric.decimals),
+                formats.NONE if isnan(line.kept) else f"{100 * line.kept:.0f}%",
+            ]
+            rows.append(Row([line.label, line.text, *texts], section, shaded=line.label == "EV"))
+        entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
+        rows.append(Row(["Entropy", entropies, *[formats.NONE] * 3], section))
+    return Shown(numbers, columns, rows, [*reading(names, numbers), *absent(numbers)])
+
+
+def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
+    cell = names.cells[0]
+    run = f"{names.backbone(cell.backbone)}, {names.place(cell.direction, cell.testset)}"
+    yield f"{run}, training seed {cell.seed}; reveal order {names.order(cell.order)}, T = {cell.steps}."
+    yield choice(names)
+    yield "Slots: of the canvas; those of the reference are its tokens and the EOS."
+    for item in numbers["items"].unique():
+        yield f"Kept: share of the source's {item}s that the output has."
+    yield "Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."
+
+
+# --- The figure.
+
+
+@figure(
+    lambda names: (
+        "Single sentences: canvases of L slots, outputs, their {metric}, and the mean entropy (nats) of EV's "
+        "candidates; the large point is its choice, and lines are at the canvas of Ratio (dashed) and the reference's "
+        "(dotted). "
+        f"Long texts are cut; the table has them whole. {choice(names)}"
+    ),
+    first_run,
+    columns=READ,
+)
+def cases_figure(names: Names, data: Data) -> Figure:
+    """A block for each case: the texts, and beside them EV's entropies by candidate."""
+    numbers = case_numbers(names, data)
+    below = _below(numbers)
+    if NO_FONT[0] in below:
+        sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
+    lines = sum(_height(case) for case in numbers.itertuples()) + len(below) + 0.5
+    panel = functools.partial(_draw, names, list(numbers.itertuples()), below, lines)
+    return Figure(numbers, [panel], width=WIDTH, height=LINE * lines)
+
+
+def _draw(names: Names, shown_cases: Sequence[Any], below: Sequence[str], lines: float, axes: Axes) -> None:
+    axes.set_axis_off()
+    axes.set(xlim=(0, WIDTH), ylim=(-lines, 0))  # lines, upwards
+    top = 0.0
+    for case in shown_cases:
+        _texts(names, axes, case, top)
+        _curve(axes, case, top, last=case is shown_cases[-1])
+        top -= _height(case)
+    for text in below:
+        top -= 1
+        axes.text(0, top, text)
+
+
+def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
+    """The heading of a case and its texts, with slots and scores."""
+    families = [RC["font.family"], *chinese_fonts()]
+    axes.text(0, top - 1, heading(names, case), fontweight="bold")
+    y = top - 2.2
+    for line in _lines(case):
+        if has_canvas := not isnan(line.slots):
+            name = {"Reference": "oracle"}.get(line.label, line.label.lower())
+            axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
+        axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
+        if line.label == "Source":
+            axes.text(SCORE, y, names.metric.label, ha="right", fontsize=SIZE)  # over the scores
+        elif not isnan(line.score):
+            text = formats.number(line.score, names.metric.decimals)
+            axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
+        for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
+            axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
+            y -= 1
 
 
 def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
@@ -308,7 +321,7 @@ def _height(case: Any) -> int:
 def _below(numbers: pd.DataFrame) -> list[str]:
     """The lines below the cases: which there are not, and what to install where a text of theirs has no font."""
     texts = (line.text for case in numbers.itertuples() for line in _lines(case))
-    return [*_absent(numbers), *(NO_FONT if any(map(_is_left_out, texts)) else ())]
+    return [*absent(numbers), *(NO_FONT if any(map(_is_left_out, texts)) else ())]
 
 
 def _is_left_out(text: str) -> bool:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley.config import matrix
-from entropy_valley.config.matrix import sets_of
+from entropy_valley.config import Experiment, matrix
+from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.config.methods import grid
-from entropy_valley.stats.closure import costs
+from entropy_valley.results import DIAGNOSTICS
 from entropy_valley.stats.job_costs import gpus, stage_hours
 from entropy_valley.stats.paper_numbers import Published, find
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Table, TableSection
+from entropy_valley.stats.summary import costs
+from entropy_valley.tables import footnotes, formats
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, table
+from entropy_valley.tables.scores import main_cells
+from entropy_valley.tables.show import Column, Row, Shown
 from entropy_valley.tables.systems import TIMED
 
 BUDGETS = (32, 64, 128)  # the paper's
@@ -36,105 +37,6 @@ HOURS = (
 )
 
 
-class Cost(TableReport):
-    """Three sections: the share of the probes at each T, measured latencies, and hours by stage."""
-
-    caption = (
-        "Cost: the share of Entropy-Valley's probes in the passes, measured seconds per sentence, and the hours that "
-        "the finished jobs of each stage took, beside the paper's."
-    )
-
-    recorded = ("candidates",)
-
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        """EV's of the main table."""
-        return [cell for cell in self.main_cells if cell.method == "ev"]
-
-    @functools.cached_property
-    def candidates(self) -> dict[str, int]:
-        """The number of EV's ratios by direction."""
-        directions = dict.fromkeys(cell.direction for cell in self.cells)
-        return {name: len(grid(self.experiment, "ev", name)) for name in directions}
-
-    @functools.cached_property
-    def timed(self) -> list[matrix.Cell]:
-        """The cells of studies that ask for latencies."""
-        experiment = self.experiment
-        studies = (name for name in experiment.tables.studies if TIMED.keys() & set(experiment.studies[name].columns))
-        return list(dict.fromkeys(cell for name in studies for cell in matrix.study_cells(experiment, name)))
-
-    @functools.cached_property
-    def shown(self) -> list[matrix.Cell]:
-        """Those of them that are EV's or Ratio's of the main backbone; of a test set and method the last one."""
-        tables = self.experiment.tables
-        main = (tables.backbone, tables.order, tables.steps)
-        cells = [cell for cell in self.timed if (cell.backbone, cell.order, cell.steps) == main]
-        shown = (cell for cell in cells if cell.method in ("ratio", "ev"))
-        return list({(cell.direction, cell.testset, cell.method): cell for cell in shown}.values())
-
-    def inputs(self) -> list[str]:
-        """Also what the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
-        experiment, root = self.experiment, self.experiment.results
-        scores = (one.scores(root) for one in sets_of(experiment).all)
-        latencies = (cell.latency(root) for cell in self.timed)
-        runs = {cell.run: cell for cell in matrix.all_cells(experiment)}
-        diagnosed = [diagnostics_file(root, cell) for run, cell in runs.items() if sets_of(experiment).diagnostics(run)]
-        return [*super().inputs(), *scores, *latencies, *diagnosed]
-
-    def made(self, results: Results) -> tuple[Table, pd.DataFrame]:
-        numbers = self.numbers(results)
-        return self.table(results, numbers), numbers
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """Columns: FIELDS; ``paper`` is a number as printed, where it has one."""
-        rows = [*self._shares(results), *self._latencies(results), *self._hours(results)]
-        return pd.DataFrame(rows, columns=FIELDS)
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        sections = []
-        for part, rows in numbers.groupby("part", sort=False):
-            heading, text = PARTS[str(part)]
-            groups = []
-            for row in rows.to_dict("records"):
-                paper = formats.NONE if pd.isna(row["paper"]) else row["paper"]
-                groups.append(Group.of(self._described(row), (text(row["here"]), paper)))
-            sections.append(TableSection(groups, heading))
-        columns = (Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r"))
-        timing = notes.timing([results.latency(cell) for cell in self.shown])
-        return Table(columns, sections, (SHARES, *timing, HOURS, notes.sentences(self, results)))
-
-    def _described(self, row: Mapping[str, Any]) -> str:
-        item = self.method(row["item"]).short if row["part"] in TIMED else row["item"]
-        place = row["direction"] and self.place(row["direction"], row["testset"])
-        return ", ".join(part for part in (place, item) if part)
-
-    def _shares(self, results: Results) -> Iterator[CostRow]:
-        means = costs(results, self.cells)
-        for budget in BUDGETS:
-            item, paper = f"T = {budget}", _printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
-            for row in means.itertuples(index=False):
-                place, most = (row.direction, row.testset), self.candidates[row.direction]
-                yield "probe_share", *place, item, (row.calls - row.steps) / budget, None
-                yield "probe_cap", *place, item, most / budget, paper
-
-    def _latencies(self, results: Results) -> Iterator[CostRow]:
-        for part, kind in TIMED.items():
-            for cell in self.shown:
-                named = {"direction": cell.direction, "system": cell.method}
-                printed = find(PLACE, "latency_batch16", **named) if part != "latency" else None
-                seconds = results.latency(cell)[kind]["seconds_per_sentence"]
-                yield part, cell.direction, cell.testset, cell.method, seconds, _printed(printed)
-
-    def _hours(self, results: Results) -> Iterator[CostRow]:
-        held = gpus(self.experiment.device, self.experiment.training.processes)
-        stages = stage_hours(Path(results.root, "benchmarks"), held)
-        for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
-            for stage, hours in stages.loc[stages[part] > 0, ["stage", part]].itertuples(index=False):
-                yield part, "", "", stage, hours, None
-            yield part, "", "", "all", stages[part].sum(), _printed(paper)
-
-
 PARTS = {
     "probe_share": ("Probes, share of the steps", formats.percent),
     "probe_cap": ("Probes at most, share of the steps", formats.percent),
@@ -146,5 +48,96 @@ PARTS = {
 """Heading and format of each part."""
 
 
-def _printed(number: Published | None) -> str | None:
+def ev_cells(experiment: Experiment) -> list[Cell]:
+    """EV's of the main table."""
+    return [cell for cell in main_cells(experiment) if cell.method == "ev"]
+
+
+def timed_cells(experiment: Experiment) -> list[Cell]:
+    """The cells of studies that ask for latencies."""
+    cells: list[Cell] = []
+    for name in experiment.tables.studies:
+        if TIMED.keys() & {*experiment.studies[name].columns}:
+            cells += matrix.study_cells(experiment, name)
+    return list(dict.fromkeys(cells))
+
+
+def shown_latencies(experiment: Experiment) -> list[Cell]:
+    """Those of them that are EV's or Ratio's of the main backbone; of a test set and method the last one."""
+    tables = experiment.tables
+    main = (tables.backbone, tables.order, tables.steps)
+    shown = {}
+    for cell in timed_cells(experiment):
+        if (cell.backbone, cell.order, cell.steps) == main and cell.method in ("ratio", "ev"):
+            shown[cell.direction, cell.testset, cell.method] = cell
+    return list(shown.values())
+
+
+def benchmarked(names: Names) -> Iterator[str]:
+    """What the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
+    experiment, root = names.experiment, names.experiment.results
+    yield from (one.scores(root) for one in sets_of(experiment).all)
+    yield from (cell.latency(root) for cell in timed_cells(experiment))
+    for run in dict.fromkeys(cell.run for cell in matrix.all_cells(experiment)):
+        if sets_of(experiment).diagnostics(run):
+            yield f"{run.folder(root)}/{DIAGNOSTICS}"
+
+
+@table(
+    "Cost: the share of Entropy-Valley's probes in the passes, measured seconds per sentence, and the hours that the "
+    "finished jobs of each stage took, beside the paper's.",
+    ev_cells,
+    files=benchmarked,
+    signed=False,
+)
+def cost(names: Names, data: Data) -> Shown:
+    """Three sections: the share of the probes at each T, measured latencies, and hours by stage. ``paper`` is a number
+    as printed, where it has one."""
+    experiment = names.experiment
+    timed = {cell: data.files.latency(cell) for cell in shown_latencies(experiment)}
+    held = gpus(experiment.device, experiment.training.processes)
+    stages = stage_hours(Path(data.files.root, "benchmarks"), held)
+    listed = [*probe_shares(names, data), *latencies(timed), *hours(stages)]
+    numbers = pd.DataFrame(listed, columns=FIELDS)
+    rows = []
+    for part, rows_of in numbers.groupby("part", sort=False):
+        title, text = PARTS[part]
+        for row in rows_of.itertuples():
+            item = names.method(row.item).short if part in TIMED else row.item
+            place = names.place(row.direction, row.testset) if row.direction else ""
+            label = ", ".join(one for one in (place, item) if one)
+            rows.append(Row([label, text(row.here), formats.NONE if pd.isna(row.paper) else row.paper], title))
+    columns = [Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r")]
+    notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(names, data)]
+    return Shown(numbers, columns, rows, notes)
+
+
+def probe_shares(names: Names, data: Data) -> Iterator[CostRow]:
+    """At each of the paper's T, EV's probes over the steps: their mean, and the most that its ratios allow."""
+    means = costs(data.cells)
+    for budget in BUDGETS:
+        paper = printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
+        for row in means.itertuples():
+            key = (row.direction, row.testset, f"T = {budget}")
+            most = len(grid(names.experiment, "ev", row.direction))
+            yield "probe_share", *key, (row.calls - row.steps) / budget, None
+            yield "probe_cap", *key, most / budget, paper
+
+
+def latencies(timed: dict[Cell, dict[str, Any]]) -> Iterator[CostRow]:
+    for part, kind in TIMED.items():
+        for cell, measured in timed.items():
+            paper = find(PLACE, "latency_batch16", direction=cell.direction, system=cell.method)
+            key = (cell.direction, cell.testset, cell.method)
+            yield part, *key, measured[kind]["seconds_per_sentence"], printed(paper) if part != "latency" else None
+
+
+def hours(stages: pd.DataFrame) -> Iterator[CostRow]:
+    for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
+        for stage, took in stages.loc[stages[part] > 0, ["stage", part]].itertuples(index=False):
+            yield part, "", "", stage, took, None
+        yield part, "", "", "all", stages[part].sum(), printed(paper)
+
+
+def printed(number: Published | None) -> str | None:
     return number.text if number else None

@@ -7,24 +7,24 @@ sentences on WMT22; it does not say how it finds its "capitalised named-entity t
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
-from entropy_valley.config import matrix
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell
 from entropy_valley.data.categories import NUMBER, PLACEHOLDER
-from entropy_valley.stats.closure import PLACE, by_run
+from entropy_valley.frames import PLACE
 from entropy_valley.stats.significance import BOOTSTRAP, paired_test
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.reader import Results, testset_file, tokens_file
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
+from entropy_valley.tables import footnotes, formats
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, table
+from entropy_valley.tables.scores import main_cells
+from entropy_valley.tables.show import Bold, Column, Row, Shown
 from entropy_valley.texts import counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
@@ -66,7 +66,6 @@ def retention(items: Sequence[str], output: str) -> float:
     return sum(item in output for item in items) / len(items)
 
 
-System = tuple[str, int]  # method and seed
 EV, RIVALS = "ev", ("ratio", "ratio_eos")
 RETENTION, BUCKET = "retention", "bucket"
 FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTSTRAP, "resamples", "bootstrap_seed"]
@@ -83,15 +82,6 @@ def bucket(ratio: float, edges: Sequence[float]) -> int:
     return sum(ratio >= edge for edge in edges)
 
 
-def hypotheses(results: Results, cell: matrix.Cell) -> dict[str, str]:
-    """The translations of a cell by id."""
-    return {row["id"]: row["hypothesis"] for row in results.translations(cell)}
-
-
-def _kept(wanted: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> pd.Series:
-    return pd.Series({name: retention(items, texts[name]) for name, items in wanted.items()}, dtype=float)
-
-
 LITERAL = (
     "Retention: share of the source's items that the output contains as they are; N sentences have one. Means over "
     "runs, sentence by sentence, then over sentences."
@@ -102,192 +92,176 @@ TESTS = (
 )
 
 
-class OfEvAndRatio(TableReport):
-    """A table of EV and the fixed ratios under the main backbone that reads sentences and their token counts."""
-
-    texts, bleu = True, False
-    reads = (testset_file, tokens_file)
-
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        return [cell for cell in self.main_cells if cell.method in (EV, *RIVALS)]
+READ = ("hypothesis", "source", "source_tokens", "target_tokens")
 
 
-def tokens_of(results: Results, cell: matrix.Cell) -> dict[str, tuple[int, int]]:
-    """|x| and the reference's tokens (without its EOS) of each sentence of a cell's test set, by id."""
-    return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in results.tokens(cell)}
+def ev_and_ratio(experiment: Experiment) -> list[Cell]:
+    """EV and the fixed ratios under the main backbone."""
+    return [cell for cell in main_cells(experiment) if cell.method in (EV, *RIVALS)]
+
+
+def in_buckets(experiment: Experiment) -> list[Cell]:
+    """Those of the directions with groups by r."""
+    return [cell for cell in ev_and_ratio(experiment) if cell.direction in experiment.coverage.buckets]
+
+
+def rivals_of(numbers: pd.DataFrame, column: str = "method") -> list[str]:
+    return [name for name in RIVALS if name in set(numbers[column])]
 
 
 # --- What EV keeps of the source, and its scores by r.
 
 
-class CoverageTable(OfEvAndRatio):
+def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers, :data:`FIELDS`: a row for each system of each item of each block.
+
+    ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival of
+    EV is the paired test of EV minus it. An item without sentences has NaN.
+    """
+    rows: list[dict[str, Any]] = []
+    for place, sentences in data.sentences.groupby(PLACE, sort=False):
+        runs = sentences.groupby("method", sort=False)["seed"].nunique()
+        about = dict(zip(PLACE, place, strict=True))
+        for kind, extract in extractors(place[0].split("-")[0]).items():
+            items = sentences["source"].map(extract)
+            having = sentences[items.map(len) > 0]
+            kept = [retention(*both) for both in zip(items[having.index], having["hypothesis"], strict=True)]
+            block = about | {"block": RETENTION, "item": kind}
+            rows += [block | row for row in compared(names, runs, having.assign(value=kept))]
+        if edges := sorted(names.experiment.coverage.buckets.get(place[0], ())):
+            targets = sentences["target_tokens"] + names.experiment.coverage.eos
+            ratios = targets / sentences["source_tokens"].clip(lower=1)
+            buckets = ratios.map(lambda ratio: bucket(ratio, edges))
+            for number, name in enumerate(bucket_names(edges)):
+                inside = sentences[buckets == number]
+                block = about | {"block": BUCKET, "item": name}
+                scores = inside.assign(value=inside[names.metric.name])
+                rows += [block | row for row in compared(names, runs, scores)]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """A row for each method of ``runs``, which has their number: the mean of ``value`` over sentences of its mean over
+    runs, and EV's lead over it."""
+    ids, how = sentences["id"].unique(), names.statistics
+    means = sentences.groupby(["method", "id"])["value"].mean()
+    for name in runs.index:
+        values = means[name].loc[ids] if len(ids) else pd.Series(dtype=float)
+        row = {"sentences": len(ids), "runs": runs[name], "method": name, "mean": float(values.mean())}
+        row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
+        if name in RIVALS and len(ids):
+            test = asdict(paired_test(means[EV].loc[ids], values, how))
+            row |= {key: test[key] for key in BOOTSTRAP}
+        yield row
+
+
+@table(
+    "What EV keeps of the source, beside the fixed ratio: placeholders, numbers and capitalised words that the output "
+    "contains as they are, and {metric} by r, the tokens of the reference over those of the source.",
+    ev_and_ratio,
+    columns=READ,
+    metrics=lambda names: [names.metric],
+)
+def coverage(names: Names, data: Data) -> Shown:
     """A section for the literal items of each direction, and one for its groups by r."""
-
-    caption = (
-        "What EV keeps of the source, beside the fixed ratio: placeholders, numbers and capitalised words that the "
-        "output contains as they are, and {metric} by r, the tokens of the reference over those of the source."
-    )
-
-    recorded = ("buckets", "eos")
-
-    @functools.cached_property
-    def buckets(self) -> dict[str, list[float]]:
-        """The edges of the groups by r, of each direction that has some."""
-        directions = {cell.direction for cell in self.cells}
-        return {name: sorted(edges) for name, edges in self.experiment.coverage.buckets.items() if name in directions}
-
-    @property
-    def eos(self) -> bool:
-        """Whether r counts the reference's EOS."""
-        return self.experiment.coverage.eos
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """The tidy numbers, :data:`FIELDS`: a row for each system of each item of each block.
-
-        ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival
-        of EV is the paired test of EV minus it. An item without sentences has NaN.
-        """
-        places = by_run(self.cells, PLACE, attrgetter("method", "seed"))
-        rows = (
-            dict(zip(PLACE, place, strict=True)) | row
-            for place, cells in places.items()
-            for row in self._rows(results, cells)
-        )
-        return pd.DataFrame(rows, columns=FIELDS)
-
-    def _rows(self, results: Results, cells: Mapping[System, matrix.Cell]) -> Iterator[dict[str, Any]]:
-        """The rows of one direction and test set."""
-        first = next(iter(cells.values()))
-        sources = {row["id"]: row["source"] for row in results.testset(first, "source")}
-        outputs = {key: hypotheses(results, cell) for key, cell in cells.items()}
-        for kind, extract in extractors(first.direction.split("-")[0]).items():
-            wanted = {name: items for name, text in sources.items() if (items := extract(text))}
-            yield from self._compared(RETENTION, kind, {key: _kept(wanted, texts) for key, texts in outputs.items()})
-        if edges := self.buckets.get(first.direction):
-            scores = {key: results.sentences(cell, self.metric) for key, cell in cells.items()}
-            tokens = tokens_of(results, first)
-            ratios = {name: (target + self.eos) / max(1, source) for name, (source, target) in tokens.items()}
-            for at, name in enumerate(bucket_names(edges)):
-                ids = [one for one in sources if bucket(ratios[one], edges) == at]
-                yield from self._compared(BUCKET, name, {key: values.loc[ids] for key, values in scores.items()})
-
-    def _compared(self, block: str, item: str, systems: Mapping[System, pd.Series]) -> Iterator[dict[str, Any]]:
-        """A row for each method: its mean over sentences of the mean over runs, and EV's lead over it."""
-        runs: dict[str, list[pd.Series]] = {}
-        for (name, _), values in systems.items():
-            runs.setdefault(name, []).append(values)
-        means = {name: sum(values) / len(values) for name, values in runs.items()}
-        how = {"resamples": self.statistics.resamples, "bootstrap_seed": self.statistics.seed}
-        for name, values in means.items():
-            row = {"block": block, "item": item, "sentences": len(values), "runs": len(runs[name]), "method": name}
-            row |= {"mean": float(values.mean()), **how}
-            if name in RIVALS and len(values):
-                test = asdict(paired_test(means[EV], values, self.statistics))
-                row |= {key: test[key] for key in BOOTSTRAP}
-            yield row
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        sections = []
-        for (*place, block), rows in numbers.groupby([*PLACE, "block"], sort=False):
-            what = "retention, Δ in pp" if block == RETENTION else f"{self.metric.label} by r"
-            sections.append(TableSection(self.groups(rows), f"{self.place(*place)}: {what}"))
-        rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        deltas = (Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals)
-        tested = (TESTS, *notes.few_sentences(numbers["sentences"]))
-        return Table((*self.heads("Category", rivals), *deltas), sections, (*self.notes(results, numbers), *tested))
-
-    def groups(self, rows: pd.DataFrame, tested: bool = True) -> list[Group]:
-        """A row for each item, with EV's leads where they are ``tested``."""
-        groups = []
-        for (block, item), part in rows.groupby(["block", "item"], sort=False):
-            systems = {row.method: row for row in part.itertuples(index=False)}
-            label = _item(item)
-            if not tested:  # the heading is not that of a block
-                of_item = f"{label.removesuffix('s')} retention"
-                label = of_item if block == RETENTION else f"{label}: {self.metric.label}"
-            groups.append(Group.of(label, self._cells(block, systems, tested)))
-        return groups
-
-    def _cells(self, block: str, systems: Mapping[str, Any], tested: bool) -> list[str | TableCell]:
-        """N, the values of the fixed ratios and EV, and EV's lead over each of the former; dashes where N is 0."""
-        count, rivals = systems[EV].sentences, [name for name in RIVALS if name in systems]
-        shown = [systems[name] for name in (*rivals, EV)]
-        if not count:
-            return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
-        means = [row.mean for row in shown]
-        top = max(means) if len(set(means)) > 1 else None
-        values = [TableCell(self._value(block, mean), bold=mean == top) for mean in means]
-        return [str(count), *values, *(self._lead(block, systems[name]) for name in rivals if tested)]
-
-    def _value(self, block: str, mean: float) -> str:
-        return formats.percent(mean) if block == RETENTION else formats.number(mean, self.metric.decimals)
-
-    def _lead(self, block: str, test: Any) -> str:
-        scale, decimals = (100, 1) if block == RETENTION else (1, self.metric.decimals)
-        delta, low, high = (scale * value for value in (test.delta, test.ci_low, test.ci_high))
-        return formats.interval(delta, low, high, decimals) + "*" * bool(low > 0)
-
-    def heads(self, first: str, rivals: Sequence[str]) -> list[Column]:
-        """The titles of all but EV's leads."""
-        systems = (Column(self.method(name).short) for name in (*rivals, EV))
-        return [Column(first, align="l"), Column("N", align="r"), *systems]
-
-    def notes(self, results: Results, numbers: pd.DataFrame) -> tuple[str, ...]:
-        """Whose outputs these are, and what is counted."""
-        runs = int(numbers["runs"].max())
-        reference = "the reference and its EOS" if self.eos else "the reference, without its EOS"
-        bold = f"Bold: the best. r: tokens of {reference}, over those of the source."
-        return (notes.setting(self, counted(runs, "run")), LITERAL, *self._unspaced(results), bold)
-
-    def _unspaced(self, results: Results) -> Iterator[str]:
-        """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
-        for (direction, testset), cell in {(cell.direction, cell.testset): cell for cell in self.cells}.items():
-            if direction.split("-")[0] in UNSPACED:
-                sources = [row["source"] for row in results.testset(cell, "source")]
-                having = f"{sum(any(map(str.isdigit, text)) for text in sources)} of {len(sources)} sources have digits"
-                rule = "the rule that fits the paper's counts finds only those that touch no character"
-                yield f"Numbers of {self.place(direction, testset)}: {having}; {rule}."
+    numbers = coverage_numbers(names, data)
+    rows = []
+    for (*place, block), of_block in numbers.groupby([*PLACE, "block"], sort=False):
+        what = "retention, Δ in pp" if block == RETENTION else f"{names.metric.label} by r"
+        for item, systems in of_block.groupby("item", sort=False):
+            texts = system_texts(names, systems, tested=True)
+            rows.append(Row([item_label(str(item)), *texts], f"{names.place(*place)}: {what}"))
+    rivals = rivals_of(numbers)
+    columns = [*heads(names, "Category", rivals)]
+    columns += [Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals]
+    few = footnotes.few_sentences(numbers["sentences"])
+    return Shown(numbers, columns, rows, [*reading(names, data, numbers), TESTS, *few])
 
 
-class FaithfulnessSummary(CoverageTable):
-    """The rows of :class:`CoverageTable` that the paper has in its text, of the directions with groups by r."""
-
-    caption = (
-        "Retention of placeholders and numbers, and {metric} where references are short or long for their source: a "
-        "summary of the table coverage."
-    )
-
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        return [cell for cell in super().cells if cell.direction in self.experiment.coverage.buckets]
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """Those of the literal items but names, of the last bucket, and of the first one."""
-        numbers = super().numbers(results)
-        buckets = numbers[numbers["block"] == BUCKET]
-        ends = [buckets.groupby(list(PLACE), sort=False)["item"].transform(end) for end in ("last", "first")]
-        literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
-        return pd.concat([literal, *(buckets[buckets["item"] == end] for end in ends)], ignore_index=True)
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        sections = [
-            TableSection(self.groups(rows, tested=False), self.place(*place))
-            for place, rows in numbers.groupby(list(PLACE), sort=False)
-        ]
-        rivals = [name for name in RIVALS if name in set(numbers["method"])]
-        return Table(self.heads("Diagnostic", rivals), sections, self.notes(results, numbers))
+@table(
+    "Retention of placeholders and numbers, and {metric} where references are short or long for their source: a "
+    "summary of the table coverage.",
+    in_buckets,
+    columns=READ,
+    metrics=lambda names: [names.metric],
+)
+def faithfulness_summary(names: Names, data: Data) -> Shown:
+    """The rows of :func:`coverage` that the paper has in its text: the literal items but names, the last bucket, and
+    the first one."""
+    numbers = coverage_numbers(names, data)
+    buckets = numbers[numbers["block"] == BUCKET]
+    last, first = (buckets.groupby(PLACE, sort=False)["item"].transform(end) for end in ("last", "first"))
+    literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
+    parts = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
+    numbers = pd.concat(parts, ignore_index=True)
+    rows = []
+    for place, of_place in numbers.groupby(PLACE, sort=False):
+        for (block, item), systems in of_place.groupby(["block", "item"], sort=False):
+            label = item_label(str(item))
+            retained = f"{label.removesuffix('s')} retention"
+            label = retained if block == RETENTION else f"{label}: {names.metric.label}"
+            rows.append(Row([label, *system_texts(names, systems, tested=False)], names.place(*place)))
+    columns = [*heads(names, "Diagnostic", rivals_of(numbers))]
+    return Shown(numbers, columns, rows, reading(names, data, numbers))
 
 
-def _item(name: str) -> str:
+def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]:
+    """N, the values of the fixed ratios and EV, and if ``tested`` EV's lead over each of the former; dashes where N is
+    0."""
+    of_method = {row.method: row for row in systems.itertuples(index=False)}
+    rivals = rivals_of(systems)
+    shown = [of_method[name] for name in (*rivals, EV)]
+    count = of_method[EV].sentences
+    if not count:
+        return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
+    is_share, decimals = of_method[EV].block == RETENTION, names.metric.decimals
+    means = [row.mean for row in shown]
+    texts = [str(count)]
+    for mean in means:
+        text = formats.percent(mean) if is_share else formats.number(mean, decimals)
+        texts.append(Bold(text) if mean == max(means) > min(means) else text)
+    for name in rivals if tested else ():
+        scale, places = (100, 1) if is_share else (1, decimals)
+        delta, low, high = (scale * getattr(of_method[name], key) for key in ("delta", "ci_low", "ci_high"))
+        texts.append(formats.interval(delta, low, high, places) + "*" * bool(low > 0))
+    return texts
+
+
+def heads(names: Names, first: str, rivals: Sequence[str]) -> Iterator[Column]:
+    """The titles of all but EV's leads."""
+    yield Column(first, align="l")
+    yield Column("N", align="r")
+    yield from (Column(names.method(name).short) for name in (*rivals, EV))
+
+
+def item_label(name: str) -> str:
     """A kind of items or a bucket as it is printed: Placeholders, r ≥ 0.8."""
     printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
     return printed.get(name) or name.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
 
 
+def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
+    """Whose outputs these are, and what is counted."""
+    runs = counted(int(numbers["runs"].max()), "run")
+    reference = "the reference and its EOS" if names.experiment.coverage.eos else "the reference, without its EOS"
+    bold = f"Bold: the best. r: tokens of {reference}, over those of the source."
+    return [footnotes.setting(names, runs), LITERAL, *unspaced(names, data), bold]
+
+
+def unspaced(names: Names, data: Data) -> Iterator[str]:
+    """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
+    for place, rows in data.sentences.groupby(PLACE, sort=False):
+        if place[0].split("-")[0] in UNSPACED:
+            sources = rows.drop_duplicates("id")["source"]
+            digits = sum(any(map(str.isdigit, text)) for text in sources)
+            having = f"{digits} of {len(sources)} sources have digits"
+            rule = "the rule that fits the paper's counts finds only those that touch no character"
+            yield f"Numbers of {names.place(*place)}: {having}; {rule}."
+
+
 # --- The sentences on which EV scores below the fixed ratio, by likely cause.
 
-RUN = (*PLACE, "seed")
+OF_RUN = [*PLACE, "seed"]
 CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
 SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
 ALL = "all"
@@ -317,69 +291,62 @@ def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) 
     return UNDER if reference_canvas > max(candidates) else WITHIN
 
 
-class FailureBuckets(OfEvAndRatio):
-    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
+def losses(names: Names, data: Data) -> pd.DataFrame:
+    """By run (``statistic`` "run"), then the mean over runs ("mean", no seed).
 
-    caption = (
-        "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of "
-        "all such sentences, and by how much EV scores less."
-    )
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """By run (``statistic`` "run"), then the mean over runs ("mean", no seed).
-
-        ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV
-        minus the rival over them in the main metric, NaN where there is none.
-        """
-        runs = by_run(self.cells, RUN)
-        rows = (
-            dict(zip(RUN, run, strict=True)) | row for run, cells in runs.items() for row in self._rows(results, cells)
-        )
-        frame = pd.DataFrame(rows)
-        groups = frame.groupby([*PLACE, "rival", "cause"], sort=False)
-        means = groups[["sentences", "losses", "share", "delta"]].mean().assign(runs=groups.size()).reset_index()
-        whole = pd.concat([frame.assign(statistic="run", runs=1), means.assign(statistic="mean")], ignore_index=True)
-        return whole[[*RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]]
-
-    def _rows(self, results: Results, cells: Mapping[str, matrix.Cell]) -> Iterator[dict[str, Any]]:
-        """The rows of one run."""
-        ev = cells[EV]
-        scores, causes = results.sentences(ev, self.metric), self._causes(results, ev)
-        for rival in (name for name in RIVALS if name in cells):
-            delta = scores - results.sentences(cells[rival], self.metric)
+    ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV minus
+    the rival over them in the main metric, NaN where there is none.
+    """
+    rows = []
+    for key, of_run in data.sentences.groupby(OF_RUN, sort=False):
+        scores = of_run.pivot(index="id", columns="method", values=names.metric.name)
+        ev = of_run[of_run["method"] == EV]
+        tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
+        causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev["id"], dtype=object)
+        for rival in (name for name in RIVALS if name in scores):
+            delta = scores[EV] - scores[rival]
             lost = delta[delta < 0]
             for name in (*CAUSES, ALL):
-                losses = lost if name == ALL else lost[causes.loc[lost.index] == name]
-                share = len(losses) / len(lost) if len(lost) else float("nan")
-                numbers = {"losses": len(losses), "share": share, "delta": float(losses.mean())}
-                yield {"sentences": len(scores), "rival": rival, "cause": name, **numbers}
+                part = lost if name == ALL else lost[causes[lost.index] == name]
+                about = dict(zip(OF_RUN, key, strict=True)) | {"sentences": len(scores), "rival": rival, "cause": name}
+                share = len(part) / len(lost) if len(lost) else float("nan")
+                rows.append(about | {"losses": len(part), "share": share, "delta": float(part.mean())})
+    runs = pd.DataFrame(rows)
+    groups = runs.groupby([*PLACE, "rival", "cause"], sort=False)
+    means = groups[["sentences", "losses", "share", "delta"]].mean().assign(runs=groups.size()).reset_index()
+    whole = pd.concat([runs.assign(statistic="run", runs=1), means.assign(statistic="mean")], ignore_index=True)
+    return whole[[*OF_RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]]
 
-    def _causes(self, results: Results, ev: matrix.Cell) -> pd.Series:
-        """The cause that each sentence has if EV loses on it, by id."""
-        candidates = {row["id"]: row["candidates"] for row in results.canvases(ev, "candidates")}
-        tokens = tokens_of(results, ev).items()
-        return pd.Series({name: cause(x, y + 1, candidates[name]) for name, (x, y) in tokens}, dtype=object)
 
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        means = numbers[numbers["statistic"] == "mean"]
-        rivals = [name for name in RIVALS if name in set(means["rival"])]
-        sections = []
-        for place, rows in means.groupby(list(PLACE), sort=False):
-            groups = []
-            for of, part in rows.groupby("cause", sort=False):
-                texts = (text for row in part.itertuples(index=False) for text in self._texts(row))
-                groups.append(Group.of(LABELS[str(of)], (TableCell(text, bold=of == ALL) for text in texts)))
-            heading = f"{self.place(*place)}, N = {rows['sentences'].iloc[0]:.0f}"
-            sections.append(TableSection(groups, heading))
-        titles = ("Losses", "Share", f"Mean Δ {self.metric.label}")
-        over = (Column(title, f"Against {self.method(name).short}") for name in rivals for title in titles)
-        runs = means["runs"].max()
-        counted = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
-        return Table((Column("Likely cause", align="l"), *over), sections, (notes.setting(self, counted), RULES))
+@table(
+    "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of all "
+    "such sentences, and by how much EV scores less.",
+    ev_and_ratio,
+    columns=("source_tokens", "target_tokens", "canvas"),
+    metrics=lambda names: [names.metric],
+)
+def failure_buckets(names: Names, data: Data) -> Shown:
+    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
+    numbers = losses(names, data)
+    means = numbers[numbers["statistic"] == "mean"]
+    rows = []
+    for place, of_place in means.groupby(PLACE, sort=False):
+        heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
+        for name, of_cause in of_place.groupby("cause", sort=False):
+            texts = [text for row in of_cause.itertuples() for text in loss_texts(names, row)]
+            rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
+    columns = [Column("Likely cause", align="l")]
+    for name in rivals_of(means, "rival"):
+        over = f"Against {names.method(name).short}"
+        columns += [Column(title, over) for title in ("Losses", "Share", f"Mean Δ {names.metric.label}")]
+    runs = means["runs"].max()
+    what = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
+    return Shown(numbers, columns, rows, [footnotes.setting(names, what), RULES])
 
-    def _texts(self, row: Any) -> list[str]:
-        """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""
-        count = f"{row.losses:.{int(row.runs > 1)}f}"
-        if not row.losses:
-            return [count, formats.NONE, formats.NONE]
-        return [count, formats.percent(row.share), formats.signed(row.delta, self.metric.decimals)]
+
+def loss_texts(names: Names, row: Any) -> list[str]:
+    """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""
+    count = f"{row.losses:.{int(row.runs > 1)}f}"
+    if not row.losses:
+        return [count, formats.NONE, formats.NONE]
+    return [count, formats.percent(row.share), formats.signed(row.delta, names.metric.decimals)]

@@ -16,7 +16,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
 from entropy_valley.tables import formats, render
-from entropy_valley.tables.base import Report
+from entropy_valley.tables.report import Report
 
 NAME = "report"
 PAPER = (  # the labels of the paper in its order, as our files

@@ -2,157 +2,66 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import matrix
+from entropy_valley.config.matrix import instruct_cells
 from entropy_valley.config.params import shifted
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
-from entropy_valley.stats.closure import collect, mean, sample_std
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport
+from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import RISING
-from entropy_valley.tables.pivot import by_key
-from entropy_valley.tables.reader import Results, testset_file
-from entropy_valley.tables.render import Column, Group, Table, TableSection
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, table
+from entropy_valley.tables.show import Column, Row, Shown
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
-
-
 REFERENCE = "reference"  # in the place of a method
 LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
 DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
-FIELDS = ["backbone", "method", "metric", "value"]
 WORSE = "*"  # marks a cross-entropy above that of a uniform guess
 
+# --- The variants, and what is read of them.
 
-class DreamInstruct(TableReport):
-    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
 
-    caption = (
-        "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, "
-        "each read with and without the shift of its logits by one slot. A row that learns and translates only with "
-        "the shift shows that the shift was at fault, not the backbone."
-    )
-    texts = True
-    reads = (testset_file,)
-
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        return matrix.instruct_cells(self.experiment)
-
-    @functools.cached_property
-    def variants(self) -> dict[str, dict[str, Any]]:
-        """What each backbone is: the fields of :data:`DESCRIPTION`."""
-        names = dict.fromkeys(cell.backbone for cell in self.cells)
-        sections = {name: self.experiment.backbones[name] for name in names}
-        return {
-            name: {
-                "label": section.label,
-                "prompt": "chat" if section.chat else "plain",
-                "training": "none" if section.zero_shot else "LoRA-SFT",
-                "shifted": shifted(self.experiment, name),
-                "natural_shift": find_family(section.family).shifted,
-            }
-            for name, section in sections.items()
+def variants(names: Names) -> dict[str, dict[str, Any]]:
+    """What each backbone is: the fields of :data:`DESCRIPTION`."""
+    described = {}
+    for name in dict.fromkeys(cell.backbone for cell in names.cells):
+        section = names.experiment.backbones[name]
+        described[name] = {
+            "label": section.label,
+            "prompt": "chat" if section.chat else "plain",
+            "training": "none" if section.zero_shot else "LoRA-SFT",
+            "shifted": shifted(names.experiment, name),
+            "natural_shift": find_family(section.family).shifted,
         }
+    return described
 
-    def adapters(self, root: str) -> dict[str, str]:
-        """The folder of the adapter that each variant decodes with, where it has one; below ``root``."""
-        runs = {cell.backbone: cell.run for cell in self.cells}
-        folders = {name: adapter_folder(self.experiment, run) for name, run in runs.items()}
-        return {name: root + path.removeprefix(self.experiment.results) for name, path in folders.items() if path}
 
-    def trained(self, root: str) -> dict[str, str]:
-        """Those that were trained here: only these have losses."""
-        return self.adapters(root) if self.experiment.adapters == "trained" else {}
+def adapter_folders(names: Names) -> dict[str, str]:
+    """The folder of the adapter that each variant decodes with, where it has one."""
+    runs = {cell.backbone: cell.run for cell in names.cells}
+    folders = {name: adapter_folder(names.experiment, run) for name, run in runs.items()}
+    return {name: folder for name, folder in folders.items() if folder}
 
-    def inputs(self) -> list[str]:
-        root = self.experiment.results
-        files = [f"{folder}/{FACTS}" for folder in dict.fromkeys(self.adapters(root).values())]
-        files += [f"{folder}/{adapters.LOSSES}" for folder in dict.fromkeys(self.trained(root).values())]
-        return [*super().inputs(), *files]
 
-    def facts(self, root: str) -> dict[str, Any]:
-        trained = self.trained(root)
-        variants = {name: {**variant, "adapter": trained.get(name)} for name, variant in self.variants.items()}
-        return super().facts(root) | {"variants": variants}
+def is_trained(names: Names) -> bool:
+    """Whether the adapters were trained here: only these have losses."""
+    return names.experiment.adapters == "trained"
 
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
 
-        Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of
-        the cross-entropy and of the weighted loss what :func:`summarise_losses` says, as ``cross_entropy_final`` and
-        ``loss_final``, and ``cross_entropy_over_uniform``. Of each method those of :func:`describe` and the system
-        scores. Of the references (backbone ""): the same without scores.
-        Raises :class:`InputError` for a missing file or one that does not fit.
-        """
-        losses = {name: _training(results, path) for name, path in self.trained(results.root).items()}
-        outputs = {cell: results.outputs(cell) for cell in self.cells}
-        references = next(iter(outputs.values())).references
-        rows = [(name, "", *number) for name, training in losses.items() for number in training.items()]
-        for cell, texts in outputs.items():
-            rows += [(cell.backbone, cell.method, *number) for number in describe(texts.hypotheses).items()]
-        rows += [("", REFERENCE, *number) for number in describe(references).items()]
-        scores = collect(results, self.cells, self.metrics)[FIELDS]
-        numbers = pd.concat([pd.DataFrame(rows, columns=FIELDS), scores], ignore_index=True)
-        described = {key: {name: variant[key] for name, variant in self.variants.items()} for key in DESCRIPTION}
-        return numbers.assign(**{key: numbers["backbone"].map(of_variant) for key, of_variant in described.items()})
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        by_shift: dict[str, list[Group]] = {}
-        values = by_key(numbers, "backbone", "method")
-        for name, variant in self.variants.items():
-            outputs = [text for key in RISING for text in self._outputs(values.get((name, key), {}))]
-            texts = (*_losses(values.get((name, ""), {})), *outputs)
-            by_shift.setdefault(_heading(variant), []).append(Group.of(variant["label"], texts))
-        sections = [TableSection(groups, heading) for heading, groups in by_shift.items()]
-        losses = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
-        columns = (
-            Column("Variant", align="l"),
-            *(Column(title, "Training cross-entropy") for title in losses),
-            *(
-                Column(title, self.method(name).short)
-                for name in RISING
-                for title in ("Empty", "Length", self.metric.label)
-            ),
-        )
-        return Table(columns, sections, self._notes(values["", REFERENCE], numbers))
-
-    def _outputs(self, values: Mapping[str, float]) -> tuple[str, str, str]:
-        """The texts below a method."""
-        if not values:
-            return (formats.NONE,) * 3
-        score = f"{values[self.metric.name]:.{self.metric.decimals}f}"
-        return (f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score)
-
-    def _notes(self, reference: Mapping[str, float], numbers: pd.DataFrame) -> tuple[str, ...]:
-        """The setting, and how to read the columns."""
-        cell = self.cells[0]
-        place, sentences = self.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
-        all_trained = self.trained("").keys() == self.variants.keys()
-        return (
-            (
-                f"{place}, {sentences}; reveal order {self.order(cell.order)}, T = {cell.steps}; "
-                f"training seed {cell.seed}."
-            ),
-            *_loss_notes(numbers),
-            (
-                "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
-                f"the references have {reference['mean_characters']:.2f}."
-            ),
-            notes.ORACLE,
-            *([] if all_trained else [f"{formats.NONE}: no losses here: not trained, or a given adapter."]),
-        )
+def adapter_files(names: Names) -> list[str]:
+    folders = dict.fromkeys(adapter_folders(names).values())
+    read = [f"{folder}/{FACTS}" for folder in folders]
+    return read + [f"{folder}/{adapters.LOSSES}" for folder in folders if is_trained(names)]
 
 
 # --- The numbers.
@@ -162,7 +71,8 @@ def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> dict[st
     """The losses of optimiser steps, both of shape (steps,), at least one: the last, mean and sample deviation of the
     last :data:`LAST`, the first lowest and its step."""
     lowest, last = min(range(len(losses)), key=losses.__getitem__), losses[-LAST:]
-    ends = {"final": losses[-1], "last_mean": mean(last), "last_std": sample_std(last)}
+    deviation = float(np.std(last, ddof=1)) if len(last) > 1 else math.nan
+    ends = {"final": losses[-1], "last_mean": float(np.mean(last)), "last_std": deviation}
     return {**ends, "minimum": losses[lowest], "minimum_step": int(steps[lowest])}
 
 
@@ -176,15 +86,15 @@ def uniform_cross_entropy(vocabulary: int) -> float:
     return math.log(vocabulary)
 
 
-def _training(results: Results, adapter: str) -> dict[str, float]:
+def training_losses(data: Data, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
-    facts, curves = results.file(f"{adapter}/{FACTS}"), results.file(f"{adapter}/{adapters.LOSSES}")
+    facts, curves = data.files.file(f"{adapter}/{FACTS}"), data.files.file(f"{adapter}/{adapters.LOSSES}")
     with files.readable(facts, "description of a training", "Train the adapter again."):
         if (vocabulary := files.read_json(facts)["vocabulary"]) < 2:
             raise ValueError(f"vocabulary is {vocabulary}")
         numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
     with files.readable(curves, "table of losses", "Train the adapter again."):
-        losses = results.csv(curves, float_precision="round_trip")
+        losses = data.files.csv(curves, float_precision="round_trip")
         for name in LOSSES:
             curve = losses[name].to_numpy(float)
             if not np.isfinite(curve).all():
@@ -205,35 +115,110 @@ def describe(texts: Sequence[str]) -> dict[str, float]:
     }
 
 
-# --- The layout.
+def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
+
+    Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
+    cross-entropy and of the weighted loss what :func:`summarise_losses` says, as ``cross_entropy_final`` and
+    ``loss_final``, and ``cross_entropy_over_uniform``. Of each method those of :func:`describe` and the system scores.
+    Of the references (backbone ""): the same without scores.
+    Raises :class:`InputError` for a missing file or one that does not fit.
+    """
+    rows: list[tuple[str, str, str, float]] = []
+    if is_trained(names):
+        for name, folder in adapter_folders(names).items():
+            own = data.files.root + folder.removeprefix(names.experiment.results)
+            rows += [(name, "", *number) for number in training_losses(data, own).items()]
+    for cell in names.cells:
+        outputs = data.of([cell]).sentences
+        rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
+    rows += [("", REFERENCE, *number) for number in describe(outputs["target"]).items()]
+    for cell in data.cells.to_dict("records"):
+        rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
+    numbers = pd.DataFrame(rows, columns=["backbone", "method", "metric", "value"])
+    described = variants(names)
+    for key in DESCRIPTION:
+        numbers[key] = numbers["backbone"].map({name: variant[key] for name, variant in described.items()})
+    return numbers
 
 
-def _heading(variant: Mapping[str, Any]) -> str:
+# --- The table.
+
+
+@table(
+    "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, each "
+    "read with and without the shift of its logits by one slot. A row that learns and translates only with the shift "
+    "shows that the shift was at fault, not the backbone.",
+    instruct_cells,
+    columns=("hypothesis", "target"),
+    files=adapter_files,
+)
+def dream_instruct(names: Names, data: Data) -> Shown:
+    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
+    numbers = instruct_numbers(names, data)
+    values: dict[Any, dict[str, float]] = {}
+    for row in numbers.itertuples(index=False):
+        values.setdefault((row.backbone, row.method), {})[row.metric] = row.value
+    columns = [Column("Variant", align="l")]
+    columns += [
+        Column(title, "Training cross-entropy")
+        for title in ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
+    ]
+    for name in RISING:
+        columns += [Column(title, names.method(name).short) for title in ("Empty", "Length", names.metric.label)]
+    sections: dict[str, list[Row]] = {}
+    for name, variant in variants(names).items():
+        texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
+        for method in RISING:
+            texts += output_texts(names, values.get((name, method), {}))
+        sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
+    rows = [row for section in sections.values() for row in section]
+    return Shown(numbers, columns, rows, [*reading(names, values["", REFERENCE], numbers)])
+
+
+def heading(variant: Mapping[str, Any]) -> str:
     read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
     return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
 
 
-def _losses(training: Mapping[str, float]) -> tuple[str, str, str, str]:
+def output_texts(names: Names, values: Mapping[str, float]) -> list[str]:
+    """The texts below a method."""
+    if not values:
+        return [formats.NONE] * 3
+    score = formats.number(values[names.metric.name], names.metric.decimals)
+    return [f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score]
+
+
+def loss_texts(training: Mapping[str, float]) -> list[str]:
     """The texts below "Training cross-entropy"."""
     if not training:
-        return (formats.NONE,) * 4
+        return [formats.NONE] * 4
     final, mean, minimum = (training[f"cross_entropy_{key}"] for key in ("final", "last_mean", "minimum"))
     marks = [WORSE * (loss > training["uniform_cross_entropy"]) for loss in (final, mean, minimum)]
-    return (
+    return [
         f"{final:.2f}{marks[0]}",
         f"{training['cross_entropy_over_uniform']:.2f}",
         formats.mean_std(mean, training["cross_entropy_last_std"], 2) + marks[1],
         f"{minimum:.2f}{marks[2]} ({training['cross_entropy_minimum_step']:,.0f})",
-    )
+    ]
 
 
-def _loss_notes(numbers: pd.DataFrame) -> Sequence[str]:
-    """What the cross-entropy is, where anything was trained."""
+def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame) -> Iterator[str]:
+    """The setting, and how to read the columns."""
+    cell = names.cells[0]
+    place, sentences = names.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
+    order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
+    yield f"{place}, {sentences}; {order}; training seed {cell.seed}."
     sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
-    uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)
-    texts = (
-        f"Cross-entropy: mean over a step's masked slots, in nats. That of a uniform guess is log|V| = {uniform}.",
-        f"{WORSE}: worse than a uniform guess. Last {LAST} steps: mean ± sample standard deviation.",
-        "The CSV has the weighted training loss, too; there a uniform guess does not lose log|V|.",
+    if len(sizes):
+        uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)
+        yield f"Cross-entropy: mean over a step's masked slots, in nats. That of a uniform guess is log|V| = {uniform}."
+        yield f"{WORSE}: worse than a uniform guess. Last {LAST} steps: mean ± sample standard deviation."
+        yield "The CSV has the weighted training loss, too; there a uniform guess does not lose log|V|."
+    yield (
+        "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
+        f"the references have {reference['mean_characters']:.2f}."
     )
-    return texts if uniform else ()
+    yield footnotes.ORACLE
+    if not is_trained(names) or adapter_folders(names).keys() != variants(names).keys():
+        yield f"{formats.NONE}: no losses here: not trained, or a given adapter."

@@ -127,7 +127,9 @@ def mean_std(mean: float, std: float, decimals: int) -> str:
 
 
 def interval(value: float, low: float, high: float, decimals: int) -> str:
-    """A difference with its confidence limits: ``+0.10 [−0.21, +0.40]``."""
+    """A difference with its confidence limits: ``+0.10 [−0.21, +0.40]``; of a single sentence without."""
+    if math.isnan(low):
+        return signed(value, decimals)
     return f"{signed(value, decimals)} [{signed(low, decimals)}, {signed(high, decimals)}]"
 
 
@@ -163,6 +165,8 @@ def signed(value: float, decimals: int) -> str:
 def p_value(p: float, resamples: int, sides: int = 2) -> str:
     """A bootstrap p-value: ``0.0910``, or ``2.0e−05`` where four decimals might print 0; one that no resample speaks
     for is below the smallest that can be counted, a resample on each of the ``sides``: ``< 0.0002``, never 0."""
+    if math.isnan(p):
+        return NOT_AVAILABLE
     if not p:
         return minus(f"< {sides / resamples:g}")
     return minus(f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}")

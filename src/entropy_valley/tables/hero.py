@@ -14,21 +14,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell, autoregressive_cells
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell, autoregressive_cells, study_cells
+from entropy_valley.config.methods import source_guided
+from entropy_valley.frames import PLACE
 from entropy_valley.stats.comparisons import of_shared_seeds
+from entropy_valley.stats.summary import summary
 from entropy_valley.tables import formats, style
-from entropy_valley.tables.base import FigureReport
 from entropy_valley.tables.formats import RISING
-from entropy_valley.tables.orders import FIXED, RUN, Orders
-from entropy_valley.tables.pivot import Summary
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.style import Panel
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.orders import FIXED, RUNS, order_numbers
+from entropy_valley.tables.report import Data, figure
+from entropy_valley.tables.scores import Rows, main_cells
+from entropy_valley.tables.style import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPAN, SIZE = 0.8, 4.5  # of the unit between two places, the part that the points of one fill; points of a marker
-PLACE = ("backbone", "direction", "testset")
 SPANS = ("length_span", "source_guided_span")
 LOOKS = {name: (style.METHOD_COLOURS[name], style.METHOD_MARKERS[name]) for name in RISING}
 GUIDED, CONTROL = ("SIG orders", style.SERIES_COLOURS[1], "^"), ("other orders", style.SERIES_COLOURS[2], "X")
@@ -43,136 +46,132 @@ class Series(NamedTuple):
     rows: Sequence[Any]
 
 
-class Hero(FigureReport):
-    """The main result at a glance."""
-
-    caption = (
-        "A: mean {metric} of the length methods in each direction, with standard deviations over training seeds; "
-        "above the band, the share of the gap between Ratio and Oracle that Entropy-Valley closes. B, where an "
-        "autoregressive backbone is configured: the same beside that backbone, fine-tuned on the same pairs, over the "
-        "training seeds that both have; above the band, Entropy-Valley minus that backbone, run by run. C, where a "
-        "study of reveal orders is listed: how far scores lie apart when only the length is chosen differently, in the "
-        "mean over training seeds, as in the paper, and in the study's run; and when only the reveal order is, in that "
-        "run, on canvases of the reference's length."
-    )
-    width, height = 2.1, 2.5
-
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        """The main table's cells and the autoregressive ones; those of panel C are its study's."""
-        return self.main_cells + autoregressive_cells(self.experiment)
-
-    @functools.cached_property
-    def sweep(self) -> Orders | None:
-        """The first study of orders that has the three lengths, too, and an order that is guided by the source."""
-        for name in self.experiment.tables.studies:
-            if self.experiment.studies[name].layout == "orders":
-                report = Orders(self.experiment, "tables/orders", name)
-                lengths = {cell.method for cell in report.cells if cell.order == report.main}
-                if lengths.issuperset(RISING) and any(report.is_guided(cell.order) for cell in report.cells):
-                    return report
-        return None
-
-    @property
-    def read_cells(self) -> list[Cell]:
-        return [*self.cells, *(self.sweep.cells if self.sweep else [])]
-
-    def facts(self, root: str) -> dict[str, Any]:
-        return {**super().facts(root), "sweep": self.sweep.facts(root) if self.sweep else None}
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """The rows of each panel, column ``panel``."""
-        denoised = [cell for cell in self.cells if not cell.autoregressive]
-        panels = {"A": self.means(results, denoised)}
-        if len(denoised) < len(self.cells):
-            panels["B"] = self.means(results, of_shared_seeds(self.cells))
-        if self.sweep:
-            panels["C"] = _lengths_and_orders(self, results, self.sweep)
-        return pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
-
-    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        parts = dict(iter(numbers.groupby("panel")))
-        panels = [functools.partial(_draw_lengths, self, parts["A"])]
-        if "B" in parts:
-            panels.append(functools.partial(_draw_references, self, parts["B"]))
-        if self.sweep:
-            panels.append(functools.partial(_draw_orders, self, self.sweep, parts["C"]))
-        return panels
+def lengths_cells(experiment: Experiment) -> list[Cell]:
+    """The main table's and the autoregressive ones."""
+    return main_cells(experiment) + autoregressive_cells(experiment)
 
 
-def _lengths_and_orders(report: Hero, results: Results, sweep: Orders) -> pd.DataFrame:
+def sweep_of(experiment: Experiment) -> Names | None:
+    """The first study of orders that has the three lengths, too, and an order that is guided by the source."""
+    for name in experiment.tables.studies:
+        cells = study_cells(experiment, name) if experiment.studies[name].layout == "orders" else []
+        lengths = {cell.method for cell in cells if cell.order == experiment.tables.order}
+        if lengths.issuperset(RISING) and any(source_guided(experiment, cell.order) for cell in cells):
+            return Names(experiment, cells, name)
+    return None
+
+
+def hero_cells(experiment: Experiment) -> list[Cell]:
+    sweep = sweep_of(experiment)
+    return list(dict.fromkeys([*lengths_cells(experiment), *(sweep.cells if sweep else [])]))
+
+
+@figure(
+    "A: mean {metric} of the length methods in each direction, with standard deviations over training seeds; "
+    "above the band, the share of the gap between Ratio and Oracle that Entropy-Valley closes. B, where an "
+    "autoregressive backbone is configured: the same beside that backbone, fine-tuned on the same pairs, over the "
+    "training seeds that both have; above the band, Entropy-Valley minus that backbone, run by run. C, where a "
+    "study of reveal orders is listed: how far scores lie apart when only the length is chosen differently, in the "
+    "mean over training seeds, as in the paper, and in the study's run; and when only the reveal order is, in that "
+    "run, on canvases of the reference's length. That length is not an upper bound.",
+    hero_cells,
+)
+def hero(names: Names, data: Data) -> Figure:
+    """The main result at a glance. The numbers have the rows of each panel, column ``panel``."""
+    names = Names(names.experiment, lengths_cells(names.experiment))
+    denoised = [cell for cell in names.cells if not cell.autoregressive]
+    rows = means(names, data, denoised)
+    parts, panels = [rows.assign(panel="A")], [functools.partial(_draw_lengths, names, rows)]
+    if len(denoised) < len(names.cells):
+        own = data.of(names.cells)
+        shared = of_shared_seeds(own.cells)
+        rows = summary(own._replace(cells=shared), names.metrics[:1])
+        parts.append(rows.assign(panel="B"))
+        panels.append(functools.partial(_draw_references, names, rows))
+    if sweep := sweep_of(names.experiment):
+        rows = _lengths_and_orders(sweep, data.of(sweep.cells), means(names, data, names.cells))
+        parts.append(rows.assign(panel="C"))
+        panels.append(functools.partial(_draw_orders, sweep, rows))
+    return Figure(pd.concat(parts), panels, width=2.1, height=2.5)
+
+
+def means(names: Names, data: Data, cells: Sequence[Cell]) -> pd.DataFrame:
+    """Means over runs in the main metric."""
+    return summary(data.of(cells), names.metrics[:1])
+
+
+def _lengths_and_orders(sweep: Names, data: Data, main: pd.DataFrame) -> pd.DataFrame:
     """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
-    runs of the main table, where it has several in the same place. The values are in ``mean``."""
-    numbers = sweep.numbers(results)
-    first = (numbers[list(RUN)] == numbers[list(RUN)].iloc[0]).all(axis=1)
+    runs of the ``main`` table, where it has several in the same place. The values are in ``mean``."""
+    numbers = order_numbers(sweep, data)
+    first = (numbers[RUNS] == numbers[RUNS].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]
-    of_run = shown.rename(columns={"value": "mean"}).assign(std=float("nan"), runs=1)
-    means, place = report.means(results, report.cells), list(PLACE)
-    means = means[(means[place] == of_run[place].iloc[0]).all(axis=1) & means["method"].isin(RISING)]
-    if means.empty or means["runs"].max() == 1:
+    of_run = shown.rename(columns={"value": "mean"}).assign(std=math.nan, runs=1)
+    place = ["backbone", *PLACE]
+    over = main[(main[place] == of_run[place].iloc[0]).all(axis=1) & main["method"].isin(RISING)]
+    if over.empty or over["runs"].max() == 1:
         return of_run
-    span = means.head(1).assign(method="", order="", metric=SPANS[0], mean=np.ptp(means["mean"]), std=float("nan"))
-    return pd.concat([frame.reindex(columns=of_run.columns) for frame in (means, span, of_run)], ignore_index=True)
+    span = over.head(1).assign(method="", order="", metric=SPANS[0], mean=np.ptp(over["mean"]), std=math.nan)
+    return pd.concat([frame.reindex(columns=of_run.columns) for frame in (over, span, of_run)], ignore_index=True)
 
 
-def _draw_lengths(report: Hero, rows: pd.DataFrame, axes: Axes) -> None:
+def _draw_lengths(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     """Panel A: mean COMET with deviations over runs, and the share of Oracle's lead over Ratio that EV closes."""
-    summary = Summary(rows)
-    series = _lengths(report, summary)
+    series = _lengths(names, numbers)
     _points(axes, series)
     for position, (ratio, ev, oracle) in enumerate(zip(*(one.rows for one in series), strict=True)):
         _band(axes, position, ratio.mean, oracle.mean, "gap, % closed by EV")
         closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
         _above(axes, position, (ratio, ev, oracle), closed)
-    axes.set_ylabel(report.metric.label)
-    _frame(axes, [report.place(*place) for place in summary.values("place")])
+    axes.set_ylabel(names.metric.label)
+    _frame(axes, [names.place(*place) for place in _places(numbers)])
 
 
-def _draw_references(report: Hero, rows: pd.DataFrame, axes: Axes) -> None:
+def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
-    beam = rows["steps"] == 0
-    summary, beams = Summary(rows[~beam]), Summary(rows[beam])
-    places, looks = summary.values("place"), zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True)
-    ratio, ev, oracle = _lengths(report, summary)
+    beams, places = numbers[numbers["steps"] == 0], _places(numbers)
+    ratio, ev, oracle = _lengths(names, numbers[numbers["steps"] > 0])
     series = [ratio._replace(colour=style.faint(ratio.colour)), ev, oracle._replace(colour=style.faint(oracle.colour))]
-    for backbone, look in zip(beams.values("backbone"), itertools.cycle(looks), strict=False):
-        at = {"backbone": backbone, "method": beams.methods[0]}
-        of_places = [beams.row(report.metric, {**at, "place": place}) for place in places]
-        series.append(Series(report.backbone(backbone), *look, of_places))
+    looks = itertools.cycle(zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True))
+    for (backbone, rows), look in zip(beams.groupby("backbone", sort=False), looks, strict=False):
+        of_place = Rows(rows, *PLACE, "method")
+        method = rows["method"].iloc[0]
+        series.append(Series(names.backbone(str(backbone)), *look, [of_place[*place, method] for place in places]))
     _points(axes, series)
     for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
         _, ev, _, *others = rows
         for other in others:
             _band(axes, position, ev.mean, other.mean, "EV − AR")
-        leads = [formats.signed(ev.mean - other.mean, report.metric.decimals) for other in others]
+        leads = [formats.signed(ev.mean - other.mean, names.metric.decimals) for other in others]
         _above(axes, position, rows, "\n".join(leads))
-    _frame(axes, [report.place(*place) for place in places])
+    _frame(axes, [names.place(*place) for place in places])
 
 
-def _draw_orders(report: Hero, sweep: Orders, rows: pd.DataFrame, axes: Axes) -> None:
+def _draw_orders(sweep: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     """Panel C: the scores of the three lengths under the main order, in the mean over runs and in the study's run; and
     in that run those of the orders under Oracle's length."""
-    of_run = rows["seed"].notna()
-    seed = f"seed {rows.loc[of_run, 'seed'].iloc[0]:.0f}"
+    main = sweep.experiment.tables.order
+    of_run = numbers["seed"].notna()
+    seed = f"seed {numbers.loc[of_run, 'seed'].iloc[0]:.0f}"
     places = {}
     for several in [True] * (not of_run.all()) + [False]:
-        here = list(rows[of_run != several].itertuples())
-        by_length = {row.method: row for row in here if row.order == sweep.main and row.method in RISING}
+        here = [*numbers[of_run != several].itertuples()]
+        by_length = {row.method: row for row in here if row.order == main and row.method in RISING}
         lengths = [Series("", *LOOKS[name], [by_length[name]]) for name in RISING]
-        named = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
-        places[named] = (lengths, list(by_length.values()), _value(here, "length_span"))
-    orders = [row for row in here if row.method == FIXED and row.order != sweep.main]
-    orders.sort(key=lambda row: not sweep.is_guided(row.order))
-    guided = [row for row in orders if sweep.is_guided(row.order)]
-    others = [Series(*(GUIDED if row in guided else CONTROL), [row]) for row in orders]
-    places[f"Order\n{seed}"] = (others, guided, _value(here, "source_guided_span"))
+        title = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
+        places[title] = (lengths, [*by_length.values()], _value(here, "length_span"))
+    orders = [row for row in here if row.method == FIXED and row.order != main]
+    guided = [row for row in orders if source_guided(sweep.experiment, row.order)]
+    series = [Series(*GUIDED, [row]) for row in guided]
+    series += [Series(*CONTROL, [row]) for row in orders if row not in guided]
+    places[f"Order\n{seed}"] = (series, guided, _value(here, "source_guided_span"))
     for position, (series, _, _) in enumerate(places.values()):
         _points(axes, series, position)
     for position, (series, spanned, span) in enumerate(places.values()):
-        means = [row.mean for row in spanned]
-        _band(axes, position, min(means), max(means), "span")
-        _above(axes, position, [one.rows[0] for one in series], formats.number(span, report.metric.decimals))
-    _frame(axes, list(places))
+        scores = [row.mean for row in spanned]
+        _band(axes, position, min(scores), max(scores), "span")
+        _above(axes, position, [one.rows[0] for one in series], formats.number(span, sweep.metric.decimals))
+    _frame(axes, [*places])
 
 
 def _value(rows: Sequence[Any], span: str) -> float:
@@ -180,11 +179,16 @@ def _value(rows: Sequence[Any], span: str) -> float:
     return value
 
 
-def _lengths(report: Hero, summary: Summary) -> list[Series]:
+def _places(numbers: pd.DataFrame) -> list[Any]:
+    return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
+
+
+def _lengths(names: Names, numbers: pd.DataFrame) -> list[Series]:
     """Ratio, EV and Oracle in each place."""
-    places = summary.values("place")
-    rows = {name: [summary.row(report.metric, {"place": at, "method": name}) for at in places] for name in RISING}
-    return [Series(report.method(name).short, *LOOKS[name], rows[name]) for name in RISING]
+    of_place, places = Rows(numbers, *PLACE, "method"), _places(numbers)
+    return [
+        Series(names.method(name).short, *LOOKS[name], [of_place[*place, name] for place in places]) for name in RISING
+    ]
 
 
 def _points(axes: Axes, series: Sequence[Series], first: int = 0) -> None:

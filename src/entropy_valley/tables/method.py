@@ -17,8 +17,9 @@ from entropy_valley.config.methods import grid
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.tables import style
-from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.reader import Results
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, figure
+from entropy_valley.tables.style import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,75 +32,59 @@ LINE, ROWS = 0.155, 11  # inches from row to row; rows beside those of the candi
 MASK, EOS, TEXT, EV = "#C9C9C9", "#FFFFFF", "#F3D9A4", style.METHOD_COLOURS["ev"]
 
 
-class MethodFigure(FigureReport):
-    """Probes, valley, canvas and denoising, from top to bottom, at the width of a column."""
+@figure(
+    "Entropy-Valley, schematically. One pass over an all-mask canvas of each candidate length gives its mean entropy, "
+    "without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, the most "
+    "certain slots first. Lengths and steps follow the configured ratios and schedule; entropies and the order of "
+    "slots are drawn, not measured.",
+    lambda experiment: [],
+    scored=False,
+    wanted=lambda names: "ev" in names.experiment.matrix.methods,
+)
+def method(names: Names, data: Data) -> Figure:
+    """Probes, valley, canvas and denoising, from top to bottom, at the width of a column. The numbers have a row for
+    each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
+    ratios = grid(names.experiment, "ev", names.experiment.matrix.directions[0])
+    lowest = min(LOWEST, len(ratios) - 1)
+    most = max(lowest, len(ratios) - 1 - lowest) or 1
+    rows = []
+    for number, ratio in enumerate(ratios):
+        drawn = 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5
+        slots = candidate_length(ratio, SOURCE)
+        rows.append({"ratio": ratio, "slots": slots, "drawn_entropy": drawn, "chosen": number == lowest})
+    numbers, height = pd.DataFrame(rows), LINE * (len(rows) + ROWS)
+    return Figure(numbers, [functools.partial(_draw, names, numbers, height)], height=height)
 
-    caption = (
-        "Entropy-Valley, schematically. One pass over an all-mask canvas of each candidate length gives its mean "
-        "entropy, without the last slot (white), which is kept for the EOS. The canvas of the lowest mean is denoised, "
-        "the most certain slots first. Lengths and steps follow the configured ratios and schedule; entropies and the "
-        "order of slots are drawn, not measured."
-    )
-    scored = False
-    width = style.COLUMN
 
-    @property
-    def wanted(self) -> bool:
-        return "ev" in self.experiment.matrix.methods
-
-    @functools.cached_property
-    def schedule(self) -> str:
-        """How many slots each step reveals."""
-        return self.experiment.of(self.experiment.tables.backbone).decoding.schedule
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """A row for each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
-        ratios = grid(self.experiment, "ev", self.experiment.matrix.directions[0])
-        lowest = min(LOWEST, len(ratios) - 1)
-        most = max(lowest, len(ratios) - 1 - lowest) or 1
-        rows = [
-            {
-                "ratio": ratio,
-                "slots": candidate_length(ratio, SOURCE),
-                "drawn_entropy": 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5,
-                "chosen": number == lowest,
-            }
-            for number, ratio in enumerate(ratios)
-        ]
-        return pd.DataFrame(rows)
-
-    def panel_height(self, numbers: pd.DataFrame) -> float:
-        return LINE * (len(numbers) + ROWS)
-
-    def draw(self, numbers: pd.DataFrame, axes: Axes) -> None:
-        """Everything, in inches from the lower left corner."""
-        candidates, height = numbers, self.panel_height(numbers)
-        axes.set_xlim(0, style.COLUMN)
-        axes.set_ylim(0, height)
-        axes.axis("off")
-        slot = (RIGHT - LEFT) / max(SOURCE, candidates["slots"].max())
-        rows = (height - LINE * (number + 0.5) for number in range(len(candidates) + ROWS))
-        _text(axes, 0, next(rows), "1  Probes: one pass each", weight="bold")
-        _text(axes, CURVE[0] - 0.2, height - 0.5 * LINE, "2  Valley", weight="bold")
-        _slots(axes, next(rows), f"|x| = {SOURCE}", slot, [TEXT] * SOURCE)
-        heights = [next(rows) for _ in candidates.itertuples()]
-        for y, one in zip(heights, candidates.itertuples(), strict=True):
-            _slots(axes, y, f"{one.ratio:g} · |x|", slot, _masked(one.slots), edge=EV if one.chosen else style.INK)
-        _curve(axes, heights, candidates)
-        next(rows)
-        (chosen,) = candidates.loc[candidates["chosen"], "slots"]
-        _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
-        _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
-        next(rows)
-        steps = self.experiment.tables.steps
-        _text(axes, 0, next(rows), f"4  Denoising: {steps} steps, most certain slots first", weight="bold")
-        order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
-        for step, count in snapshots(chosen, steps, self.schedule).items():
-            shown, y = order[:count], next(rows)
-            colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
-            _slots(axes, y, f"step {step}", slot, colours)
-            if count == chosen and step < steps:
-                _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{steps}: none left")
+def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> None:
+    """Everything, in inches from the lower left corner."""
+    axes.set_xlim(0, style.COLUMN)
+    axes.set_ylim(0, height)
+    axes.axis("off")
+    slot = (RIGHT - LEFT) / max(SOURCE, candidates["slots"].max())
+    rows = (height - LINE * (number + 0.5) for number in range(len(candidates) + ROWS))
+    _text(axes, 0, next(rows), "1  Probes: one pass each", weight="bold")
+    _text(axes, CURVE[0] - 0.2, height - 0.5 * LINE, "2  Valley", weight="bold")
+    _slots(axes, next(rows), f"|x| = {SOURCE}", slot, [TEXT] * SOURCE)
+    heights = [next(rows) for _ in candidates.itertuples()]
+    for y, one in zip(heights, candidates.itertuples(), strict=True):
+        _slots(axes, y, f"{one.ratio:g} · |x|", slot, _masked(one.slots), edge=EV if one.chosen else style.INK)
+    _curve(axes, heights, candidates)
+    next(rows)
+    (chosen,) = candidates.loc[candidates["chosen"], "slots"]
+    _text(axes, 0, next(rows), f"3  Canvas: the lowest mean entropy, L = {chosen}", weight="bold")
+    _slots(axes, next(rows), "", slot, _masked(chosen), edge=EV)
+    next(rows)
+    tables = names.experiment.tables
+    _text(axes, 0, next(rows), f"4  Denoising: {tables.steps} steps, most certain slots first", weight="bold")
+    order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
+    schedule = names.experiment.of(tables.backbone).decoding.schedule  # how many slots each step reveals
+    for step, count in snapshots(chosen, tables.steps, schedule).items():
+        shown, y = order[:count], next(rows)
+        colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
+        _slots(axes, y, f"step {step}", slot, colours)
+        if count == chosen and step < tables.steps:
+            _text(axes, LEFT + (chosen + 1) * slot, y, f"steps {step + 1}–{tables.steps}: none left")
 
 
 def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from entropy_valley import tables
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
@@ -13,10 +15,12 @@ from entropy_valley.config.methods import declares
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
 from entropy_valley.errors import InputError
+from entropy_valley.results import SET_FILES
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
-from entropy_valley.tables.reader import Results, set_files, testset_file
+from entropy_valley.tables.reader import Results
+from entropy_valley.tables.report import data_of, systems_of
 
 PagePlace = tuple[str, str]  # direction and test set
 
@@ -44,7 +48,9 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
     shown, root = _shown(experiment, place), experiment.results
-    return [testset_file(root, shown[0]), *set_files(experiment, root, shown)]
+    folders = systems_of(experiment, shown, root)
+    testset = f"{root}/corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl"
+    return [testset, *(f"{folder}/{name}" for folder in folders for name in SET_FILES)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
@@ -66,24 +72,22 @@ def write(experiment: Experiment, place: PagePlace, out: str, declared: Iterable
 def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
     """Write the page of a test set's sentences, with the outputs of some cells."""
     experiment, (source, target) = results.experiment, shown[0].direction.split("-")
-    rows = results.testset(shown[0], "source", "target")
+    rows = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas")).sentences
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
+    outputs = [_outputs(rows, cell, metrics) for cell in shown]
     find = extractors(source)
-    outputs = [_outputs(results, cell, metrics) for cell in shown]
+    sentences = []
+    for row in rows.drop_duplicates("id").itertuples():
+        about = [row.id, row.source, row.target, _categories(row.source, source)]
+        items = [extract(row.source) for extract in find.values()]
+        sentences.append([*about, items, [output[row.id] for output in outputs]])
     data = {
         "languages": [source, target],
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
         "categories": CATEGORIES if source in LANGUAGES else [],
         "systems": [_named(experiment, cell) for cell in shown],
-        "sentences": [
-            [
-                *(row["id"], row["source"], row["target"], _categories(row["source"], source)),
-                [extract(row["source"]) for extract in find.values()],
-                [system[row["id"]] for system in outputs],
-            ]
-            for row in rows
-        ],
+        "sentences": sentences,
     }
     render.write_page(path, "sentences", f"{formats.direction(shown[0].direction)}, {shown[0].testset}", data)
 
@@ -100,19 +104,19 @@ def _categories(text: str, language: str) -> list[int]:
     return [CATEGORIES.index(name) for name in categories(text, language)] if language in LANGUAGES else []
 
 
-def _outputs(results: Results, cell: Cell, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
+def _outputs(sentences: pd.DataFrame, cell: Cell, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
     """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
-    outputs = {row["id"]: row for row in results.translations(cell)}
-    scores = {row["id"]: row for row in results.segments(cell)}
-    canvases = {} if cell.autoregressive else {row["id"]: row for row in results.canvases(cell, "candidates", "scores")}
+    key = {"pool": "", **cell.key()}
+    rows = sentences[(sentences[[*key]] == [*key.values()]).all(axis=1)]
     texts = {}
-    for name, row in outputs.items():
-        values = [scores[name].get(metric.name) for metric in metrics]
-        texts[name] = [row["hypothesis"], row["length"], values, *_curve(canvases.get(name))]
+    for row in rows.to_dict("records"):
+        scores = [None if pd.isna(row.get(metric.name)) else row[metric.name] for metric in metrics]
+        curve = [] if cell.autoregressive else _curve(row["canvas"])
+        texts[row["id"]] = [row["hypothesis"], row["length"], scores, *curve]
     return texts
 
 
-def _curve(canvas: Mapping[str, Any] | None) -> list[list[float]]:
+def _curve(canvas: Mapping[str, Any]) -> list[list[float]]:
     """Candidates, in ascending order, and their scores; nothing where there are not two."""
-    pairs = sorted(zip(canvas["candidates"], canvas["scores"], strict=False)) if canvas else []
+    pairs = sorted(zip(canvas["candidates"], canvas["scores"], strict=False))
     return [list(one) for one in zip(*pairs, strict=True)] if len(pairs) > 1 else []

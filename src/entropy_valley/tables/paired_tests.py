@@ -2,84 +2,73 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
 from entropy_valley.checking import subject
+from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.config.paths import checkpoint_of
-from entropy_valley.stats.closure import SETTING, summarise
+from entropy_valley.frames import PLACE, SETTING
 from entropy_valley.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import TableReport
+from entropy_valley.stats.summary import summary
+from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import RISING
-from entropy_valley.tables.pivot import At, Summary, pivot, placed
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import ZEROS, Data, table
+from entropy_valley.tables.scores import Rows, main_cells
+from entropy_valley.tables.show import Bold, Column, Row, Shown
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
 LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence on all backbones
-ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
 
 
-class Significance(TableReport):
+@table(
+    "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's d. "
+    "Seeds are never pooled. Below, in how many runs each lead holds.",
+    table_cells,
+    metrics=lambda names: [names.metric],
+)
+def full_significance(names: Names, data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
-
-    caption = (
-        "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's "
-        "d. Seeds are never pooled. Below, in how many runs each lead holds."
-    )
-    bleu = False
-
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        return table_cells(self.experiment)
-
-    @property
-    def text(self) -> str:
-        return super().text.replace("{zeros}", ZEROS[self.statistics.wilcoxon_zeros])
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        return printed(compare(results, self.cells, self.metric, self.statistics))
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        decimals = self.metric.decimals
-        places = zip(placed(numbers)["place"], numbers["seed"], strict=True)
-        runs = [f"{self.place(*place)}, seed {seed}" for place, seed in places]
-        names = list(map(formats.difference, numbers["first"], numbers["second"]))
-        tests = numbers.assign(backbone=numbers["backbone"].map(self.backbone), run=runs, comparison=names)
-        texts: dict[str, Callable[[Any], str]] = {
-            "Δ [95 % CI]": lambda test: formats.interval(test.delta, test.ci_low, test.ci_high, decimals),
-            "p": lambda test: test.p_two_sided_printed,
-            "Wilcoxon's p": lambda test: formats.small_p(test.wilcoxon_p),
-            "Cohen's d": lambda test: formats.signed(test.cohens_d, 2),
-        }
-
-        def cells(at: At, of_row: pd.DataFrame) -> Iterator[str]:
-            (test,) = of_row.itertuples()
-            return (text(test) for text in texts.values())
-
-        columns = (Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, texts))
-        sections = pivot(tests, (("backbone",), "run", ("comparison",)), cells, lambda key, at: TableCell(at[key]))
-        few = notes.few_sentences(numbers["sentences"])
-        return Table(columns, sections, (*_notes(self), *few, *_held(self, numbers)))
-
-
-def printed(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """:func:`comparisons.compare` with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
-    columns = {
-        f"{name}_printed": [
-            formats.p_value(p, n, sides) for p, n in zip(comparisons[name], comparisons["resamples"], strict=True)
+    metric, how = names.metric, names.statistics
+    tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
+    titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
+    columns = [Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, titles)]
+    rows = []
+    for test in tests.itertuples():
+        texts = [
+            f"{names.place(test.direction, test.testset)}, seed {test.seed}",
+            formats.difference(test.first, test.second),
+            formats.interval(test.delta, test.ci_low, test.ci_high, metric.decimals),
+            test.p_two_sided_printed,
+            formats.small_p(test.wilcoxon_p),
+            formats.signed(test.cohens_d, 2),
         ]
-        for name, sides in {"p_one_sided": 1, "p_two_sided": 2}.items()
-    }
-    return comparisons.assign(**columns)
+        rows.append(Row(texts, names.backbone(test.backbone)))
+    notes = [
+        f"{metric.label} of each sentence, in each run (training seed) by itself.",
+        f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: twice "
+        "the smaller share of resamples on either side of 0. Those of the paper's table are one-sided, as p_one_sided "
+        "in the CSV.",
+        f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation.",
+        "No p is corrected for the number of tests, here as in the paper.",
+        *footnotes.few_sentences(tests["sentences"]),
+        *held(names, tests),
+    ]
+    return Shown(tests, columns, rows, notes, labels=2)
+
+
+def printed(tests: pd.DataFrame) -> pd.DataFrame:
+    """Tests with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
+    columns = {}
+    for name, sides in (("p_one_sided", 1), ("p_two_sided", 2)):
+        pairs = zip(tests[name], tests["resamples"], strict=True)
+        columns[f"{name}_printed"] = [formats.p_value(p, resamples, sides) for p, resamples in pairs]
+    return tests.assign(**columns)
 
 
 def holds(tests: pd.DataFrame) -> pd.Series:
@@ -89,35 +78,19 @@ def holds(tests: pd.DataFrame) -> pd.Series:
     return (tests["ci_low"] > 0) & bootstrap & (tests["wilcoxon_p"] < LEVEL)
 
 
-def _notes(report: Significance) -> tuple[str, ...]:
-    """What is in the columns."""
-    how = report.statistics
-    return (
-        f"{report.metric.label} of each sentence, in each run (training seed) by itself.",
-        (
-            f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: "
-            "twice the smaller share of resamples on either side of 0. Those of the paper's table are one-sided, as "
-            "p_one_sided in the CSV."
-        ),
-        f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation.",
-        "No p is corrected for the number of tests, here as in the paper.",
-    )
-
-
-def _held(report: Significance, tests: pd.DataFrame) -> list[str]:
+def held(names: Names, tests: pd.DataFrame) -> Iterator[str]:
     """In how many runs each comparison holds, in all and for each backbone."""
-    resamples = report.statistics.resamples
+    resamples = names.statistics.resamples
     few = f" ({resamples:,} resamples are too few for that)" if 2 / resamples > LEVEL else ""
-    lines = [f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:"]
+    yield f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:"
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
         parts = [
-            f"{report.backbone(str(backbone))} {_counted(of_one)}"
+            f"{names.backbone(str(backbone))} {_counted(of_one)}"
             for backbone, of_one in rows.groupby("backbone", sort=False)
         ]
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-        lines.append(f"{formats.difference(str(first), str(second))}: {_counted(rows)}{several}.")
-    return lines
+        yield f"{formats.difference(str(first), str(second))}: {_counted(rows)}{several}."
 
 
 def _counted(tests: pd.DataFrame) -> str:
@@ -128,107 +101,93 @@ def _counted(tests: pd.DataFrame) -> str:
 
 READING = (
     "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have.",
-    notes.ORACLE,
+    footnotes.ORACLE,
     "Bold: the best system of a direction that sees no reference.",
     "Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences.",
     "A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary.",
     "The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences.",
 )
-KEY = (*SETTING, "method", "against", "metric", "seed")
-P_VALUES = ("p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed")
-NUMBERS = ("mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed")
+KEY = [*SETTING, "method", "against", "metric"]
+P_VALUES = ["p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed"]
+NUMBERS = ["mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed"]
 
 
-class ArReference(TableReport):
+def matched_cells(experiment: Experiment) -> list[Cell]:
+    """The main table's and the autoregressive ones; none without these."""
+    autoregressive = autoregressive_cells(experiment)
+    return main_cells(experiment) + autoregressive if autoregressive else []
+
+
+@table(
+    "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that was "
+    "fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, Entropy-Valley "
+    "minus the autoregressive backbone, run by run; seeds are never pooled.",
+    matched_cells,
+)
+def ar_reference(names: Names, data: Data) -> Shown:
     """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
+    means = summary(data._replace(cells=of_shared_seeds(data.cells)), names.metrics)
+    leads = leads_of_ev(names, data)
+    numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
+    means = means[means["metric"] == names.metric.name]
+    places = [*dict.fromkeys(means[PLACE].itertuples(index=False, name=None))]
+    columns = [Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l")]
+    columns += [Column(names.place(*place), f"{names.metric.label} × 100") for place in places]
+    rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
+    notes = [footnotes.setting(names), *footnotes.spread(means), *READING]
+    return Shown(numbers, columns, rows, notes)
 
-    caption = (
-        "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that "
-        "was fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, "
-        "Entropy-Valley minus the autoregressive backbone, run by run; seeds are never pooled."
-    )
 
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        autoregressive = autoregressive_cells(self.experiment)
-        return self.main_cells + autoregressive if autoregressive else []
+def leads_of_ev(names: Names, data: Data) -> pd.DataFrame:
+    """EV's lead over the backbone ``against``: first its mean over runs, then by seed."""
+    tests = printed(compare_autoregressive(data.sentences, names.metric.name, names.statistics)).assign(runs=1)
+    tests = tests.rename(columns={"first": "method", "second_backbone": "against", "delta": "mean"})
+    # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same runs
+    # would give another one.
+    means = tests.groupby(KEY, sort=False)["mean"].agg(mean="mean", runs="count").reset_index()
+    return pd.concat([means, tests])
 
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """A system's mean over runs; then EV's lead over the backbone ``against``, over runs and by seed."""
-        tests = compare_autoregressive(results, self.cells, self.metric, self.statistics)
-        names = {"first": "method", "second_backbone": "against", "delta": "mean"}
-        tests = printed(tests).assign(runs=1).rename(columns=names)
-        # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same
-        # runs would give another one.
-        of_systems = tests.groupby([name for name in KEY if name != "seed"], sort=False)
-        means = of_systems["mean"].agg(mean="mean", runs="count").reset_index()
-        summary = summarise(results, of_shared_seeds(self.cells), self.metrics)
-        return pd.concat([summary, means, tests]).reindex(columns=[*KEY, *NUMBERS])
 
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        means, leads = numbers[numbers["against"].isna()], numbers[numbers["against"].notna()]
-        beam = means["steps"] == 0
-        diffusion, beams = Summary(means[~beam]), Summary(means[beam])
-        places = diffusion.values("place")
-        columns = (
-            Column("System", align="l"),
-            Column("Size", align="r"),
-            Column("Setting", align="l"),
-            *(Column(self.place(*place), f"{self.metric.label} × 100") for place in places),
-        )
-        sections = (*self._scores(diffusion, beams, places), *self._leads(placed(leads), places))
-        return Table(columns, sections, (notes.setting(self), *notes.spread(means), *READING))
+def decimals(names: Names) -> int:
+    """Of scores × 100."""
+    return max(0, names.metric.decimals - 2)
 
-    @property
-    def decimals(self) -> int:
-        """Of scores × 100."""
-        return max(0, self.metric.decimals - 2)
 
-    def _scores(self, diffusion: Summary, beams: Summary, places: Sequence[tuple[str, str]]) -> Iterator[TableSection]:
-        """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
-        (main,) = diffusion.values("backbone")
-        summaries = {(main, name): diffusion for name in RISING}
-        summaries |= {(backbone, name): beams for backbone in beams.values("backbone") for name in beams.methods}
-        rows = {
-            (backbone, name): [
-                summary.row(self.metric, {"backbone": backbone, "method": name, "place": place}) for place in places
-            ]
-            for (backbone, name), summary in summaries.items()
-        }
-        deployable = [of_places for (_, name), of_places in rows.items() if name not in self.informed]
-        highest = [max(row.mean for row in column) for column in zip(*deployable, strict=True)]
-        for backbone, systems in itertools.groupby(rows, key=itemgetter(0)):
-            groups = []
-            for system in systems:
-                cells: list[str | TableCell] = [self._size(backbone), self._setting(backbone)]
-                for row, of_best in zip(rows[system], highest, strict=True):
-                    text = formats.mean_std(100 * row.mean, 100 * row.std, self.decimals)
-                    cells.append(TableCell(text, bold=row.mean == of_best and row.method not in self.informed))
-                name = system[1]
-                groups.append(Group.of(self.method(name).label, cells, shaded=name == "ev"))
-            kind = "masked diffusion" if backbone == main else "autoregressive, same training pairs"
-            yield TableSection(groups, f"{self.backbone(backbone)}, {kind}")
+def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
+    """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
+    shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
+    of_place = Rows(shown, "backbone", *PLACE, "method")
+    best = shown[~shown["method"].isin(names.informed)].groupby(PLACE)["mean"].max()
+    for backbone, rows in shown.groupby("backbone", sort=False):
+        denoised = rows["steps"].iloc[0] > 0
+        kind = "masked diffusion" if denoised else "autoregressive, same training pairs"
+        zero_shot = names.experiment.backbones[backbone].zero_shot
+        for method in RISING if denoised else rows["method"].unique():
+            texts = [names.method(method).label, size(names, backbone), "zero-shot" if zero_shot else "LoRA-SFT"]
+            for place in places:
+                row = of_place[backbone, *place, method]
+                text = formats.mean_std(100 * row.mean, 100 * row.std, decimals(names))
+                texts.append(Bold(text) if row.mean == best[place] and method not in names.informed else text)
+            yield Row(texts, f"{names.backbone(backbone)}, {kind}", shaded=method == "ev")
 
-    def _leads(self, leads: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Iterator[TableSection]:
-        """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
-        for backbone, rows in leads.groupby("against", sort=False):
-            lines: dict[str, dict[tuple[str, str], str]] = {}
-            for row in rows.sort_values("seed", na_position="first", kind="stable").itertuples():
-                if pd.notna(row.seed):
-                    text = formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, self.decimals)
-                    lines.setdefault(f"Seed {row.seed:.0f}", {})[row.place] = text
-                elif rows["seed"].nunique() > 1:
-                    lines.setdefault("Mean over runs", {})[row.place] = formats.signed(100 * row.mean, self.decimals)
-            groups = [
-                Group.of(label, ["", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)])
-                for label, texts in lines.items()
-            ]
-            yield TableSection(groups, f"{self.method('ev').label} − {self.backbone(str(backbone))}")
 
-    def _size(self, backbone: str) -> str:
-        """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
-        shape = subject.backbone(self.experiment, checkpoint_of(self.experiment, backbone))["arguments"]
-        return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
+def size(names: Names, backbone: str) -> str:
+    """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
+    shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
+    return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
 
-    def _setting(self, backbone: str) -> str:
-        return "zero-shot" if self.experiment.backbones[backbone].zero_shot else "LoRA-SFT"
+
+def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
+    """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
+    for backbone, rows in leads.groupby("against", sort=False):
+        lines: dict[str, dict[Any, str]] = {}
+        for row in rows.sort_values("seed", na_position="first", kind="stable").itertuples():
+            place = (row.direction, row.testset)
+            if pd.notna(row.seed):
+                text = formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, decimals(names))
+                lines.setdefault(f"Seed {row.seed:.0f}", {})[place] = text
+            elif rows["seed"].nunique() > 1:
+                lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
+        for label, texts in lines.items():
+            section = f"{names.method('ev').label} − {names.backbone(str(backbone))}"
+            yield Row([label, "", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)], section)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import re
@@ -14,95 +13,68 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import grid
-from entropy_valley.stats.our_numbers import FUNCTIONS, NONE, Ours, TableRows, ours, why_not
-from entropy_valley.stats.paper_numbers import Published, deviation, means
+from entropy_valley.stats.our_numbers import NONE, Ours, OurTables, why_not
+from entropy_valley.stats.paper_numbers import Published, deviation, means, tables
 from entropy_valley.tables import formats, render
-from entropy_valley.tables.base import Report
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, table
+from entropy_valley.tables.show import Bold, Column, Row, Shown
 
 PAPERS_METRIC = "COMET-22"
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
-class PaperComparisonTable(Report):
-    """What differs, then a section for each label of the paper and a row for each number. It waits for no study that
-    the config has not."""
+def compared_tables(names: Names) -> list[str]:
+    """The files of the config's tables that have some of the paper's numbers."""
+    root = names.experiment.results
+    return [f"{root}/tables/{name}.csv" for name in tables() if f"tables/{name}" in names.made]
 
-    caption = (
-        "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
-        "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims."
-    )
-    rule, endings, scored = "comparison", ("html", "md", "csv"), False
-    made: Sequence[str] = ()  # the reports of the config whose numbers may be compared, by folder and file
 
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        """Those of the main table, which any config has."""
-        return self.main_cells if self.experiment.paper_comparison.compare else []
+@table(
+    "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
+    "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims.",
+    lambda experiment: [],
+    files=compared_tables,
+    scored=False,
+    wanted=lambda names: bool(names.experiment.paper_comparison.compare),
+    rule="comparison",
+)
+def paper_comparison(names: Names, data: Data) -> Shown:
+    """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
+    ``compare: signs`` not at all."""
+    of_values = names.experiment.paper_comparison.compare == "values"
+    numbers = compare(our_tables(names, data), settings_of(names.experiment), of_values)
+    claims, listed = [], []
+    for row in numbers.to_dict("records"):
+        if row["kind"] == "claim":
+            claims.append(row)
+        elif of_values or _is_compared(row):
+            listed.append(row)
+    rows = [_row(row, "Claims of the paper, and in how many places they hold") for row in claims]
+    different = [row for row in listed if _differs(row)]
+    rows += [_row(row, f"What differs: {len(different)}", placed=True) for row in different]
+    places: dict[str, list[dict[Any, Any]]] = {}
+    for row in listed:
+        places.setdefault(row["label"], []).append(row)
+    for label, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
+        rows += [_row(row, f"{_place(label)} ({label})") for row in of_place]
+    ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {names.metric.label} in its place."
+    notes = [VALUES if of_values else SIGNS, *[ours] * (names.metric.label != PAPERS_METRIC)]
+    return Shown(numbers, COLUMNS, rows, [*notes, *_summary(numbers), VERDICTS, ABSENT])
 
-    @property
-    def of_values(self) -> bool:
-        """Whether values are compared, not only signs and orders."""
-        return self.experiment.paper_comparison.compare == "values"
 
-    @property
-    def compared(self) -> list[str]:
-        """The tables of the config that have some of the paper's numbers."""
-        return [name for name in FUNCTIONS if f"tables/{name}" in self.made]
-
-    def inputs(self) -> list[str]:
-        return [f"{self.experiment.results}/tables/{name}.csv" for name in self.compared]
-
-    @property
-    def read_cells(self) -> list[Cell]:
-        """None: tables have told what they were made of."""
-        return []
-
-    def tables(self, results: Results) -> dict[str, TableRows]:
-        """The rows of each table that has some of the paper's numbers; none of one that the config has not."""
-        experiment, seeds = self.experiment, self.experiment.matrix
-        names, steps = experiment.paper_comparison.names, experiment.tables.steps
-        setting = (names, self.metric.name, steps, seeds.seeds_of.get(experiment.tables.backbone, seeds.seeds))
-        frames = {
-            name: results.csv(f"{results.root}/tables/{name}.csv", dtype=str, keep_default_na=False)
-            for name in self.compared
-        }
-        return {name: TableRows(frames.get(name), *setting) for name in FUNCTIONS}
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        return compare(self.tables(results), settings_of(self.experiment), self.of_values)
-
-    def make(self, results: Results, **paths: Path) -> None:
-        numbers = self.numbers(results)
-        table = self.table(numbers)
-        files.write_text(paths["html"], render.page(TITLE, table))
-        files.write_text(paths["md"], render.to_markdown(table))
-        render.write_csv(paths["csv"], numbers)
-
-    def table(self, numbers: pd.DataFrame) -> Table:
-        """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
-        ``compare: signs`` not at all."""
-        listed = numbers.to_dict("records")
-        claims = [row for row in listed if row["kind"] == "claim"]
-        rows = [row for row in listed if row["kind"] != "claim" and (self.of_values or _is_compared(row))]
-        places: dict[str, list[dict[Any, Any]]] = {}
-        for row in rows:
-            places.setdefault(row["label"], []).append(row)
-        different = [row for row in rows if _differs(row)]
-        sections = [TableSection(list(_groups(claims)), "Claims of the paper, and in how many places they hold")]
-        if different:
-            sections.append(TableSection(list(_groups(different, placed=True)), f"What differs: {len(different)}"))
-        for name, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
-            sections.append(TableSection(list(_groups(of_place)), f"{_place(name)} ({name})"))
-        label = self.metric.label
-        ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {label} in its place."
-        notes = (*[ours] * (label != PAPERS_METRIC), *_summary(numbers), VERDICTS, ABSENT)
-        return Table(COLUMNS, sections, (VALUES if self.of_values else SIGNS, *notes))
+def our_tables(names: Names, data: Data) -> OurTables:
+    """The rows of each table that has some of the paper's numbers, as texts."""
+    experiment, matrix = names.experiment, names.experiment.matrix
+    frames = {}
+    for path in compared_tables(names):
+        file = f"{data.files.root}/tables/{Path(path).name}"
+        frames[Path(path).stem] = data.files.csv(file, dtype=str, keep_default_na=False)
+    ours = {**experiment.paper_comparison.names, "comet": names.metric.name, "T": str(experiment.tables.steps)}
+    seeds = matrix.seeds_of.get(experiment.tables.backbone, matrix.seeds)
+    return OurTables(frames, ours | {f"run {letter}": str(seed) for letter, seed in zip("ABCDEF", seeds, strict=False)})
 
 
 # --- The numbers: ours beside the paper's, and a verdict on each.
@@ -149,8 +121,8 @@ class NumberPair:
         return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict}
 
 
-def compare(tables: Mapping[str, TableRows], settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
-    """One row for each comparison of ``tables`` by their names, and of ``settings`` of the config by the numbers' keys.
+def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
+    """One row for each comparison of our tables, and of ``settings`` of the config by the numbers' keys.
 
     Columns: ``kind`` (claim, value, sign, order), those of :class:`Published` (``text`` is the value as printed, the
     order of the systems, or in how many places a claim holds), NUMBERS in the paper's unit, ``why`` it is not compared,
@@ -173,12 +145,12 @@ def compare(tables: Mapping[str, TableRows], settings: Mapping[Any, float], of_v
     return pd.DataFrame([*claims, *sorted(rows, key=lambda row: labels.index(row["label"]))])
 
 
-def _pairs(tables: Mapping[str, TableRows], settings: Mapping[Any, float]) -> Iterator[NumberPair]:
+def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> Iterator[NumberPair]:
     config = {key: Ours(value, NONE) for key, value in settings.items()}
     for number in means():
         std, why = deviation(number), ""
         try:
-            value = config.get(number.key) or ours(number, tables)
+            value = config.get(number.key) or tables.ours(number)
             state = SETTING if number.key in config else NOT_RUN if value is None else ""
         except KeyError:
             value, state, why = None, NO_TABLE, why_not(number)
@@ -322,7 +294,6 @@ def _agreement(group: Sequence[NumberPair]) -> str:
 
 # --- The layout.
 
-TITLE = "The paper's numbers and those of this config"
 COLUMNS = (
     Column("What", align="l"),
     Column("Paper", align="r"),
@@ -394,12 +365,11 @@ def _place(label: str) -> str:
     return PLACES.get(label) or render.title(name) + ", figure" * (kind == "fig")
 
 
-def _groups(rows: Sequence[dict[str, Any]], placed: bool = False) -> Iterator[Group]:
-    """A row for each comparison; with ``placed`` it names its place in the paper."""
-    for row in rows:
-        cells = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
-        label = f"{_place(row['label'])}: " * placed + _described(row)
-        yield Group.of(label, (*cells, TableCell(row["verdict"], bold=_differs(row))))
+def _row(row: dict[str, Any], section: str, placed: bool = False) -> Row:
+    """A comparison; with ``placed`` it names its place in the paper."""
+    texts = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
+    label = f"{_place(row['label'])}: " * placed + _described(row)
+    return Row([label, *texts, Bold(row["verdict"]) if _differs(row) else row["verdict"]], section)
 
 
 NAMED = {  # what the paper's numbers are of, where no other table prints it

@@ -28,7 +28,6 @@ from entropy_valley.results import (
     TRANSLATIONS,
     ancestry,
     differences,
-    entry,
     header_path,
     read_record,
     record_path,
@@ -160,16 +159,6 @@ def testset_file(root: str, cell: Cell) -> str:
     return f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
 
 
-def tokens_file(root: str, cell: Cell) -> str:
-    """The token counts of a cell's test set, under the tokenizer of its backbone."""
-    return f"{root}/{cell.direction}/{cell.backbone}/tokens/{cell.testset}.jsonl"
-
-
-def overlap_file(root: str, cell: Cell) -> str:
-    """The counts of the sentences of a cell's test set that occur in training."""
-    return f"{root}/corpus/{cell.direction}/overlap/{cell.testset}.json"
-
-
 # --- Their contents.
 
 
@@ -239,24 +228,11 @@ class Results:
         """Its texts beside the sentences of its test set, in their order."""
         return read_outputs(self.testset_path(cell), self.translations(cell), self.place(cell, TRANSLATIONS))
 
-    def decoding(self, cell: Cell) -> dict[str, Any]:
-        """The totals of its translations, and the ``signature`` of what they were made by."""
-        return self.once((cell, "decoding"), lambda: entry(self.of_set(cell, HEADER), cell))
-
     def segments(self, cell: Cell) -> Sequence[Mapping[str, Any]]:
         """The scores of each sentence."""
         scored = rows(self.of_set(cell, SCORES), cell)
         self.require_sentences(cell, self.place(cell, SCORES), (row["id"] for row in scored))
         return scored
-
-    def scores(self, cell: Cell) -> dict[str, Any]:
-        """Its system scores, and the ``signatures`` of the metrics."""
-        return self.once((cell, "scores"), lambda: entry(self.of_set(cell, SCORES), cell))
-
-    def system_scores(self, cell: Cell, metrics: Iterable[Metric]) -> dict[str, float]:
-        """Its system scores by the metrics' names; one that is not a finite number is an error."""
-        scores = self.scores(cell)
-        return {one.name: self._finite(scores.get(one.name), one.name, cell, SCORES_HEADER) for one in metrics}
 
     def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
         """Its sentence scores, float, by sentence id; those of all cells of a test set have the same ids, in one order.
@@ -312,17 +288,6 @@ class Results:
     def testset_path(self, cell: Cell) -> str:
         """The path of the sentences of its test set."""
         return self.file(testset_file(self.root, cell))
-
-    def tokens(self, cell: Cell) -> list[dict[str, Any]]:
-        """The tokens of source and reference of each sentence."""
-        path = self.file(tokens_file(self.root, cell))
-        counts = files.read_jsonl(path, ("id", "source_tokens", "target_tokens"))
-        self.require_sentences(cell, path, (row["id"] for row in counts))
-        return counts
-
-    def overlap(self, cell: Cell) -> dict[str, Any]:
-        """How many sentences of its test set occur in training, and what is odd in either."""
-        return files.read_json(self.file(overlap_file(self.root, cell)))
 
     def of_set(self, cell: Cell, name: str) -> str:
         """The path of a file of its set."""
@@ -399,101 +364,3 @@ def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
 
 def _without(settings: Settings, *keys: str) -> Settings:
     return {key: value for key, value in settings.items() if key not in keys}
-
-
-# --- What a table was made by: the signatures below it.
-
-RUNS = ("direction", "backbone")
-SCOPES = {  # of the signature of translations: cells that agree in these coordinates have the same value
-    "decoder": ("backbone", "order", "steps"),
-    "data_digest": ("direction", "testset"),
-    "backbone_digest": ("backbone", "seed"),
-    "shifted": ("backbone",),
-    "adapter_digest": ("backbone", "direction", "seed", "pool"),
-}
-BARE = "null"  # the adapter of a backbone that was used as it is
-SHIFTED = "true"  # a backbone whose slot i is read from row i - 1
-SHORT = 12  # hex digits of a digest in print
-
-
-def signatures(
-    results: Results, cells: Sequence[Cell], metrics: Sequence[Metric]
-) -> tuple[list[tuple[str, dict[Cell, str]]], dict[str, str]]:
-    """Signatures of a table's metrics and decoder, cell by cell; and in one line each, its data and backbones, whose
-    logits are shifted, and its adapters.
-
-    ``metrics`` are those of the table; their signatures are in headers of scores, the rest in those of translations.
-    Raises :class:`InputError`, naming two cells, where cells differ that must not.
-    """
-    of_cells = []
-    for metric in metrics:
-        values = _signed(results, cells, metric.name, SCORES)
-        _check(f"the signature of {metric.label}", values, RUNS if metric.by_direction else ())
-        of_cells.append((metric.label, values))
-    made = {key: _signed(results, cells, key) for key in SCOPES}
-    for key, scope in SCOPES.items():
-        _check(f"signature.{key}", made[key], scope)
-    _check_runs(made["adapter_digest"], made["backbone_digest"])
-    adapters = sorted(set(made["adapter_digest"].values()) - {BARE})
-    data = {f"{cell.direction}/{cell.testset}": digest[:SHORT] for cell, digest in made["data_digest"].items()}
-    logits = {cell.backbone: "shifted" if value == SHIFTED else "unshifted" for cell, value in made["shifted"].items()}
-    backbones = {name: _of_runs(seeds) for name, seeds in _by_seed(made["backbone_digest"]).items()}
-    named = {"data": data, "backbones": backbones, "logits": logits}
-    lines = {subject: "|".join(map(":".join, values.items())) for subject, values in named.items()}
-    lines["adapters"] = f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}"
-    return [*of_cells, ("decoder", made["decoder"])], lines
-
-
-def checkpoints(results: Results, cells: Sequence[Cell]) -> dict[str, dict[int, str]]:
-    """The digest of the checkpoint that each run of a backbone starts from, by seed."""
-    return _by_seed(_signed(results, cells, "backbone_digest"))
-
-
-def _by_seed(digests: Mapping[Cell, str]) -> dict[str, dict[int, str]]:
-    of_backbones: dict[str, dict[int, str]] = {}
-    for cell, digest in digests.items():
-        of_backbones.setdefault(cell.backbone, {})[cell.seed] = digest
-    return of_backbones
-
-
-def _of_runs(seeds: Mapping[int, str]) -> str:
-    """The first digits of the checkpoint's digest; where each run has one, a digest of them all."""
-    digests = sorted(set(seeds.values()))
-    return digests[0][:SHORT] if len(digests) == 1 else f"digest of all:{files.digest(digests)[:SHORT]}"
-
-
-def _signed(results: Results, cells: Sequence[Cell], key: str, file: str = TRANSLATIONS) -> dict[Cell, str]:
-    """What each cell's header says in its signatures, as text; null is a value too, see BARE."""
-    values = {}
-    for cell in cells:
-        where, header = ("signature", results.decoding) if file == TRANSLATIONS else ("signatures", results.scores)
-        signature = header(cell).get(where) or {}
-        if key not in signature:
-            raise InputError(results.place(cell, header_path(file)), f"no {where}.{key}", REMEDY)
-        values[cell] = signature[key] if isinstance(signature[key], str) else files.canonical(signature[key])
-    return values
-
-
-def _check(what: str, values: Mapping[Cell, str], scope: Sequence[str]) -> None:
-    """Among the cells that agree in ``scope``, all must have the first one's value."""
-    first: dict[tuple[Any, ...], Cell] = {}
-    for cell, value in values.items():
-        other = first.setdefault(tuple(getattr(cell, key) for key in scope), cell)
-        if value != values[other]:
-            raise InputError(cell.name, f"{what} is {value}, but that of {other.name} is {values[other]}", UNLIKE)
-
-
-def _check_runs(adapters: Mapping[Cell, str], backbones: Mapping[Cell, str]) -> None:
-    """Runs of several seeds have as many adapters: one adapter under two seeds would count as two runs. They start from
-    one checkpoint, or each from one of its own."""
-    first: dict[str, Cell] = {}
-    for cell, digest in adapters.items():
-        other = first.setdefault(digest, cell)
-        if digest != BARE and other.seed != cell.seed:
-            remedy = "Give each seed an adapter of its own."
-            raise InputError(cell.name, f"has the same adapter as {other.name}", remedy)
-    of_seeds = _by_seed(backbones)
-    for cell, digest in backbones.items():
-        seeds = of_seeds[cell.backbone]
-        if len(set(seeds.values())) not in (1, len(seeds)) and digest != next(iter(seeds.values())):
-            raise InputError(cell.name, f"starts from checkpoint {digest}, and only some other runs do so", UNLIKE)

@@ -1,90 +1,25 @@
-"""What a table is, and how it is written as CSV, Markdown, HTML and LaTeX."""
+"""How a table is written: as CSV, Markdown, HTML and LaTeX. Its texts are plain Unicode, which each writer escapes."""
 
 from __future__ import annotations
 
-import itertools
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from entropy_valley import files
-from entropy_valley.texts import guarded, shown
+from entropy_valley.tables.show import Bold, Column, Row, Shown
+from entropy_valley.texts import all_shown, guarded, shown
 
-# --- One model for every table of the paper. Its texts are plain Unicode; each writer escapes them for its format.
-
+# --- CSV and Markdown.
 
 # Backslash, column, emphasis, code, formula, HTML, entity, link: only where they would be more than the character.
 _MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|\](?=[(\[:])")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its title, the title it shares with its neighbours, and its alignment (l, c or r)."""
-
-    title: str
-    over: str = ""
-    align: str = "c"
-
-
-@dataclass(frozen=True)
-class TableCell:
-    """What one row says in one column."""
-
-    text: str
-    bold: bool = False
-    shaded: bool = False
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """The cells behind the group's label; ``shaded`` paints the whole row."""
-
-    cells: Sequence[TableCell]
-    shaded: bool = False
-
-    @classmethod
-    def of(cls, cells: Iterable[str | TableCell], shaded: bool = False) -> Self:
-        """A row of cells; a text is a plain one."""
-        return cls([TableCell(cell) if isinstance(cell, str) else cell for cell in cells], shaded)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows between two rules that share the label in the first column."""
-
-    label: str
-    rows: Sequence[TableRow]
-
-    @classmethod
-    def of(cls, label: str, cells: Iterable[str | TableCell], shaded: bool = False) -> Self:
-        """A row by itself."""
-        return cls(label, [TableRow.of(cells, shaded)])
-
-
-@dataclass(frozen=True)
-class TableSection:
-    """Groups under a heading that spans the table; no heading, no row for it."""
-
-    groups: Sequence[Group]
-    heading: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns (the first holds the groups' labels), sections, and a footnote: lines of text, then signatures, each in
-    typewriter type behind its name."""
-
-    columns: Sequence[Column]
-    sections: Sequence[TableSection]
-    notes: Sequence[str] = ()
-    signatures: Sequence[tuple[str, str]] = ()
 
 
 def write_csv(path: Path, tidy: pd.DataFrame) -> None:
@@ -104,32 +39,27 @@ def _safe(value: str) -> str:
     return re.sub(r"\r\n?", "\n", guarded(value))
 
 
-def to_markdown(table: Table) -> str:
-    """A GitHub table, a heading in a row of its own, then the footnote."""
-    titles = [_markdown(": ".join(filter(None, (column.over, column.title)))) for column in table.columns]
+def to_markdown(table: Shown) -> str:
+    """A GitHub table, a heading in a row of its own, then the footnote; each text on one line."""
+    titles = [": ".join(filter(None, (column.over, column.title))) for column in table.columns]
     rules = [{"l": ":--", "c": ":-:", "r": "--:"}[column.align] for column in table.columns]
-    rows = [row for section in table.sections for row in _markdown_section(section, len(table.columns))]
+    lines = [_markdown_row(titles), f"| {' | '.join(rules)} |"]
+    for heading, groups in table.sections:
+        if heading:
+            lines.append(_markdown_row([Bold(heading), *[""] * (len(titles) - 1)]))
+        lines += [_markdown_row(row.texts) for group in groups for row in group]
     notes = [*map(_paragraph, table.notes), *(f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures)]
-    return "\n".join([_markdown_row(titles), _markdown_row(rules), *rows]) + "\n\n" + "\n\n".join(notes) + "\n"
+    return "\n".join(all_shown(lines)) + "\n\n" + "\n\n".join(all_shown(notes)) + "\n"
 
 
-def _markdown_section(section: TableSection, width: int) -> list[str]:
-    heading = [_markdown_row([f"**{_markdown(section.heading)}**", *[""] * (width - 1)])] if section.heading else []
-    rows = [
-        _markdown_row(["" if number else _markdown(group.label), *map(_markdown_cell, row.cells)])
-        for group in section.groups
-        for number, row in enumerate(group.rows)
-    ]
-    return heading + rows
-
-
-def _markdown_cell(cell: TableCell) -> str:
-    return f"**{_markdown(cell.text)}**" if cell.bold else _markdown(cell.text)
+def _markdown_row(texts: Sequence[str]) -> str:
+    cells = (f"**{_markdown(text)}**" if isinstance(text, Bold) else _markdown(text) for text in texts)
+    return f"| {' | '.join(cells)} |"
 
 
 def _markdown(text: str) -> str:
-    """The text on one line; what Markdown would read as a mark, a link, HTML or a formula stays text."""
-    return _MARKS.sub(r"\\\g<0>", shown(text))
+    """What Markdown would read as a mark, a link, HTML or a formula stays text."""
+    return _MARKS.sub(r"\\\g<0>", text)
 
 
 def _paragraph(text: str) -> str:
@@ -141,11 +71,7 @@ def _code(text: str) -> str:
     """The text as code, between more backticks than it has."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     blank = " " * (text[:1] == "`" or text[-1:] == "`")
-    return f"{fence}{blank}{shown(text)}{blank}{fence}"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"{fence}{blank}{text}{blank}{fence}"
 
 
 # --- Pages for a browser, each one file that needs no other: a table, the matrix, the sentences of a test set.
@@ -156,7 +82,8 @@ TEMPLATES = Environment(
     trim_blocks=True,
     keep_trailing_newline=True,
 )
-TEMPLATES.filters["shown"] = shown
+TEMPLATES.filters |= {"shown": shown, "all_shown": all_shown}
+TEMPLATES.tests["bold"] = lambda text: isinstance(text, Bold)
 TEMPLATES.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # Chinese takes half the bytes
 
 
@@ -196,17 +123,16 @@ TITLES = {  # of tables and figures whose names say little
     "fwdcount_control": "Control of forward passes",
     "defr_transfer": "Transfer to De→Fr",
     "eos_padding": "EOS padding",
+    "paper_comparison": "The paper's numbers and those of this config",
 }
 
 
-def page(title: str, table: Table, caption: str = "") -> str:
+def page(title: str, table: Shown, caption: str = "") -> str:
     """The whole page: title, the table's notes, links to its sections, and the table.
 
     With a ``caption``, that stands above the table, and the notes below.
     """
-    groups = [(over, len(list(group))) for over, group in itertools.groupby(column.over for column in table.columns)]
-    over = groups if any(title for title, _ in groups) else []  # titles that neighbours share
-    return TEMPLATES.get_template("table.html").render(title=title, table=table, caption=caption, over=over)
+    return TEMPLATES.get_template("table.html").render(title=title, table=table, caption=caption)
 
 
 def title(name: str) -> str:
@@ -249,52 +175,35 @@ _CHINESE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+")  # characte
 
 TEXT = r">{\raggedright\arraybackslash}p{.25\linewidth}"  # and that in a table of several pages
 LONG_TABLE = 45  # rows: a table with more goes over several pages
-LINE, PAGE = 455, 683  # points of an A4 page's text
-SMALL = 0.75  # of \footnotesize: the table is turned where it would be smaller
 
 
-def to_latex(table: Table, caption: str = "", label: str = "") -> str:
+def to_latex(table: Shown, caption: str = "", label: str = "") -> str:
     """The table as booktabs, bare to ``\\input`` into a ``table*``; with ``label``, in one of its own.
 
-    Its first line names the packages that it needs. Long texts are broken into lines where the table is wider than the
-    line; what is still too wide, or too high for a page, is turned or scaled down. A table of more than
-    :data:`LONG_TABLE` rows is a ``longtable``: it must stand in one column and outside of floats. Below the table the
-    notes are one paragraph; signatures are comments, which do not print.
+    Its first line names the packages that it needs. Long texts are broken into lines; what is still too wide, or too
+    high for a page, is scaled down. A table of more than :data:`LONG_TABLE` rows is a ``longtable`` on turned pages: it
+    must stand in one column and outside of floats. Below the table the notes are one paragraph; signatures are
+    comments, which do not print.
     """
-    rows = [[""] * len(table.columns)]
-    for group in (group for section in table.sections for group in section.groups):
-        rows += [[group.label, *(cell.text for cell in row.cells)] for row in group.rows]
-    widths = [max(len(line) for text in column for line in text.split("\n")) for column in zip(*rows, strict=True)]
-    long = len(rows) - 1 > LONG_TABLE
-    types = "".join(
-        column.align if width <= LONG else TEXT if long else column.align.upper()
-        for column, width in zip(table.columns, widths, strict=True)
-    )
+    long = len(table.rows) > LONG_TABLE
+    widths, types = [], ""
+    for number, column in enumerate(table.columns):
+        lines = (line for row in table.rows for line in row.texts[number].split("\n"))
+        widths.append(max(map(len, lines), default=0))
+        wide = widths[-1] > LONG
+        types += (TEXT if long else column.align.upper()) if wide else column.align
     text = _LATEX.get_template("table.tex").render(
         table=table,
         long=long,
-        turned=_turned(table, widths, len(rows), long),
         kind="tabular" if types.islower() else "tabulary",
         types=types,
-        header=_header(table.columns, widths),
+        header=_header(table, widths),
         caption=caption,
         label=label,
     )
     packages = [*LATEX_PACKAGES, *(name for name, command in OPTIONAL.items() if rf"\begin{{{command}" in text)]
     where = "; must stand in one column, outside of floats" if long else ""
     return rf"% needs \usepackage{{{','.join(packages)}}}{where}" + text
-
-
-def _turned(table: Table, widths: Sequence[int], rows: int, long: bool) -> bool:
-    """Whether the table is larger at a right angle, and small without. Sizes are estimated from the characters."""
-    lines = (_title_lines(column, width) for column, width in zip(table.columns, widths, strict=True))
-    titles = (max(map(len, title), default=0) for title in lines)
-    columns = (max(4.3 * min(width, LONG), 5 * title) for width, title in zip(widths, titles, strict=True))
-    width, height = sum(column + 6 for column in columns), 10 * rows  # points in \footnotesize
-    if long:
-        return width > LINE
-    upright, turned = min(LINE / width, 0.8 * PAGE / height), min(0.85 * PAGE / width, 0.7 * LINE / height)
-    return upright < SMALL and turned > upright
 
 
 def escape(text: str) -> str:
@@ -334,39 +243,33 @@ def _bold(text: str) -> str:
     return rf"\textbf{{{escape(text)}}}" if text else ""
 
 
-def _title_lines(column: Column, width: int) -> list[str]:
-    """The title in lines as wide as the column."""
-    return textwrap.wrap(column.title, max(width, 9), break_long_words=False)
-
-
-def _header(columns: Sequence[Column], widths: Sequence[int]) -> str:
+def _header(table: Shown, widths: Sequence[int]) -> str:
     """The titles, in lines as wide as their columns; above them those that neighbours share, with partial rules."""
     titles = []
-    for column, width in zip(columns, widths, strict=True):
-        lines = list(map(_bold, _title_lines(column, width)))
-        stack = r"\begin{tabular}[b]{@{}%s@{}}%s\end{tabular}" if len(lines) > 1 else "%.0s%s"
-        titles.append(stack % (column.align, r" \\ ".join(lines)))
-    if not any(column.over for column in columns):
-        return " & ".join(titles)
+    for column, width in zip(table.columns, widths, strict=True):
+        lines = [_bold(line) for line in textwrap.wrap(column.title, max(width, 9), break_long_words=False)]
+        text = r" \\ ".join(lines)
+        stack = rf"\begin{{tabular}}[b]{{@{{}}{column.align}@{{}}}}{text}\end{{tabular}}"
+        titles.append(stack if len(lines) > 1 else text)
     shared, rules, first = [], "", 1
-    for over, group in itertools.groupby(columns, key=lambda column: column.over):
-        last = first + len(list(group)) - 1
-        shared.append(rf"\multicolumn{{{last - first + 1}}}{{c}}{{{_bold(over)}}}")
-        rules += rf"\cmidrule(lr){{{first}-{last}}}" if over else ""
-        first = last + 1
-    return " & ".join(shared) + f" \\\\\n{rules}\n" + " & ".join(titles)
+    for over, count in table.title_groups:
+        shared.append(rf"\multicolumn{{{count}}}{{c}}{{{_bold(over)}}}")
+        rules += rf"\cmidrule(lr){{{first}-{first + count - 1}}}" if over else ""
+        first += count
+    above = " & ".join(shared) + f" \\\\\n{rules}\n" if shared else ""
+    return above + " & ".join(titles)
 
 
-def _latex_label(group: Group, kind: str) -> str:
+def _latex_label(group: Sequence[Row], kind: str) -> str:
     """A group's label, which hangs from its last row upwards, so that no row's colour is painted over it."""
-    text = escape(group.label)
+    text = escape(group[0].texts[0])
     width = "=" if kind.isupper() else "*"
-    return rf"\multirow{{-{len(group.rows)}}}{{{width}}}{{{text}}}" if len(group.rows) > 1 else text
+    return rf"\multirow{{-{len(group)}}}{{{width}}}{{{text}}}" if len(group) > 1 else text
 
 
-def _latex_cell(cell: TableCell) -> str:
-    lines = [_bold(line) if cell.bold else escape(line) for line in cell.text.split("\n")]
-    return (r"\cellcolor[RGB]{230,241,248}" if cell.shaded else "") + r"\newline ".join(lines)
+def _latex_cell(text: str, column: Column) -> str:
+    lines = [_bold(line) if isinstance(text, Bold) else escape(line) for line in text.split("\n")]
+    return (r"\cellcolor[RGB]{230,241,248}" if column.shaded else "") + r"\newline ".join(lines)
 
 
 _LATEX = Environment(
@@ -375,4 +278,4 @@ _LATEX = Environment(
     comment_start_string="<#", comment_end_string="#>", trim_blocks=True, lstrip_blocks=True, autoescape=False,
     undefined=StrictUndefined,
 )  # fmt: skip
-_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "shown": shown}
+_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "all_shown": all_shown}

@@ -4,177 +4,119 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.config.matrix import Cell
+from entropy_valley.config import Experiment
+from entropy_valley.config.matrix import Cell, valley_cells
 from entropy_valley.config.methods import method_settings
 from entropy_valley.errors import InputError
+from entropy_valley.frames import PLACE
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.closure import PLACE, by_run, summarise
-from entropy_valley.stats.comparisons import compare_means
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import OfStudy, Report, TableReport
+from entropy_valley.stats.comparisons import run_by_run
+from entropy_valley.stats.significance import paired_test
+from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import ordered
-from entropy_valley.tables.pivot import placed
-from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
-from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Panel, legend_above
-from entropy_valley.tables.valley_figure import EntropyValleyFigure, curves, draw_line, over_runs
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.tables.show import Column, Row, Shown
+from entropy_valley.tables.style import BACKBONE_COLOURS, METHOD_COLOURS, ON_WHITE, Figure, Panel, legend_above
+from entropy_valley.tables.valley_figure import curves, diagnostics_files, draw_line, over_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
-Numbers = Mapping[str, float]
-Measured = tuple[tuple[str, str], int | None, object, Mapping[str, Any]]  # place, seed, item, numbers
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
+Numbers = Mapping[str, float]
+Measured = tuple[Sequence[Any], Any, object, Mapping[str, Any]]  # place, seed, item, numbers
 
 
-class WithGrids(Report):
-    """What table and figure share: EV's grid in each direction."""
-
-    recorded = ("grids",)
-
-    @functools.cached_property
-    def grids(self) -> dict[str, list[float]]:
-        directions = dict.fromkeys(cell.direction for cell in self.cells)
-        return {name: method_settings(self.experiment, METHOD, name)["ratios"] for name in directions}
-
-
-class Checks(OfStudy, WithGrids, TableReport):
-    """Is it the source that chooses EV's canvas? Its sweep, its ratios, its controls."""
-
-    texts = True
-    reads = (diagnostics_file,)
-    caption = (
-        "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead "
-        "over canvases whose ratios were given to other sentences."
-    )
-
-    def problems(self) -> Iterator[str]:
-        yield from self.of_one_backbone()
-        yield from self.of_one_setting()
-        yield from self.of_methods(METHOD)
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
-
-        Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a
-        nominal ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a
-        method; mean, std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
-        """
-        checks = {"sweep": self._sweep, "chosen": self._chosen, "score": self._scores, "test": self._tests}
-        rows = [
-            (*place, seed, check, str(item), *number)
-            for check, measured in checks.items()
-            for place, seed, item, values in measured(results)
-            for number in values.items()
-        ]
-        return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
-
-    @property
-    def ev(self) -> list[Cell]:
-        """Its cells of EV."""
-        return [cell for cell in self.cells if cell.method == METHOD]
-
-    def _sweep(self, results: Results) -> Iterator[Measured]:
-        points = over_runs(curves(results, self.ev))
-        for place, line in points[points["axis"] == "ratios"].groupby(list(PLACE), sort=False):
-            line = line.sort_values("at")
-            named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
-            for item, point in named.items():
-                values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
-                yield place, None, item, values
-
-    def _chosen(self, results: Results) -> Iterator[Measured]:
-        for place in dict.fromkeys((cell.direction, cell.testset) for cell in self.ev):
-            grid = sorted(self.grids[place[0]])
-            cells = [cell for cell in self.ev if (cell.direction, cell.testset) == place]
-            counts = [nominal_ratios(results, cell, grid) for cell in cells]
-            for number, ratio in enumerate(grid, 1):
-                count = sum(run[ratio] for run in counts) / len(counts)
-                share = sum(run[ratio] / run.total() for run in counts) / len(counts)
-                yield place, None, number, {"ratio": ratio, "count": count, "share": share}
-
-    def _scores(self, results: Results) -> Iterator[Measured]:
-        cells = [cell for cell in self.cells if cell.method in (METHOD, *ALTERNATIVES)]
-        for row in summarise(results, cells, [self.metric]).itertuples(index=False):
-            yield (row.direction, row.testset), None, row.method, {"mean": row.mean, "std": row.std, "runs": row.runs}
-
-    def _tests(self, results: Results) -> Iterator[Measured]:
-        for key, cells in by_run(self.cells, (*PLACE, "seed")).items():
-            for name, methods in groups(list(cells)).items():
-                others = [cells[method] for method in methods]
-                test = compare_means(results, [cells[METHOD]], others, self.metric, self.statistics)
-                values = asdict(test) | {"bootstrap_seed": self.statistics.seed, "systems": len(others)}
-                yield key[:2], key[2], name, values
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        """A column for each direction; a check that was not run has no rows."""
-        numbers = placed(numbers)
-        places = list(dict.fromkeys(numbers["place"]))
-        order = {name: rank for rank, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
-        lines: dict[str, dict[str, dict[tuple[str, str], str]]] = {}
-        for check in ("sweep", "chosen", "score", "test"):
-            rows = numbers[numbers["check"] == check]
-            if check == "score":
-                rows = rows.sort_values("item", key=lambda items: items.map(order), kind="stable")
-            for (item, seed, place), of_line in rows.groupby(["item", "seed", "place"], sort=False, dropna=False):
-                values = dict(zip(of_line["metric"], of_line["value"], strict=True))
-                part, label, text = self._line(check, item, seed, values)
-                lines.setdefault(part, {}).setdefault(label, {})[place] = text
-        groups = []
-        for part, of_part in lines.items():
-            texts = ((label, *(line.get(place, formats.NONE) for place in places)) for label, line in of_part.items())
-            groups.append(Group(part, list(map(TableRow.of, texts))))
-        heads = (Column("Check", align="l"), Column("", align="l"), *(Column(self.place(*place)) for place in places))
-        return Table(heads, [TableSection(groups)], _notes(self, numbers[numbers["check"] == "test"]))
-
-    def _line(self, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
-        """The check, the label of a row, and its text in one place."""
-        match check:
-            case "sweep":
-                return "Mean all-mask entropy by ratio", item, f"{values['ratio']:.2f}: {values['entropy']:.4f}"
-            case "chosen":
-                share = f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
-                return "Ratios that EV takes", item, share
-            case "score":
-                score = formats.mean_std(values["mean"], values["std"], self.metric.decimals)
-                return self.metric.label, self.method(item).label, score
-        p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
-        compared = COMPARED.get(item) or f"EV − {self.method(item).label}"
-        return compared, f"seed {seed:.0f}", f"{formats.lead(values, self.metric)}, {p}"
-
-
-class SelectorChecksFigure(WithGrids, EntropyValleyFigure):
-    """The main backbone's mean all-mask entropy against the canvas ratio, a panel for each direction and test set."""
-
-    caption = (
-        "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in "
-        "the figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio."
-    )
-
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        return [cell for cell in super().cells if cell.backbone == self.experiment.tables.backbone]
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        points = over_runs(curves(results, self.cells))
-        return points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-
-    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        lines = numbers.groupby([*PLACE], sort=False)
-        return [functools.partial(_sweep_panel, self, line, not number) for number, (_, line) in enumerate(lines)]
+def grid_of(names: Names, direction: str) -> list[float]:
+    """EV's candidates in a direction, as ratios."""
+    ratios: list[float] = method_settings(names.experiment, METHOD, direction)["ratios"]
+    return ratios
 
 
 # --- The numbers.
+
+
+def check_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
+
+    Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
+    ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
+    std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
+    """
+    checks = {"sweep": sweep, "chosen": chosen, "score": scores, "test": tests}
+    rows = []
+    for check, measure in checks.items():
+        for place, seed, item, values in measure(names, data):
+            rows += [(*place, seed, check, str(item), *number) for number in values.items()]
+    return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
+
+
+def sweep(names: Names, data: Data) -> Iterator[Measured]:
+    points = over_runs(curves(names, data))
+    for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
+        line = line.sort_values("at")
+        named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
+        for item, point in named.items():
+            values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
+            yield place, None, item, values
+
+
+def chosen(names: Names, data: Data) -> Iterator[Measured]:
+    ev = [cell for cell in names.cells if cell.method == METHOD]
+    for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
+        grid = sorted(grid_of(names, place[0]))
+        runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        for number, ratio in enumerate(grid, 1):
+            counts, shares = [(run == ratio).sum() for run in runs], [(run == ratio).mean() for run in runs]
+            values = {"ratio": ratio, "count": sum(counts) / len(runs), "share": sum(shares) / len(runs)}
+            yield place, None, number, values
+
+
+def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
+    """Of each sentence of an EV cell the ratio of an ascending grid whose canvas it has; the first that gives it.
+
+    Raises :class:`InputError` for a canvas that is none of the grid's.
+    """
+    tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
+    rows, ratios = data.of([cell]).sentences, []
+    for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
+        # In binary floating point a product may be a slot less than the exact one.
+        of_ratio = {
+            ratio: [candidate_length(ratio, tokens.get(name, 0), exact=exact) for exact in (True, False)]
+            for ratio in grid
+        }
+        fitting = [ratio for ratio, lengths in of_ratio.items() if canvas["length"] in lengths]
+        if not fitting:
+            problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
+            raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
+        ratios.append(fitting[0])
+    return pd.Series(ratios)
+
+
+def scores(names: Names, data: Data) -> Iterator[Measured]:
+    cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
+    for (*place, method), runs in cells.groupby([*PLACE, "method"], sort=False):
+        values = runs[names.metric.name]
+        yield place, None, method, {"mean": values.mean(), "std": values.std(), "runs": len(values)}
+
+
+def tests(names: Names, data: Data) -> Iterator[Measured]:
+    for run, of_run in run_by_run(data.sentences, names.metric.name, [*PLACE, "seed"]):
+        cells = [cell for cell in names.cells if all(getattr(cell, key) == value for key, value in run.items())]
+        for name, methods in groups([cell.method for cell in cells]).items():
+            test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), names.statistics)
+            values = asdict(test) | {"bootstrap_seed": names.statistics.seed, "systems": len(methods)}
+            yield (run["direction"], run["testset"]), run["seed"], name, values
 
 
 def groups(methods: Sequence[str]) -> dict[str, list[str]]:
@@ -188,29 +130,57 @@ def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     return {name: named[name] for name in order if name in named}
 
 
-def nominal_ratios(results: Results, cell: Cell, grid: Sequence[float]) -> Counter[float]:
-    """How many sentences of an EV cell have the canvas of each ratio of an ascending grid; the first that gives it.
-
-    Raises :class:`InputError` for a canvas that is none of the grid's.
-    """
-    tokens = results.diagnostics(cell, "valley")["source_tokens"]
-    counts: Counter[float] = Counter()
-    for row in results.canvases(cell, "length"):
-        # Exact products first: one in binary floating point may be a slot less, and no smaller ratio then gives that.
-        count = tokens.get(row["id"], 0)
-        products = {ratio: {candidate_length(ratio, count, exact=exact) for exact in (True, False)} for ratio in grid}
-        fitting = [ratio for ratio, lengths in products.items() if row["length"] in lengths]
-        if not fitting:
-            problem = f"sentence {row['id']!r}: {row['length']} slots are not a canvas of EV's grid"
-            raise InputError(results.place(cell, TRANSLATIONS), problem, REMEDY)
-        counts[fitting[0]] += 1
-    return counts
+# --- The table.
 
 
-# --- The layout.
+def check_problems(names: Names) -> Iterator[str]:
+    yield from one_backbone(names)
+    yield from one_setting(names)
+    yield from needs_methods(names, METHOD)
 
 
-def _notes(report: Checks, tests: pd.DataFrame) -> tuple[str, ...]:
+@table(
+    "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead over "
+    "canvases whose ratios were given to other sentences.",
+    columns=("canvas",),
+    files=diagnostics_files,
+    problems=check_problems,
+)
+def checks(names: Names, data: Data) -> Shown:
+    """A column for each direction; a check that was not run has no rows."""
+    numbers = check_numbers(names, data)
+    places = [*numbers.groupby(PLACE, sort=False).groups]
+    rank = {name: at for at, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
+    lines: dict[tuple[str, str], dict[Any, str]] = {}
+    for check in ("sweep", "chosen", "score", "test"):
+        rows = numbers[numbers["check"] == check]
+        if check == "score":
+            rows = rows.sort_values("item", key=lambda items: items.map(rank), kind="stable")
+        for (item, seed, *place), of_line in rows.groupby(["item", "seed", *PLACE], sort=False, dropna=False):
+            values = dict(zip(of_line["metric"], of_line["value"], strict=True))
+            part, label, text = line_of(names, check, item, seed, values)
+            lines.setdefault((part, label), {})[tuple(place)] = text
+    shown = [Row([*labels, *(line.get(place, formats.NONE) for place in places)]) for labels, line in lines.items()]
+    columns = [Column("Check", align="l"), Column("", align="l"), *(Column(names.place(*place)) for place in places)]
+    return Shown(numbers, columns, shown, reading(names, numbers[numbers["check"] == "test"]), labels=2)
+
+
+def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
+    """The check, the label of a row, and its text in one place."""
+    if check == "sweep":
+        return "Mean all-mask entropy by ratio", item, f"{values['ratio']:.2f}: {values['entropy']:.4f}"
+    if check == "chosen":
+        text = f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
+        return "Ratios that EV takes", item, text
+    if check == "score":
+        text = formats.mean_std(values["mean"], values["std"], names.metric.decimals)
+        return names.metric.label, names.method(item).label, text
+    p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
+    compared = COMPARED.get(item) or f"EV − {names.method(item).label}"
+    return compared, f"seed {seed:.0f}", f"{formats.lead(values, names.metric)}, {p}"
+
+
+def reading(names: Names, tests: pd.DataFrame) -> list[str]:
     """The setting, and how to read each check."""
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
     permutations = " or ".join(f"{count:.0f}" for count in counts)
@@ -218,8 +188,8 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[str, ...]:
         "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
         f"{permutations} permutations, each decoded."
     )
-    return (
-        notes.setting(report),
+    return [
+        footnotes.setting(names),
         (
             "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
             "the sweep and where it is lowest."
@@ -230,18 +200,42 @@ def _notes(report: Checks, tests: pd.DataFrame) -> tuple[str, ...]:
         ),
         *([reassigned] if len(counts) else []),
         "Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run.",
-    )
+    ]
 
 
-def _sweep_panel(report: SelectorChecksFigure, line: pd.DataFrame, first: bool, axes: Axes) -> None:
-    direction, testset = line["direction"].iloc[0], line["testset"].iloc[0]
-    label = report.backbone(line["backbone"].iloc[0])
-    draw_line(axes, line, BACKBONE_COLOURS[0], ".", label)
-    ratio = method_settings(report.experiment, "ratio", direction)["ratios"]
-    axes.axvline(ratio, label=report.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
-    _draw_grid(axes, report.grids[direction])
+# --- The sweep as a figure.
+
+
+def main_valleys(experiment: Experiment) -> list[Cell]:
+    """Those of the main backbone."""
+    return [cell for cell in valley_cells(experiment) if cell.backbone == experiment.tables.backbone]
+
+
+@figure(
+    "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in the "
+    "figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio.",
+    main_valleys,
+    files=diagnostics_files,
+    scored=False,
+)
+def selector_checks(names: Names, data: Data) -> Figure:
+    """A panel for each direction and test set."""
+    points = over_runs(curves(names, data))
+    numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+    panels: list[Panel] = []
+    for place, line in numbers.groupby(PLACE, sort=False):
+        panels.append(functools.partial(_sweep, names, place, line, not panels))
+    return Figure(numbers, panels, width=2.1)
+
+
+def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes) -> None:
+    direction = place[0]
+    draw_line(axes, line, BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
+    ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
+    axes.axvline(ratio, label=names.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+    _draw_grid(axes, grid_of(names, direction))
     _lowest(axes, line.loc[line["mean"].idxmin()])
-    axes.set_title(report.place(direction, testset))
+    axes.set_title(names.place(*place))
     axes.set_xlabel("ratio r of the canvas")
     axes.margins(y=0.25)
     if first:

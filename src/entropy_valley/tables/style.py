@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from entropy_valley import files
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib import figure
     from matplotlib.axes import Axes
 
@@ -38,6 +40,19 @@ LEGEND = 2.0  # inches that a name takes in a legend of all panels
 PAGE, COLUMN = 6.3, 3.03  # inches: the width of the text on a page (16 cm), and of one of two columns
 
 Panel = Callable[["Axes"], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels, each drawn by a function of its axes, in inches; ``numbers`` is the tidy frame of the CSV file."""
+
+    numbers: pd.DataFrame
+    panels: Sequence[Panel]
+    width: float = COLUMN
+    height: float = 2.7
+
+    def draw(self) -> figure.Figure:
+        return draw(*self.panels, width=self.width, height=self.height)
 
 
 def faint(colour: str) -> tuple[float, float, float]:

@@ -6,351 +6,211 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.config.schema import metrics_of
+from entropy_valley.frames import PLACE, SETTING, SYSTEM
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.closure import BASELINES, gap_closures, is_doubtful, per_sentence, with_costs
-from entropy_valley.stats.comparisons import closure_limits, compare_means
-from entropy_valley.tables import formats, notes
-from entropy_valley.tables.base import FigureReport, OfStudy, TableReport
+from entropy_valley.stats.comparisons import LIMITS, closure_limits
+from entropy_valley.stats.significance import paired_test
+from entropy_valley.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
+from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import METHODS, closure_title, ordered
-from entropy_valley.tables.pivot import best
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableCell, TableSection
-from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel, faint
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.tables.show import Bold, Column, Row, Shown
+from entropy_valley.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
 from entropy_valley.texts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# --- The table of a study: a section for each backbone and direction, a row for each system, the columns it asks for.
+# --- The numbers of a study: a row for each system and run, then its mean and deviation over runs.
 
-
-RUN = ("backbone", "direction", "testset", "pool", "seed")
-SYSTEM = ("method", "order", "steps")
-PLACE = tuple(key for key in RUN if key != "seed")
+TRAINED = ["backbone", *PLACE, "pool", "seed"]  # what systems of a study are compared within
 MAIN = "comet"  # the column of the main metric; the others have their names
-MAE = Metric("mae", "MAE", 2, segments=False, higher_is_better=False)
-COUNTED = ("calls", "slots", "passes")  # per sentence
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
-CLOSURES = ("closure", "closure_eos")  # over each of BASELINES
-TOKENS, CHANGED, DIFFERENCE, LIMITS = "tokens", "changed", "difference", "closure_interval"  # where a column has it
+CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
+BEST = "closure_best"  # over the best of the run's fixed ratios
+TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
 DIFFERENCES = {  # of two systems' mean scores over runs, by the names of their paired test
     "delta": "difference", "ci_low": "difference_low", "ci_high": "difference_high", "p_two_sided": "difference_p",
 }  # fmt: skip
-BEST = "closure_best"  # over the best of the run's fixed ratios
-TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
+
+System = tuple[str, str, int]  # method, order and T
+Key = tuple[Any, ...]  # the values of TRAINED
 
 
-class Systems(OfStudy, TableReport):
-    """Systems beside each other: a section for each backbone and direction, a row for each system, the columns that
-    the study asks for. Bold are the best scores, and the lowest MAE, of the systems that could be deployed."""
+def main_system(names: Names) -> System:
+    """The system whose lead over the others is tested, under the order and T of the main table."""
+    return names.study.against, names.experiment.tables.order, names.experiment.tables.steps
 
-    caption = (
-        "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system "
-        "over each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run."
-    )
-    texts = tells_pools = True
-    recorded = ("columns", "against", "fixed")
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns that the study asks for."""
-        return self.study.columns
+def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
+    """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-    @property
-    def against(self) -> tuple[str, str, int]:
-        """The system whose lead over the others is tested: its method, order and T."""
-        return self.study.against, self.experiment.tables.order, self.experiment.tables.steps
+    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by their
+    names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
+    sentence; ``untouched``, the share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed
+    Ratio's; TESTED, of the system ``against`` minus the system, sentence by sentence in the main metric. And where a
+    column has it: BEST; ``tokens`` of all passes per sentence; ``changed``, the share of sentences whose text is not
+    that of the first backbone with the same system; DIFFERENCES from that backbone and LIMITS, of a run, or of the mean
+    of runs; medians of measured seconds per sentence, one at a time and all together, TIMED.
+    What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
+    """
+    runs = of_runs(names, data, against)
+    groups = runs.groupby([*(key for key in TRAINED if key != "seed"), *SYSTEM], sort=False, dropna=False)
+    values = [name for name in runs if name not in (*TRAINED, *SYSTEM)]
+    mean, std = groups[values].mean(), groups[values].std()
+    single = [*TESTED[1:], *(name for name in (*DIFFERENCES.values(), *LIMITS) if name in values)]
+    mean[single] = std[single] = math.nan  # limits and p-values are of single runs, or of the mean of runs
+    scores = by_run(data.sentences, names.metric.name)
+    for place, seeds in groups["seed"]:
+        means = of_means(names, scores, place[:4], place[4:], [*seeds], against)
+        for name, value in means.items():
+            mean.loc[place, name] = value
+    over = [
+        frame.assign(runs=groups.size(), statistic=name).reset_index() for name, frame in (("mean", mean), ("std", std))
+    ]
+    whole = pd.concat([runs.assign(statistic="run", runs=1), *over], ignore_index=True)
+    place = [key for key in TRAINED[:-1] if key != "pool" or runs["pool"].any()]
+    return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *values]]
 
-    @functools.cached_property
-    def fixed(self) -> list[str]:
-        """The fixed ratios without a slot for the EOS."""
-        methods = dict.fromkeys(cell.method for cell in self.cells)
-        return [name for name in methods if is_ratio_without_slot(self.experiment, name)]
 
-    @functools.cached_property
-    def shown_metrics(self) -> list[Metric]:
-        metrics = metrics_by_column(self.metrics)
-        names = dict.fromkeys(metrics[name].name for name in (MAIN, "bleu", *self.columns) if name in metrics)
-        return self.named_metrics(*names)
+def by_run(sentences: pd.DataFrame, value: str) -> dict[Key, pd.DataFrame]:
+    """Of each run a value of each sentence (rows) by each of its systems (columns)."""
+    runs = {}
+    for key, rows in sentences.groupby(TRAINED, sort=False):
+        wide = rows.pivot(index="id", columns=SYSTEM, values=value)
+        runs[key] = wide.reindex(rows["id"].unique())
+    return runs
 
-    @property
-    def timed(self) -> bool:
-        """Whether a column has measured seconds."""
-        return bool(TIMED.keys() & set(self.columns))
 
-    def inputs(self) -> list[str]:
-        timed = [cell.latency(self.experiment.results) for cell in self.cells] if self.timed else []
-        return [*super().inputs(), *timed]
-
-    def problems(self) -> Iterator[str]:
-        """A method that deals another's canvases has nothing to time by itself."""
-        timed = {cell.method for cell in self.cells} if self.timed else set()
-        for name in reassigned_methods(self.experiment):
-            if name in timed:
-                yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
-
-    # The numbers.
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
-
-        Columns: those of RUN, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others
-        by their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and
-        ``passes`` per sentence; ``untouched``, the share of canvases that no larger T could change; ``cost``, calls
-        over Fixed Ratio's; CLOSURES, and where a column has it BEST, over the best of the ratios that ``fixed`` names;
-        those of TESTED for the system ``against`` (method, order, T) minus the system, sentence by sentence in the main
-        metric; and where a column has it, ``tokens`` of all passes per sentence,
-        ``changed``, the share of sentences whose text is not that of the first backbone with the same system,
-        the values of DIFFERENCES from that backbone and :func:`closure_limits`, of a run, or of the mean of runs, and
-        ``latency`` and ``latency_batched``, medians of measured seconds per sentence: one at a time, and all together.
-        What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
-        """
-        runs = pd.DataFrame([self._run(results, cell) | self._intervals(results, [cell]) for cell in self.cells])
-        groups = runs.groupby([*PLACE, *SYSTEM], sort=False, dropna=False)
-        numbers = [name for name in runs if name not in (*RUN, *SYSTEM)]
-        statistics = {"mean": groups[numbers].mean(), "std": groups[numbers].std()}
-        of_systems: dict[Any, list[Cell]] = {}
-        for cell in self.cells:
-            of_systems.setdefault(attrgetter(*PLACE, *SYSTEM)(cell), []).append(cell)
-        intervals = pd.DataFrame([self._intervals(results, cells) for cells in of_systems.values()])
-        for frame in statistics.values():
-            frame[[*TESTED[1:], *intervals]] = math.nan  # limits and p-values are of single runs
-            frame["runs"] = groups.size()
-        statistics["mean"][[*intervals]] = intervals.to_numpy()
-        named = [frame.reset_index().assign(statistic=name) for name, frame in statistics.items()]
-        whole = pd.concat([runs.assign(statistic="run", runs=1), *named], ignore_index=True)
-        pools = any(cell.pool for cell in self.cells)
-        place = [name for name in PLACE if pools or name != "pool"]
-        return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *numbers]]
-
-    def others(self, cells: Sequence[Cell], **other: Any) -> list[Cell]:
-        """The partners of cells; none where there are none, or they are these cells themselves."""
-        partners = self.partners(cells, **other)
-        return [] if partners == cells else partners
-
-    def _run(self, results: Results, cell: Cell) -> dict[str, Any]:
-        """The numbers of a system in one run."""
-        cost = per_sentence(results, cell, ["run_tokens"] if TOKENS in self.columns else [])
-        scores = results.system_scores(cell, self.metrics)
-        row = {key: getattr(cell, key) for key in (*RUN, *SYSTEM)}
-        row |= {column: scores[metric.name] for column, metric in metrics_by_column(self.metrics).items()}
-        row |= {"mae": cost["length_mae"], **{name: cost[name] for name in COUNTED}}
-        row |= {"untouched": cost["within_steps"], "sentences": cost["sentences"]}
-        if TOKENS in self.columns:
-            row[TOKENS] = cost["run_tokens"]
-        if self.timed:
-            measured = results.latency(cell)
+def of_runs(names: Names, data: Data, against: System) -> pd.DataFrame:
+    """The rows of single runs."""
+    columns, how, first = names.study.columns, names.statistics, names.cells[0].backbone
+    require_costs(data.cells, ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)])
+    scores = by_run(data.sentences, names.metric.name)
+    texts = by_run(data.sentences, "hypothesis") if "changed" in columns else {}
+    whole = {(key_of(cell), system_of(cell)): cell for cell in data.cells.itertuples()}
+    fixed = fixed_ratios(names)
+    rows = []
+    for shown, cell in zip(names.cells, data.cells.itertuples(), strict=True):
+        key, system = key_of(cell), system_of(cell)
+        row = dict(zip((*TRAINED, *SYSTEM), (*key, *system), strict=True))
+        for column, metric in metrics_by_column(names.metrics).items():
+            row[column] = getattr(cell, metric.name)
+        row |= {"mae": getattr(cell, "length_mae", math.nan), "calls": cell.calls, "slots": cell.slots}
+        row |= {"passes": cell.passes, "untouched": cell.within_steps, "sentences": cell.sentences}
+        if "tokens" in columns:
+            row["tokens"] = cell.run_tokens
+        if is_timed(names):
+            measured = data.files.latency(shown)
             row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
-        if CHANGED in self.columns:
-            row[CHANGED] = self._changed(results, cell)
-        return row | self._gaps(results, cell) | self._test(results, cell)
-
-    def _changed(self, results: Results, cell: Cell) -> float:
-        """The share of texts that are not those of the first backbone in the same system and run; NaN where there is
-        none, and for that backbone itself."""
-        others = self.others([cell], backbone=self.cells[0].backbone)
-        if not others:
-            return math.nan
-        own, texts = ({row["id"]: row["hypothesis"] for row in results.translations(one)} for one in (cell, *others))
-        return sum(text != texts[name] for name, text in own.items()) / len(own)
-
-    def _gaps(self, results: Results, cell: Cell) -> dict[str, float]:
-        """Closure and cost, by Ratio and Oracle under the system's own order and T, or else under the main table's."""
-
-        def score(one: Cell) -> float:
-            return results.system_scores(one, [self.metric])[self.metric.name]
-
-        columns = [*CLOSURES, *[BEST] * (BEST in self.columns)]
-        values = dict.fromkeys((*columns, "cost"), math.nan)
-        for order, steps in (self.against[1:], (cell.order, cell.steps)):  # its own setting comes last, and wins
-            rivals = {
-                name: self.partners([cell], method=name, order=order, steps=steps)
-                for name in ("oracle", *BASELINES, *self.fixed)
-            }
-            ratios = [one for name in self.fixed for one in rivals[name]]
-            best_ratio = [max(ratios, key=score)] if ratios else []
-            for column, rival in zip(columns, (*(rivals[name] for name in BASELINES), best_ratio), strict=False):
-                if (oracle := rivals["oracle"]) and rival:
-                    doubtful = is_doubtful(results, oracle[0], rival[0], self.metric)
-                    scores = ([score(one)] for one in (cell, *rival, *oracle))
-                    values[column] = math.nan if doubtful else gap_closures(*scores)[0]
-                    if column == CLOSURES[0]:
-                        calls, of_rival = (per_sentence(results, one)["calls"] for one in (cell, *rival))
-                        values["cost"] = calls / of_rival
-        return values
-
-    def _test(self, results: Results, cell: Cell) -> dict[str, float]:
-        """The system ``against`` minus this one, in its run; NaN for that system itself."""
-        first = self.others([cell], **dict(zip(SYSTEM, self.against, strict=True)))
-        if not first:
-            return dict.fromkeys(TESTED, math.nan)
-        test = asdict(compare_means(results, first, [cell], self.metric, self.statistics))
-        return {name: test["delta" if name == "lead" else name] for name in TESTED}
-
-    def _intervals(self, results: Results, cells: Sequence[Cell]) -> dict[str, float]:
-        """What the study asks for of a run of a system, or of the mean of its runs."""
-        values: dict[str, float] = {}
-        if DIFFERENCE in self.columns:
-            others = self.others(cells, backbone=self.cells[0].backbone)
-            test = compare_means(results, cells, others, self.metric, self.statistics) if others else None
-            values |= {column: getattr(test, name, math.nan) for name, column in DIFFERENCES.items()}
-        if LIMITS in self.columns:  # under its own order and T, or else under the main table's
-            _, order, steps = self.against
-            settings: Sequence[dict[str, Any]] = ({}, {"order": order, "steps": steps})
-            pairs = ([self.partners(cells, method=name, **own) for name in ("ratio", "oracle")] for own in settings)
-            rivals = next((pair for pair in pairs if all(pair)), [])
-            rivals = [] if cells in rivals else rivals
-            values |= closure_limits(results, [cells, *rivals], self.metric, self.statistics)
-        return values
-
-    # The layout.
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        metrics = {
-            name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
-            for name, metric in metrics_by_column(self.metrics).items()
-        }
-        columns = {name: (COLUMNS | metrics)[name] for name in self.columns}
-        sections = []
-        for _, of_place in numbers.groupby([name for name in PLACE if name in numbers], sort=False):
-            rows = [SystemRow.of(self, of_system) for _, of_system in of_place.groupby(list(SYSTEM), sort=False)]
-            groups = [self._group(row, rows, columns) for row in rows]
-            sections.append(TableSection(groups, self._heading(rows[0])))
-        rival = self.method(self.against[0]).short
-        titles = (Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values())
-        timing = notes.timing([results.latency(cell) for cell in self.cells]) if self.timed else ()
-        shares = [baseline for column, baseline in zip(CLOSURES, BASELINES, strict=True) if column in self.columns]
-        head = (Column("System", align="l"), *titles)
-        return Table(head, sections, (*self._notes(), *notes.doubtful_gaps(self, results, shares), *timing))
-
-    def _group(self, system: SystemRow, rivals: Sequence[SystemRow], columns: Mapping[str, StudyColumn]) -> Group:
-        """A row, with the best of the rivals that could be deployed bold in each metric."""
-        ranked = {**metrics_by_column(self.metrics), "mae": MAE}
-        deployable = [rival for rival in rivals if rival.key["method"] not in self.informed]
-        cells = []
-        for name, column in columns.items():
-            values = [rival.mean[name] for rival in deployable if name in ranked and not pd.isna(rival.mean[name])]
-            is_best = system in deployable and bool(values) and system.mean[name] == best(ranked[name])(values)
-            text = system.number(name, column.text) if isinstance(column.text, int) else column.text(system)
-            cells.append(TableCell(text, is_best))
-        return Group.of(self._label(system.key), cells, shaded=system.is_tested)
-
-    def _label(self, key: Mapping[str, Any]) -> str:
-        """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
-        _, order, steps = self.against
-        parts = [self.method_in(key["method"], key["direction"])]
-        if "order" not in self.columns and key["order"] not in (order, key["method"]):
-            parts.append(self.order(key["order"]))
-        if "steps" not in self.columns and key["steps"] != steps:
-            parts.append(f"T = {key['steps']}")
-        return ", ".join(parts)
-
-    def _heading(self, first: SystemRow) -> str:
-        """Where the systems of a section are compared."""
-        key, pool = first.key, first.key.get("pool")
-        trained = [f"pool of {pool} training pairs"] if pool else []
-        place = self.place(key["direction"], key["testset"])
-        return ", ".join([self.backbone(key["backbone"]), place, *trained, f"N = {first.mean['sentences']:.0f}"])
-
-    def _notes(self) -> Iterator[str]:
-        _, order, steps = self.against
-        seeds = len({cell.seed for cell in self.cells})
-        first = f"Reveal order {self.order(order)}, T = {steps}, unless a row says otherwise; {counted(seeds, 'run')}"
-        spread = " (mean ± sample standard deviation)" if seeds > 1 else ""
-        yield f"{first}{spread}. Bold: the best that sees no reference."
-        yield from filter(None, (note(self, name) for name in self.columns if name in COLUMNS))
+        if "changed" in columns:
+            other = texts.get((first, *key[1:]))
+            row["changed"] = math.nan
+            if key[0] != first and other is not None and system in other:
+                row["changed"] = (texts[key][system] != other[system]).mean()
+        rivals = {name: cell for (run, name), cell in whole.items() if run == key}
+        row |= gaps(rivals, scores[key], system, against, fixed, names.metric.name, BEST in columns)
+        row |= dict.fromkeys(TESTED, math.nan)
+        if against in scores[key] and system != against:
+            test = asdict(paired_test(scores[key][against], scores[key][system], how))
+            row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
+        rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
+    return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class SystemRow:
-    """A row: what it is, its mean and deviation over runs, and its runs one by one."""
+def key_of(cell: Any) -> Key:
+    return tuple(getattr(cell, name) for name in TRAINED)
 
-    report: Systems
-    key: Mapping[str, Any]
-    mean: Mapping[str, Any]
-    std: Mapping[str, Any]
-    runs: Sequence[Mapping[str, Any]]
 
-    @classmethod
-    def of(cls, report: Systems, numbers: pd.DataFrame) -> Self:
-        """The row of a system, of its part of the numbers."""
-        mean, std, runs = (numbers[numbers["statistic"] == name].to_dict("records") for name in ("mean", "std", "run"))
-        return cls(report, mean[0], mean[0], std[0], runs)
+def system_of(cell: Any) -> System:
+    return cell.method, cell.order, cell.steps
 
-    @property
-    def is_tested(self) -> bool:
-        """Whether it is the system whose lead over the others is shown."""
-        return tuple(self.key[name] for name in SYSTEM) == self.report.against
 
-    def number(self, name: str, decimals: int) -> str:
-        """Mean ± deviation; of a single run its value alone."""
-        return formats.mean_std(self.mean[name], self.std[name], decimals)
+def fixed_ratios(names: Names) -> list[str]:
+    """The fixed ratios without a slot for the EOS."""
+    methods = dict.fromkeys(cell.method for cell in names.cells)
+    return [name for name in methods if is_ratio_without_slot(names.experiment, name)]
 
-    def lead(self) -> str:
-        """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
-        if self.is_tested or pd.isna(self.mean["lead"]):
-            return formats.NONE
-        decimals = self.report.metric.decimals
-        if len(self.runs) == 1:
-            (run,) = self.runs
-            interval = formats.interval(run["lead"], run["ci_low"], run["ci_high"], decimals)
-            return f"{interval}, {formats.p_statement(run['p_two_sided'], self.report.statistics.resamples)}"
-        above, below = sum(run["ci_low"] > 0 for run in self.runs), sum(run["ci_high"] < 0 for run in self.runs)
-        lead = formats.signed(self.mean["lead"], decimals)
-        return f"{lead} ({above} above, {below} below 0 of {len(self.runs)} runs)"
 
-    def difference(self) -> str:
-        """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
-        if pd.isna(self.mean["difference"]):
-            return formats.NONE
-        value, low, high = (self.mean[name] for name in ("difference", "difference_low", "difference_high"))
-        p = formats.p_statement(self.mean["difference_p"], self.report.statistics.resamples)
-        return f"{formats.interval(value, low, high, self.report.metric.decimals)}, {p}"
+def gaps(
+    rivals: Mapping[System, Any],
+    scores: pd.DataFrame,
+    own: System,
+    against: System,
+    fixed: Sequence[str],
+    metric: str,
+    best: bool,
+) -> dict[str, float]:
+    """Closures and cost in a run, by Ratio and Oracle under the system's own order and T, or else the main table's."""
+    values = dict.fromkeys((*CLOSURES, *[BEST] * best, "cost"), math.nan)
+    for setting in (against[1:], own[1:]):  # its own comes last, and wins
+        over = {column: rivals.get((name, *setting)) for column, name in CLOSURES.items()}
+        if best:
+            ratios = [rivals[name, *setting] for name in fixed if (name, *setting) in rivals]
+            over[BEST] = max(ratios, key=lambda cell: getattr(cell, metric), default=None)
+        oracle = rivals.get(("oracle", *setting))
+        for column, ratio in over.items():
+            if oracle is not None and ratio is not None:
+                chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(ratio)])
+                share = closure(*(getattr(cell, metric) for cell in (rivals[own], ratio, oracle)))
+                values[column] = math.nan if chance else float(share)
+        if (ratio := over["closure"]) is not None:
+            values["cost"] = rivals[own].calls / ratio.calls
+    return values
 
-    def closure_interval(self) -> str:
-        if pd.isna(self.mean["closure_low"]):
-            return formats.NONE
-        return f"[{', '.join(formats.percent(self.mean[name]) for name in ('closure_low', 'closure_high'))}]"
 
-    def cost(self) -> str:
-        text = self.number("cost", 2)
-        return text if text == formats.NOT_AVAILABLE else f"{text}×"
+def of_means(
+    names: Names, scores: Mapping[Key, pd.DataFrame], place: Key, system: System, seeds: Sequence[int], against: System
+) -> dict[str, float]:
+    """What the study asks for of a system's mean over runs: its difference from the first backbone, and limits of its
+    closure."""
 
-    def closure(self, column: str) -> str:
-        """The share of the gap; none of a fixed ratio over a better one, whose distance is not a share of a gap."""
-        if column != "closure" and self.key["method"] in self.report.fixed:
-            return formats.NONE
-        counted = sum(not pd.isna(run[column]) for run in self.runs)
-        return formats.closure(self.mean[column], self.std[column], counted, len(self.runs))
+    def mean(system: System, backbone: str = place[0]) -> pd.Series | None:
+        """The mean of a system's scores over the same seeds, sentence by sentence; None unless it has all of them."""
+        runs = [scores.get((backbone, *place[1:], seed)) for seed in seeds]
+        if any(run is None or system not in run for run in runs):
+            return None
+        return sum(run[system] for run in runs) / len(runs)
 
-    def share(self, name: str) -> str:
-        return formats.NONE if pd.isna(self.mean[name]) else formats.percent(self.mean[name], self.std[name])
+    values: dict[str, float] = {}
+    if "difference" in names.study.columns:
+        values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
+        first = names.cells[0].backbone
+        other = mean(system, first) if place[0] != first else None
+        if other is not None:
+            test = asdict(paired_test(mean(system), other, names.statistics))
+            values |= {column: test[name] for name, column in DIFFERENCES.items()}
+    if "closure_interval" in names.study.columns:
+        values |= dict.fromkeys(LIMITS, math.nan)
+        for setting in (system[1:], against[1:]):  # its own order and T, or else the main table's
+            ratio, oracle = (mean((name, *setting)) for name in ("ratio", "oracle"))
+            if ratio is not None and oracle is not None:
+                if system not in (("ratio", *setting), ("oracle", *setting)):
+                    values |= closure_limits(mean(system), ratio, oracle, names.statistics)
+                break
+    return values
 
-    def grid(self) -> list[float]:
-        """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
-        return grid(self.report.experiment, self.key["method"], self.key["direction"])
 
-    def probe_cap(self, steps: int = 0) -> str:
-        """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
-        base = base_method(self.report.experiment, self.key["method"])
-        if base not in ("ev", "oracle", "ratio"):  # the methods that are ours
-            return formats.NONE
-        probes = len(self.grid()) if base == "ev" else 0  # EV has one for each ratio
-        return f"{'≤ ' * (probes > 0)}{steps + probes}"
+# --- The columns that a study may ask for.
 
-    def ratios(self) -> str:
-        ends = self.grid()[:1] + self.grid()[-1:]
-        return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ends)) or formats.NONE
+
+class SystemRow(NamedTuple):
+    """A row of the table: its mean and deviation over runs, and its runs one by one."""
+
+    names: Names
+    against: System
+    mean: Any
+    std: Any
+    runs: pd.DataFrame
 
 
 class StudyColumn(NamedTuple):
@@ -363,65 +223,129 @@ class StudyColumn(NamedTuple):
     align: str = "r"
 
 
+def lead_text(row: SystemRow) -> str:
+    """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
+    if system_of(row.mean) == row.against or pd.isna(row.mean.lead):
+        return formats.NONE
+    decimals, runs = row.names.metric.decimals, row.runs
+    if len(runs) == 1:
+        (run,) = runs.itertuples()
+        interval = formats.interval(run.lead, run.ci_low, run.ci_high, decimals)
+        return f"{interval}, {formats.p_statement(run.p_two_sided, row.names.statistics.resamples)}"
+    above, below = (runs["ci_low"] > 0).sum(), (runs["ci_high"] < 0).sum()
+    return f"{formats.signed(row.mean.lead, decimals)} ({above} above, {below} below 0 of {len(runs)} runs)"
+
+
+def difference_text(row: SystemRow) -> str:
+    """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
+    mean = row.mean
+    if pd.isna(mean.difference):
+        return formats.NONE
+    decimals = row.names.metric.decimals
+    interval = formats.interval(mean.difference, mean.difference_low, mean.difference_high, decimals)
+    return f"{interval}, {formats.p_statement(mean.difference_p, row.names.statistics.resamples)}"
+
+
+def limits_text(row: SystemRow) -> str:
+    if pd.isna(row.mean.closure_low):
+        return formats.NONE
+    return f"[{formats.percent(row.mean.closure_low)}, {formats.percent(row.mean.closure_high)}]"
+
+
+def closure_text(row: SystemRow, column: str) -> str:
+    """The share of the gap; none of a fixed ratio over a better one, whose distance is not a share of a gap."""
+    if column != "closure" and row.mean.method in fixed_ratios(row.names):
+        return formats.NONE
+    return formats.closure(row.mean[column], row.std[column], row.runs[column].count(), len(row.runs))
+
+
+def cost_text(row: SystemRow) -> str:
+    text = formats.mean_std(row.mean.cost, row.std.cost, 2)
+    return text if text == formats.NOT_AVAILABLE else f"{text}×"
+
+
+def share_text(row: SystemRow, column: str) -> str:
+    return formats.NONE if pd.isna(row.mean[column]) else formats.percent(row.mean[column], row.std[column])
+
+
+def ratios_of(row: SystemRow) -> list[float]:
+    """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
+    return grid(row.names.experiment, row.mean.method, row.mean.direction)
+
+
+def ratios_text(row: SystemRow) -> str:
+    ends = ratios_of(row)[:1] + ratios_of(row)[-1:]
+    return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ends)) or formats.NONE
+
+
+def cap_text(row: SystemRow, steps: int = 0) -> str:
+    """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
+    base = base_method(row.names.experiment, row.mean.method)
+    if base not in ("ev", "oracle", "ratio"):  # the methods that are ours
+        return formats.NONE
+    probes = len(ratios_of(row)) if base == "ev" else 0  # EV has one for each ratio
+    return f"{'≤ ' * (probes > 0)}{steps + probes}"
+
+
 COLUMNS = {
-    "order": StudyColumn("Order", lambda system: system.key["order"], align="c"),
-    "steps": StudyColumn("T", lambda system: str(system.key["steps"])),
-    "probe_cap": StudyColumn("Probe cap", SystemRow.probe_cap),
+    "order": StudyColumn("Order", lambda row: row.mean.order, align="c"),
+    "steps": StudyColumn("T", lambda row: str(row.mean.steps)),
+    "probe_cap": StudyColumn("Probe cap", cap_text),
     "forward_cap": StudyColumn(
         "Fwd cap",
-        lambda system: system.probe_cap(system.key["steps"]),
+        lambda row: cap_text(row, row.mean.steps),
         "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
     ),
-    "candidates": StudyColumn("K", lambda system: str(len(system.grid()) or formats.NONE)),
-    "ratios": StudyColumn("Ratios", SystemRow.ratios, align="c"),
-    "mae": StudyColumn("MAE", MAE.decimals, "MAE: mean |canvas length − reference canvas|, in slots."),
+    "candidates": StudyColumn("K", lambda row: str(len(ratios_of(row)) or formats.NONE)),
+    "ratios": StudyColumn("Ratios", ratios_text, align="c"),
+    "mae": StudyColumn("MAE", 2, "MAE: mean |canvas length − reference canvas|, in slots."),
     "closure": StudyColumn(
         closure_title("ratio"),
-        lambda system: system.closure("closure"),
-        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a unless Oracle leads.",
+        lambda row: closure_text(row, "closure"),
+        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
     ),
-    LIMITS: StudyColumn(
+    "closure_interval": StudyColumn(
         "Its 95 % CI",
-        SystemRow.closure_interval,
+        limits_text,
         "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
         align="c",
     ),
     "closure_eos": StudyColumn(
         closure_title("ratio_eos"),
-        lambda system: system.closure("closure_eos"),
+        lambda row: closure_text(row, "closure_eos"),
         "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     ),
     BEST: StudyColumn(
         "Closure over best ratio",
-        lambda system: system.closure(BEST),
+        lambda row: closure_text(row, BEST),
         "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     ),
     "lead": StudyColumn(
         "{against} − system [95 % CI], p",
-        SystemRow.lead,
+        lead_text,
         "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals. "
         "Neither is corrected for the number of systems.",
         align="c",
     ),
-    DIFFERENCE: StudyColumn(
+    "difference": StudyColumn(
         "Difference [95 % CI], p",
-        SystemRow.difference,
+        difference_text,
         "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
         align="c",
     ),
-    "cost": StudyColumn("Cost", SystemRow.cost, "Cost: calls over Fixed Ratio's."),
+    "cost": StudyColumn("Cost", cost_text, "Cost: calls over Fixed Ratio's."),
     "calls": StudyColumn("Calls", 2, "Calls: forward passes per sentence, as the paper counts them."),
     "slots": StudyColumn("Slots", 2, "Slots: canvas slots in these calls, per sentence."),
     "passes": StudyColumn("Passes", 2, "Passes: those really needed, per sentence."),
-    TOKENS: StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
-    CHANGED: StudyColumn(
+    "tokens": StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
+    "changed": StudyColumn(
         "Changed",
-        lambda system: system.share(CHANGED),
+        lambda row: share_text(row, "changed"),
         "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
     ),
     "untouched": StudyColumn(
         "Untouched",
-        lambda system: system.share("untouched"),
+        lambda row: share_text(row, "untouched"),
         "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
     ),
     "latency": StudyColumn(
@@ -442,15 +366,177 @@ def column_names(experiment: Experiment) -> list[str]:
     return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
-def note(report: OfStudy, column: str) -> str:
+def note(names: Names, column: str) -> str:
     """How a column is read."""
-    return COLUMNS[column].note.replace("{metric}", report.metric.label)
+    return COLUMNS[column].note.replace("{metric}", names.metric.label)
+
+
+# --- The table.
+
+
+def is_timed(names: Names) -> bool:
+    """Whether a column has measured seconds."""
+    return bool(TIMED.keys() & {*names.study.columns})
+
+
+def latencies(names: Names) -> list[str]:
+    return [cell.latency(names.experiment.results) for cell in names.cells] if is_timed(names) else []
+
+
+def printed_metrics(names: Names) -> list[Metric]:
+    metrics = metrics_by_column(names.metrics)
+    columns = (MAIN, "bleu", *names.study.columns)
+    return list(dict.fromkeys(metrics[name] for name in columns if name in metrics))
+
+
+def untimed_methods(names: Names) -> Iterator[str]:
+    """A method that deals another's canvases has nothing to time by itself."""
+    methods = {cell.method for cell in names.cells} if is_timed(names) else set()
+    for name in reassigned_methods(names.experiment):
+        if name in methods:
+            yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
+
+
+@table(
+    "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
+    "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
+    columns=("hypothesis",),
+    files=latencies,
+    metrics=printed_metrics,
+    problems=untimed_methods,
+    tells_pools=True,
+)
+def systems_table(names: Names, data: Data) -> Shown:
+    """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
+    the best scores, and the lowest MAE, of the systems that could be deployed."""
+    against = main_system(names)
+    table = numbers(names, data, against)
+    metrics = {
+        name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+        for name, metric in metrics_by_column(names.metrics).items()
+    }
+    columns = {name: (COLUMNS | metrics)[name] for name in names.study.columns}
+    rival = names.method(against[0]).short
+    titles = [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
+    rows = []
+    for _, section in table.groupby([key for key in TRAINED[:-1] if key in table], sort=False):
+        best = best_values(names, section[section["statistic"] == "mean"])
+        for _, rows_of in section.groupby(SYSTEM, sort=False):
+            mean, std, runs = (rows_of[rows_of["statistic"] == name] for name in ("mean", "std", "run"))
+            row = SystemRow(names, against, mean.iloc[0], std.iloc[0], runs)
+            texts = [system_label(row)]
+            for name, column in columns.items():
+                if isinstance(column.text, int):
+                    text = formats.mean_std(row.mean[name], row.std[name], column.text)
+                else:
+                    text = column.text(row)
+                is_best = row.mean.method not in names.informed and row.mean.get(name) == best.get(name, math.nan)
+                texts.append(Bold(text) if is_best else text)
+            rows.append(Row(texts, heading(row), shaded=system_of(row.mean) == against))
+    shares = [baseline for column, baseline in CLOSURES.items() if column in columns]
+    timing = footnotes.timing([data.files.latency(cell) for cell in names.cells]) if is_timed(names) else []
+    notes = [*study_notes(names, against), *footnotes.doubtful_gaps(names, data, shares), *timing]
+    return Shown(table, [Column("System", align="l"), *titles], rows, notes)
+
+
+def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
+    """The best mean in each metric, and the lowest error of the length, of the systems that could be deployed."""
+    deployable = means[~means["method"].isin(names.informed)]
+    best = {"mae": deployable["mae"].min()}
+    for name, metric in metrics_by_column(names.metrics).items():
+        best[name] = deployable[name].max() if metric.higher_is_better else deployable[name].min()
+    return best
+
+
+def system_label(row: SystemRow) -> str:
+    """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
+    (_, order, steps), names, mean = row.against, row.names, row.mean
+    parts = [names.method_in(mean.method, mean.direction)]
+    if "order" not in names.study.columns and mean.order not in (order, mean.method):
+        parts.append(names.order(mean.order))
+    if "steps" not in names.study.columns and mean.steps != steps:
+        parts.append(f"T = {mean.steps}")
+    return ", ".join(parts)
+
+
+def heading(row: SystemRow) -> str:
+    """Where the systems of a section are compared."""
+    names, mean = row.names, row.mean
+    parts = [names.backbone(mean.backbone), names.place(mean.direction, mean.testset)]
+    if mean.get("pool"):
+        parts.append(f"pool of {mean.pool} training pairs")
+    return ", ".join([*parts, f"N = {mean.sentences:.0f}"])
+
+
+def study_notes(names: Names, against: System) -> Iterator[str]:
+    seeds = len({cell.seed for cell in names.cells})
+    spread = " (mean ± sample standard deviation)" if seeds > 1 else ""
+    setting = f"Reveal order {names.order(against[1])}, T = {against[2]}, unless a row says otherwise"
+    yield f"{setting}; {counted(seeds, 'run')}{spread}. Bold: the best that sees no reference."
+    yield from filter(None, (note(names, name) for name in names.study.columns if name in COLUMNS))
+    if any(cell.method == "oracle" for cell in names.cells):
+        yield footnotes.ORACLE
+
+
+# --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.
+
+
+def transfer_problems(names: Names) -> Iterator[str]:
+    yield from one_setting(names)
+    yield from needs_methods(names, "ratio", names.study.against)
+    if names.study.against == "ratio":
+        layout = f"the layout {names.study.layout}"
+        yield f"{layout} compares `against` with ratio, but `against` is ratio itself; name another method"
+
+
+@table(
+    "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
+    "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
+    "reference's length.",
+    columns=("hypothesis",),
+    files=latencies,
+    metrics=printed_metrics,
+    problems=transfer_problems,
+    tells_pools=True,
+)
+def transfer(names: Names, data: Data) -> Shown:
+    """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""
+    metric, how = names.metric, names.statistics
+    against = (names.study.against, names.cells[0].order, names.cells[0].steps)  # which all of its systems have
+    table = numbers(names, data, against)
+    runs = table[table["statistic"] == "run"]
+    methods = ordered(runs["method"])
+    deployable = [name for name in methods if name not in names.informed]
+    columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
+    columns += [Column(names.method(name).short, metric.label) for name in methods]
+    columns += [Column(f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]")]
+    rows = []
+    runs = runs.assign(pool=runs.get("pool", ""))
+    for (backbone, direction, testset), of_testset in runs.groupby(["backbone", *PLACE], sort=False):
+        for (pool, seed), of_run in of_testset.groupby(["pool", "seed"], sort=False):
+            of_method = of_run.set_index("method")
+            scores, test = of_method[MAIN], of_method.loc["ratio"]
+            texts = [testset, pool or formats.NONE, f"{seed:.0f}"]
+            for name in methods:
+                text = formats.number(scores[name], metric.decimals)
+                texts.append(Bold(text) if name in deployable and scores[name] == scores[deployable].max() else text)
+            texts.append(formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals))
+            texts += [formats.p_value(test["p_two_sided"], how.resamples), formats.small_p(test["wilcoxon_p"])]
+            rows.append(Row(texts, f"{names.backbone(backbone)}, {formats.direction(direction)}"))
+    notes = [
+        f"Reveal order {names.order(against[1])}, T = {against[2]}; a row is one run. Bold: the best that sees no "
+        "reference.",
+        "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
+        f"{ZEROS[how.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures.",
+        footnotes.ORACLE,
+        *footnotes.doubtful_gaps(names, data, ["ratio"]),
+    ]
+    return Shown(table, [*columns, Column("p"), Column("Wilcoxon's p")], rows, notes, labels=3)
 
 
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
 
 MARKERS, SIZE = ("o", "^", "v", "P", "X", "<", ">", "h"), 4.5
-NAME_PLACE = ["backbone", "direction", "testset"]
 LINE, FRAME = 0.125, 0.7  # inches: from one label to the next; what a panel is higher than its axes
 LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
 
@@ -464,40 +550,30 @@ class Point(NamedTuple):
     row: Any
 
 
-class SystemsFigure(OfStudy, FigureReport):
+def drawn_backbones(names: Names) -> Iterator[str]:
+    if names.study.figure:
+        yield from one_backbone(names, ", drawn,")
+
+
+@figure(
+    "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations over "
+    "training seeds. The dashed line is Oracle length, which needs the reference and is not an upper bound.",
+    problems=drawn_backbones,
+    wanted=lambda names: bool(names.cells and names.study.figure),
+)
+def systems_figure(names: Names, data: Data) -> Figure:
     """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
-
-    caption = (
-        "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations "
-        "over training seeds. The dashed line is Oracle length, which needs the reference."
-    )
-    width = 3.15  # names included
-
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        return super().cells if self.study.figure else []
-
-    def problems(self) -> Iterator[str]:
-        if self.study.figure:
-            yield from self.of_one_backbone(", drawn,")
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        return with_costs(super().numbers(results), results, self.cells)
-
-    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        height = self.panel_height(numbers)
-        places = numbers.groupby(NAME_PLACE, sort=False)
-        return [functools.partial(_points, self, self.place(*key[1:]), rows, height) for key, rows in places]
-
-    def panel_height(self, numbers: pd.DataFrame) -> float:
-        """So that all labels of a panel fit beside it."""
-        return max(self.height, FRAME + LINE * (numbers.groupby(NAME_PLACE).size().max() + 1))
+    numbers = summary(data, names.metrics[:1]).merge(costs(data.cells), "left", on=[*SETTING, "method"])
+    places = numbers.groupby(["backbone", *PLACE], sort=False)
+    height = max(2.7, FRAME + LINE * (places.size().max() + 1))  # all labels of a panel fit beside it
+    panels = [functools.partial(_points, names, names.place(*key[1:]), rows, height) for key, rows in places]
+    return Figure(numbers, panels, width=3.15, height=height)  # names included
 
 
-def _points(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
+def _points(names: Names, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     looks = _looks(ordered(rows["method"]))
-    points = [Point(_name(report, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
+    points = [Point(_name(names, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
     for point in points:
         _draw(axes, point)
@@ -506,7 +582,7 @@ def _points(report: SystemsFigure, title: str, rows: pd.DataFrame, height: float
     axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
     _add_names(axes, points, LINE / (height - FRAME))
     axes.set_xlabel("passes per sentence")
-    axes.set_ylabel(report.metric.label)
+    axes.set_ylabel(names.metric.label)
     axes.set_title(title)
 
 
@@ -531,11 +607,11 @@ def _draw(axes: Axes, point: Point) -> None:
     )  # fmt: skip
 
 
-def _name(report: SystemsFigure, row: Any, usual: tuple[str, int]) -> str:
+def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    by_name = row.method in METHODS or not report.is_ratio(row.method)
-    parts = [report.method(row.method).short if by_name else report.method_in(row.method, row.direction)]
+    by_name = row.method in METHODS or not names.is_ratio(row.method)
+    parts = [names.method(row.method).short if by_name else names.method_in(row.method, row.direction)]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.config import matrix
+from entropy_valley.config import Experiment, matrix
 from entropy_valley.config.params import prompt, tokenizers
 from entropy_valley.config.paths import adapter_folder
 from entropy_valley.data.sampling import REASONS
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
-from entropy_valley.results import record_of
+from entropy_valley.results import moved, record_of
 from entropy_valley.stats.paper_numbers import means
 from entropy_valley.tables import formats
-from entropy_valley.tables.base import TableReport
-from entropy_valley.tables.pivot import by_key
+from entropy_valley.tables.names import Names
 from entropy_valley.tables.reader import Results
-from entropy_valley.tables.render import Column, Group, Table, TableRow, TableSection
+from entropy_valley.tables.report import Data, table
+from entropy_valley.tables.show import Column, Row, Shown
 from entropy_valley.training.settings import Lora, Loss, Training
 
 # --- What the adapters were trained with, and by which prompts.
@@ -91,102 +90,88 @@ HYPERPARAMS = (
 PROMPTS = (r"{src}: the source; \n: a line break. The translation begins where the prompt ends.",)
 
 
-class OfRuns(TableReport):
-    """A table of the runs that the main tables and the autoregressive ones are of."""
-
-    scored = False
-
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        return [*matrix.table_cells(self.experiment), *matrix.autoregressive_cells(self.experiment)]
-
-    @property
-    def runs(self) -> list[matrix.Run]:
-        return list(dict.fromkeys(cell.run for cell in self.cells))
+def run_cells(experiment: Experiment) -> list[matrix.Cell]:
+    """The cells of the runs that the main tables and the autoregressive ones are of."""
+    return [*matrix.table_cells(experiment), *matrix.autoregressive_cells(experiment)]
 
 
-class HyperparamsTable(OfRuns):
+def runs_of(names: Names) -> list[matrix.Run]:
+    return list(dict.fromkeys(cell.run for cell in names.cells))
+
+
+def adapter_files(names: Names, root: str) -> dict[matrix.Run, str]:
+    """The file beside the adapter that each run decodes with: a variant's may be that of another backbone."""
+    experiment, paths = names.experiment, {}
+    for run in runs_of(names):
+        if folder := adapter_folder(experiment, run):
+            paths[run] = moved(f"{folder}/{adapters.FACTS}", experiment.results, root)
+    return paths
+
+
+@table(
+    "What the adapters were trained with, as the files beside them say, and the paper's hyperparameters.",
+    run_cells,
+    files=lambda names: adapter_files(names, names.experiment.results).values(),
+    scored=False,
+)
+def hyperparams(names: Names, data: Data) -> Shown:
     """A row for each setting, a column for each backbone, and the paper's."""
-
-    caption = "What the adapters were trained with, as the files beside them say, and the paper's hyperparameters."
-
-    def inputs(self) -> list[str]:
-        return list(dict.fromkeys(self.adapter_files.values()))
-
-    @property
-    def adapter_files(self) -> dict[matrix.Run, str]:
-        """The file beside the adapter that each run decodes with: a variant's may be that of another backbone."""
-        folders = {run: adapter_folder(self.experiment, run) for run in self.runs}
-        return {run: f"{folder}/{adapters.FACTS}" for run, folder in folders.items() if folder}
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """One row for each run and setting. The record beside ``adapter.json`` names the hardware of the training.
-
-        A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
-        printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file
-        has.
-        """
-        rows = []
-        for run, declared in self.adapter_files.items():
-            path = results.at(declared.removeprefix(f"{self.experiment.results}/"))
-            facts = files.read_json(path)
-            spec = facts.get("spec", {})
-            settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
-            settings |= {key: facts[key] for key in RAN if key in facts}
-            if "training" in spec:
-                settings |= FIXED | _selection(settings)
-                record = record_of(path)
-                settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
-            told = {key: value for key, value in _flat("", settings) if key in ROWS or value != DEFAULTS.get(key)}
-            of_run = {key: getattr(run, key) for key in FIELDS[:3]}
-            rows += [{**of_run, "key": key, "value": value} for key, value in told.items()]
-        return pd.DataFrame(rows, columns=FIELDS)
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        values: dict[tuple[str, str], dict[str, None]] = {}
-        for row in numbers.itertuples(index=False):
-            text = f"{_printed(row.value)} {UNITS.get(row.key, '')}".strip()
-            values.setdefault((row.key, row.backbone), {})[text] = None
-        order, backbones = list(ROWS), dict.fromkeys(run.backbone for run in self.runs)
-        keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
-        paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
-        groups = []
-        for key in keys:
-            texts = [*("; ".join(values.get((key, name), {})) for name in backbones), paper.get(key, "")]
-            groups.append(Group.of(ROWS.get(key, key.replace("_", " ")), [text or formats.NONE for text in texts]))
-        titles = (*map(self.backbone, backbones), "Paper")
-        columns = (Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles))
-        return Table(columns, [TableSection(groups)], HYPERPARAMS)
+    numbers = settings_of_runs(names, data)
+    values: dict[tuple[str, str], dict[str, None]] = {}
+    for row in numbers.itertuples():
+        text = f"{_printed(row.value)} {UNITS.get(row.key, '')}".strip()
+        values.setdefault((row.key, row.backbone), {})[text] = None
+    order, backbones = list(ROWS), dict.fromkeys(run.backbone for run in runs_of(names))
+    keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
+    paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
+    rows = []
+    for key in keys:
+        texts = [*("; ".join(values.get((key, name), {})) for name in backbones), paper.get(key, "")]
+        rows.append(Row([ROWS.get(key, key.replace("_", " ")), *(text or formats.NONE for text in texts)]))
+    titles = [*map(names.backbone, backbones), "Paper"]
+    columns = [Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles)]
+    return Shown(numbers, columns, rows, HYPERPARAMS)
 
 
-class PromptsTable(OfRuns):
+def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
+    """One row for each run and setting. The record beside ``adapter.json`` names the hardware of the training.
+
+    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
+    printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file has.
+    """
+    rows = []
+    for run, path in adapter_files(names, data.files.root).items():
+        facts = files.read_json(data.files.file(path))
+        spec = facts.get("spec", {})
+        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
+        settings |= {key: facts[key] for key in RAN if key in facts}
+        if "training" in spec:
+            settings |= FIXED | _selection(settings)
+            record = record_of(path)
+            settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
+        for key, value in _flat("", settings):
+            if key in ROWS or value != DEFAULTS.get(key):
+                rows.append((run.backbone, run.direction, run.seed, key, value))
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+@table("The prompts of each direction, in training and in decoding.", run_cells, scored=False)
+def prompts(names: Names, data: Data) -> Shown:
     """A row for each direction and prompt, with the backbones that get it."""
-
-    caption = "The prompts of each direction, in training and in decoding."
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        prompts = []
-        for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in self.runs):
-            decoded_as = self.experiment.backbones[backbone].decoding_prompt_of or direction
-            text = prompt(self.experiment, backbone, direction)
-            prompts.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
-        return pd.DataFrame(prompts)
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        groups = []
-        for direction, rows in numbers.groupby("direction", sort=False):
-            shared: dict[tuple[str, str], list[str]] = {}
-            for row in rows.itertuples(index=False):
-                shared.setdefault((row.prompt, row.decoded_as), []).append(self.backbone(row.backbone))
-            lines = []
-            for (text, decoded_as), names in shared.items():
-                same = decoded_as == direction
-                decoding = "the same" if same else f"that of {formats.direction(decoded_as)}"
-                texts = ("all" if len(shared) == 1 else ", ".join(names), text.replace("\n", r"\n"), decoding)
-                lines.append(TableRow.of(texts))
-            groups.append(Group(formats.direction(str(direction)), lines))
-        titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
-        return Table([Column(title, align="l") for title in titles], [TableSection(groups)], PROMPTS)
+    experiment, listed = names.experiment, []
+    for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in runs_of(names)):
+        decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
+        text = prompt(experiment, backbone, direction)
+        listed.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
+    numbers, rows = pd.DataFrame(listed), []
+    for direction, of_direction in numbers.groupby("direction", sort=False):
+        groups = of_direction.groupby(["prompt", "decoded_as"], sort=False)
+        for (text, decoded_as), of_prompt in groups:
+            backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
+            decoding = "the same" if decoded_as == direction else f"that of {formats.direction(decoded_as)}"
+            rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
+    titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
+    return Shown(numbers, [Column(title, align="l") for title in titles], rows, PROMPTS, labels=2)
 
 
 def _printed(value: Any) -> str:
@@ -215,7 +200,6 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 SIDES = ("source", "target")
 RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
-Values = Mapping[tuple[str, str], Mapping[str, float]]  # by direction and backbone
 WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
 COUNTED = (
     ("read", "Pairs read"),
@@ -234,90 +218,71 @@ ORDER = (
 )
 
 
-class CorpusTable(TableReport):
+def corpus_directions(experiment: Experiment) -> list[str]:
+    return list(dict.fromkeys(cell.direction for cell in matrix.all_cells(experiment)))
+
+
+def corpus_files(names: Names) -> Iterator[str]:
+    for name in corpus_directions(names.experiment):
+        yield f"{names.experiment.results}/corpus/{name}/corpus.json"
+        yield f"{names.experiment.results}/corpus/{name}/length_ratios.json"
+
+
+def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
+
+    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
+    ``train``, ``dev``. Of each tokenizer: ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and
+    ``length_ratio_p10`` and the like, of |y|/|x| of the training pairs in tokens.
+    """
+    rows = []
+    for name in corpus_directions(names.experiment):
+        counts = data.files.json("corpus", name, "corpus.json")["counts"]
+        read, dropped = counts["read"], counts["filtered"]
+        numbers = {"read": read, "dropped": dropped, **_reasons(data.files, name), "kept": read - dropped}
+        numbers |= {"train": counts["train"], "dev": counts["dev"]}
+        rows += [(name, "", metric, value) for metric, value in numbers.items()]
+        for backbone, ratios in data.files.json("corpus", name, "length_ratios.json").items():
+            rows += [(name, backbone, f"length_ratio_{metric}", ratios[metric]) for metric in RATIOS]
+    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
+
+
+@table(
+    "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
+    "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles.",
+    lambda experiment: [],
+    files=corpus_files,
+    scored=False,
+    wanted=lambda names: names.experiment.adapters == "trained",  # given adapters had pairs that are not drawn here
+)
+def corpus(names: Names, data: Data) -> Shown:
     """A column for each direction whose pairs train a backbone; a row for each number."""
-
-    caption = (
-        "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
-        "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles."
-    )
-    recorded = ("directions",)
-    scored = False
-
-    @property
-    def wanted(self) -> bool:
-        """Given adapters were trained on pairs that are not drawn here."""
-        return self.experiment.adapters == "trained"
-
-    @functools.cached_property
-    def directions(self) -> list[str]:
-        return list(dict.fromkeys(cell.direction for cell in matrix.all_cells(self.experiment)))
-
-    def inputs(self) -> list[str]:
-        folders = [f"{self.experiment.results}/corpus/{name}" for name in self.directions]
-        return [path for folder in folders for path in (f"{folder}/corpus.json", f"{folder}/length_ratios.json")]
-
-    def corpus(self, results: Results, direction: str) -> dict[str, Any]:
-        """What a direction's corpus says of its pairs: ``counts``, ``filters`` and ``digest``."""
-        return results.json("corpus", direction, "corpus.json")
-
-    def numbers(self, results: Results) -> pd.DataFrame:
-        """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
-
-        Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like,
-        ``kept``, ``train``, ``dev``. Of each tokenizer: ``length_ratio_median``, ``length_ratio_mean``,
-        ``length_ratio_pairs``, and ``length_ratio_p10`` and the like, of |y|/|x| of the training pairs in tokens.
-        """
-        rows = []
-        for name in self.directions:
-            counts = self.corpus(results, name)["counts"]
-            read, dropped = counts["read"], counts["filtered"]
-            numbers = {"read": read, "dropped": dropped, **_reasons(results, name), "kept": read - dropped}
-            numbers |= {"train": counts["train"], "dev": counts["dev"]}
-            rows += [(name, "", metric, value) for metric, value in numbers.items()]
-            for backbone, ratios in results.json("corpus", name, "length_ratios.json").items():
-                rows += [(name, backbone, f"length_ratio_{metric}", ratios[metric]) for metric in RATIOS]
-        return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
-
-    def table(self, results: Results, numbers: pd.DataFrame) -> Table:
-        values = by_key(numbers, "direction", "backbone")
-        columns = (Column("", align="l"), *(Column(formats.direction(name), align="r") for name in self.directions))
-        sources = Group.of("Source", (self.experiment.directions[name].train for name in self.directions))
-        counts = (
-            Group.of(label, (_count(values[name, ""][key]) for name in self.directions)) for key, label in COUNTED
-        )
-        ratios = self._ratios(values, CENTRE, "{:.2f} ({:.2f})")
-        spread = self._ratios(values, RANGE, " ".join(["{:.2f}"] * len(RANGE)))
-        sections = (
-            TableSection((sources, *counts), "Pairs"),
-            TableSection(ratios, RATIO),
-            TableSection(spread, SPREAD),
-        )
-        corpora = {name: self.corpus(results, name) for name in self.directions}
-        filters = (item for corpus in corpora.values() for item in corpus["filters"].items())
-        limits = ", ".join(dict.fromkeys(text for item in filters for text in _limits(*item)))
-        digests = [
-            (
-                f"Digest of the training pairs of {formats.direction(name)}, N = {_count(values[name, '']['train'])}:",
-                corpus["digest"]["train"],
-            )
-            for name, corpus in corpora.items()
-        ]
-        return Table(
-            columns, sections, [f"Length filters, both ends included: {limits}."] * bool(limits) + [ORDER], digests
-        )
-
-    def _ratios(self, values: Values, metrics: Sequence[str], text: str) -> list[Group]:
-        """The numbers ``metrics`` of the length ratios under each tokenizer, printed as ``text``."""
-
-        def row(backbone: str) -> Iterator[str]:
-            for direction in self.directions:
-                ratios = values.get((direction, backbone))
-                numbers = [ratios[f"length_ratio_{metric}"] for metric in metrics] if ratios else []
-                yield text.format(*numbers) if numbers else formats.NONE
-
-        backbones = dict.fromkeys(name for one in self.directions for name in tokenizers(self.experiment, one))
-        return [Group.of(self.backbone(name), row(name)) for name in backbones]
+    experiment, directions = names.experiment, corpus_directions(names.experiment)
+    numbers = corpus_numbers(names, data)
+    values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
+    columns = [Column("", align="l"), *(Column(formats.direction(name), align="r") for name in directions)]
+    rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
+    for key, label in COUNTED:
+        rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
+    backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
+    spread = " ".join(["{:.2f}"] * len(RANGE))
+    for section, metrics, text in ((RATIO, CENTRE, "{:.2f} ({:.2f})"), (SPREAD, RANGE, spread)):
+        for backbone in backbones:
+            texts = []
+            for name in directions:
+                ratios = [values.get((name, backbone, f"length_ratio_{metric}")) for metric in metrics]
+                texts.append(formats.NONE if None in ratios else text.format(*ratios))
+            rows.append(Row([names.backbone(backbone), *texts], section))
+    limits, digests = {}, []
+    for name in directions:
+        facts = data.files.json("corpus", name, "corpus.json")
+        for language, units in facts["filters"].items():
+            limits |= dict.fromkeys(_limits(language, units))
+        pairs = _count(values[name, "", "train"])
+        title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
+        digests.append((title, facts["digest"]["train"]))
+    notes = [f"Length filters, both ends included: {', '.join(limits)}."] * bool(limits) + [ORDER]
+    return Shown(numbers, columns, rows, notes, signatures=digests)
 
 
 def _reasons(results: Results, direction: str) -> dict[str, int]:

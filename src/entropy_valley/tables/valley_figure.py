@@ -3,92 +3,91 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.config import matrix
 from entropy_valley.errors import InputError
-from entropy_valley.results import REMEDY
-from entropy_valley.tables.base import FigureReport
-from entropy_valley.tables.reader import Results, diagnostics_file
-from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Panel, legend_above
+from entropy_valley.frames import PLACE
+from entropy_valley.results import DIAGNOSTICS, REMEDY
+from entropy_valley.stats.summary import CERTAIN
+from entropy_valley.tables.names import Names
+from entropy_valley.tables.report import Data, figure
+from entropy_valley.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, Panel, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 AXES = ("offsets", "offsets_complete", "ratios")
-PLACE = ["backbone", "direction", "testset"]
-POINT = [*PLACE, "axis", "at"]
-NORMAL = 1.96  # standard errors on either side: 95 % of a mean over many sentences
+POINT = ["backbone", *PLACE, "axis", "at"]
 OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
 
 
-class EntropyValleyFigure(FigureReport):
+def diagnostics_files(names: Names) -> list[str]:
+    """The diagnostics of the runs of its cells."""
+    return [f"{cell.run.folder(names.experiment.results)}/{DIAGNOSTICS}" for cell in names.cells]
+
+
+@figure(
+    "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
+    "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % "
+    "intervals of the mean over sentences.",
+    matrix.valley_cells,
+    files=diagnostics_files,
+    scored=False,
+)
+def entropy_valley(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set, a line for each backbone.
 
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
+    points = over_runs(curves(names, data))
+    numbers = points[points["axis"] != "ratios"]
+    panels: list[Panel] = []
+    for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
+        panels.append(functools.partial(_lines, names, place, lines, not panels))
+    return Figure(numbers, panels, width=2.1)
 
-    caption = (
-        "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
-        "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % "
-        "intervals of the mean over sentences."
-    )
-    width, scored = 2.1, False
-    reads = (diagnostics_file,)
 
-    @functools.cached_property
-    def cells(self) -> list[matrix.Cell]:
-        return matrix.valley_cells(self.experiment)
+def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axes) -> None:
+    """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
+    all."""
 
-    def numbers(self, results: Results) -> pd.DataFrame:
-        points = over_runs(curves(results, self.cells))
-        return points[points["axis"] != "ratios"]
+    from matplotlib import ticker
 
-    def panels(self, numbers: pd.DataFrame) -> Sequence[Panel]:
-        places = numbers[numbers["axis"] == "offsets"].groupby(["direction", "testset"], sort=False)
-        return [functools.partial(self._lines, place, lines, not at) for at, (place, lines) in enumerate(places)]
-
-    def _lines(self, place: tuple[str, str], shown: pd.DataFrame, first: bool, axes: Axes) -> None:
-        """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
-        all."""
-
-        from matplotlib import ticker
-
-        axes.axvline(0, color=GRID, linewidth=1.5)
-        for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-            again, style = divmod(number, len(BACKBONE_COLOURS))
-            label = self.backbone(str(backbone))
-            draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
-        axes.set_title(self.place(*place))
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
-        axes.margins(y=0.1)
-        if first:
-            axes.set_ylabel("mean all-mask entropy (nats)")
-            axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
-            legend_above(axes)
+    axes.axvline(0, color=GRID, linewidth=1.5)
+    for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+        again, style = divmod(number, len(BACKBONE_COLOURS))
+        label = names.backbone(str(backbone))
+        draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
+    axes.set_title(names.place(*place))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.margins(y=0.1)
+    if first:
+        axes.set_ylabel("mean all-mask entropy (nats)")
+        axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
+        legend_above(axes)
 
 
 # --- The numbers.
 
 
-def curves(results: Results, cells: Iterable[matrix.Cell]) -> pd.DataFrame:
+def curves(names: Names, data: Data) -> pd.DataFrame:
     """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
 
     Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
-    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and
-    test set share their curves.
+    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and test set share their
+    curves.
     """
     rows = []
-    for cell in {(cell.run, cell.testset): cell for cell in cells}.values():
-        content = results.diagnostics(cell, "valley")
+    for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
+        content = data.files.diagnostics(cell, "valley")
         if any(axis not in content for axis in AXES):
-            problem = f"its valley of {cell.testset} lacks one of {', '.join(AXES)}"
-            raise InputError(diagnostics_file(results.root, cell), problem, REMEDY)
-        run = {key: getattr(cell, key) for key in (*PLACE, "seed")}
+            place = f"{cell.run.folder(data.files.root)}/{DIAGNOSTICS}"
+            raise InputError(place, f"its valley of {cell.testset} lacks one of {', '.join(AXES)}", REMEDY)
+        run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
     return pd.DataFrame(rows).astype({"standard_error": float})
 
@@ -102,7 +101,7 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
     """
     groups, averaged = points.groupby(POINT, sort=False), ("sentences", "mean_length", "lowest")
     runs, centre = groups.size(), groups["mean"].mean()
-    reach = groups["mean"].std().where(runs > 1, NORMAL * groups["standard_error"].first())
+    reach = groups["mean"].std().where(runs > 1, CERTAIN * groups["standard_error"].first())
     spread = np.where(runs > 1, OVER_RUNS, OVER_SENTENCES)
     band = {"mean": centre, "low": centre - reach, "high": centre + reach, "spread": spread, "runs": runs}
     averages = groups[[name for name in averaged if name in points]].mean()

@@ -1,0 +1,323 @@
+"""The results as two data frames: a row for each sentence of each cell, and a row for each cell.
+
+    from entropy_valley import load_results
+
+    sentences, cells = load_results("results/demo")
+    cells.groupby(["direction", "method"])["toy_comet"].mean()
+
+Both begin with the columns of :data:`CELL`, which say whose a row is. A run without a pool of training pairs has "" for
+it; a system that writes from left to right has its beam for a method, "" for an order, and 0 steps.
+
+``sentences`` then has ``id``, a score by each metric that scores sentences, under the metric's name in the config, and
+the columns that were asked for, see :data:`SOURCES`:
+
+``hypothesis``, ``source``, ``target``: texts. ``source_tokens``, ``target_tokens``: tokens of source and reference
+under the backbone's tokenizer. ``length``: slots of the canvas that was decoded, the EOS slot included. ``tokens``: the
+ids that were decoded. ``logprob``: mean log probability of a token, natural logarithm. ``calls``, ``slots``: forward
+passes and the canvas slots in these, as the paper counts them; ``passes``, ``run_tokens``: passes that the engine
+needs, and the tokens in these. ``canvas``: what the length method says of its choice. ``concentration``: the
+SIG-Concentration of the sentence's all-mask canvas, where the run was diagnosed.
+
+``cells`` has ``sentences`` (their number), a score of the whole by each metric, the means per sentence of ``calls``,
+``slots``, ``passes`` and ``run_tokens``, ``within_steps`` (share of canvases of at most T slots), ``length_mae`` (mean
+distance of the canvas to the reference's, in slots), ``set`` (the folder that it is in), and what it was made by:
+``decoder``, ``data_digest``, ``backbone_digest``, ``adapter_digest``, ``shifted``, and ``signature.NAME`` of each
+metric.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.json
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.results import (
+    DIAGNOSTICS,
+    REMEDY,
+    SCORES,
+    TRANSLATIONS,
+    System,
+    entries,
+    header_path,
+    require_unedited,
+)
+
+# --- The keys. A cell is one result: a system decodes a test set by the adapter of a run.
+
+PLACE = ["direction", "testset"]  # which sentences
+RUN = ["backbone", "direction", "pool", "seed"]  # a training run, of which each has a folder
+SYSTEM = ["method", "order", "steps"]  # how a run is decoded
+SETTING = ["backbone", *PLACE, "order", "steps"]  # what a mean over seeds is of, beside the method
+MATCHED = [*SETTING, "pool", "seed"]  # cells that agree in these are compared method by method
+CELL = [*MATCHED, "method"]
+
+# --- The columns of sentences, by the file that has them. What a table asks for says which files it reads.
+
+NUMBERS = ("length", "calls", "slots", "passes", "run_tokens", "head_rows")  # int
+TRANSLATED = ("hypothesis", "logprob", *NUMBERS, "tokens", "canvas")
+SOURCES = {
+    **dict.fromkeys(TRANSLATED, "translations"),
+    **dict.fromkeys(("source", "target"), "test set"),
+    **dict.fromkeys(("source_tokens", "target_tokens"), "token counts"),
+    "concentration": "diagnostics",
+}
+USUAL = ("hypothesis", "source", "target", "length", "calls", "slots", "passes")
+TYPES = {"hypothesis": pa.string(), "logprob": pa.float64(), "tokens": pa.list_(pa.int64())}
+MEANS = ("calls", "slots", "passes", "run_tokens", "within_steps")  # per sentence; their files have totals
+Place = tuple[str, System]  # a file and what of it: as errors name it
+BLOCK = 2**26  # bytes that are decoded at once: a row is never larger
+
+
+class Frames(NamedTuple):
+    """Both frames; a cell of the one has its rows in the other."""
+
+    sentences: pd.DataFrame
+    cells: pd.DataFrame
+
+    def where(self, **values: Any) -> Frames:
+        """The rows whose columns have these values."""
+        return Frames(*(frame[(frame[[*values]] == [*values.values()]).all(axis=1)] for frame in self))
+
+
+def load_results(folder: str | Path, columns: Sequence[str] = USUAL, sets: Iterable[str] | None = None) -> Frames:
+    """All results in a folder, or those of some ``sets`` (``matrix``, and the names of studies).
+
+    ``columns`` are those of sentences beside their scores; the fewer there are, the faster it is. A cell that several
+    sets have, such as one that was asked for alone, comes once. Raises InputError for a folder without results, for an
+    unknown column, and for files that were edited or do not fit together.
+    """
+    found = sorted(path.parent for path in Path(folder).glob(f"*/*/seed*/*/{SCORES}"))
+    if sets is not None:
+        found = [path for path in found if path.name in {*sets}]
+    if not found:
+        raise InputError(folder, "no scores in it", "Name the `results` of a config that has run.")
+    frames = read_sets(folder, {path: None for path in found}, columns)
+    cells = frames.cells.drop_duplicates(CELL)
+    return Frames(frames.sentences.merge(cells[[*CELL, "set"]])[[*frames.sentences]], cells)
+
+
+def read_sets(
+    root: str | Path,
+    folders: Mapping[str | Path, Iterable[System] | None],
+    columns: Sequence[str] = (),
+    checked: Callable[[str], str] = str,
+) -> Frames:
+    """The results of some sets, of each the systems that are named (None: all).
+
+    Rows come in the order of the folders and systems; the sentences of each cell in that of the first of its test set.
+    ``checked`` is asked before a file is read. Raises InputError for a system that a set does not have, and for cells
+    that do not have the same sentences.
+    """
+    if unknown := [name for name in columns if name not in SOURCES]:
+        raise InputError("columns", f"{', '.join(unknown)}: no such column", f"There are {', '.join(SOURCES)}.")
+    sentences: list[pd.DataFrame] = []
+    cells: list[dict[str, Any]] = []
+    order: dict[tuple[str, str], tuple[Place, pd.Index]] = {}  # of the sentences of each place, and whose it is
+    for folder, wanted in folders.items():
+        run = run_of(Path(folder))
+        rows = _rows_of_set(folder, columns, checked)
+        described = _cells_of_set(folder, checked)
+        for system in described if wanted is None else wanted:
+            if system not in described:
+                raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
+            if system not in rows:
+                raise InputError(f"{folder}/{SCORES}", f"has no rows of {system.label}", REMEDY)
+            place = (f"{folder}/{SCORES}", system)
+            first, ids = order.setdefault((run["direction"], system.testset), (place, rows[system].index))
+            key = run | system._asdict()
+            sentences.append(_ordered(rows[system], ids, place, first).assign(**key))
+            cells.append({**key, **described[system], "set": Path(folder).name})
+    whole = pd.concat(sentences).rename_axis("id").reset_index()
+    own = [name for name in whole if name not in CELL]
+    frame = _with_further(root, whole[[*CELL, *own]], columns, checked)
+    return Frames(frame, pd.DataFrame(cells)[[*CELL, *(name for name in cells[0] if name not in CELL)]])
+
+
+def run_of(folder: Path) -> dict[str, Any]:
+    """The columns of RUN of a set's folder: ``en-zh/llada-8b/seed1-50k/matrix``."""
+    direction, backbone, name = folder.parts[-4:-1]
+    seed, _, pool = name.removeprefix("seed").partition("-")
+    return {"backbone": backbone, "direction": direction, "pool": pool, "seed": int(seed)}
+
+
+def place_of(cell: Any, name: str) -> str:
+    """How an error names a cell in the header of a file of its set."""
+    folder = f"{cell.direction}/{cell.backbone}/seed{cell.seed}{'-' * bool(cell.pool)}{cell.pool}/{cell.set}"
+    return f"{folder}/{header_path(name)}: {System(cell.testset, cell.method, cell.order, cell.steps).label}"
+
+
+def run_folder(root: str | Path, run: Any) -> str:
+    """The folder of a run, which has the columns of RUN as attributes."""
+    return f"{root}/{run.direction}/{run.backbone}/seed{run.seed}{'-' * bool(run.pool)}{run.pool}"
+
+
+# --- The files of a set.
+
+
+def _rows_of_set(
+    folder: str | Path, columns: Sequence[str], checked: Callable[[str], str]
+) -> dict[System, pd.DataFrame]:
+    """The sentences of each system by their ids: scores, and what is asked for of the translations."""
+    path = checked(f"{folder}/{SCORES}")
+    whole = _read_rows(path)
+    for name in whole.columns.difference([*System._fields, "id"]):
+        _require_finite(path, whole, name)
+    of_scores = _by_system(path, whole)
+    asked = [name for name in columns if SOURCES[name] == "translations"]
+    if not asked:
+        return of_scores
+    path = checked(f"{folder}/{TRANSLATIONS}")
+    whole = _read_rows(path, [*System._fields, "id", *asked])
+    of_texts = _by_system(path, whole)
+    joined = {}
+    for system, scores in of_scores.items():
+        if system not in of_texts:
+            raise InputError(path, f"has no rows of {system.label}", REMEDY)
+        places = ((f"{folder}/{name}", system) for name in (TRANSLATIONS, SCORES))
+        joined[system] = scores.join(_ordered(of_texts[system], scores.index, *places))
+    return joined
+
+
+def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows of a file, or some of its columns; decoded by Arrow, which takes a fifth of the time of Python."""
+    require_unedited(Path(path))
+    flat = [name for name in columns if name != "canvas"]
+    types = [(name, TYPES.get(name, pa.int64() if name in (*NUMBERS, "steps") else pa.string())) for name in flat]
+    parsing = pyarrow.json.ParseOptions(
+        pa.schema(types) if flat else None, unexpected_field_behavior="ignore" if flat else "infer"
+    )
+    content = pa.BufferReader(files.read_bytes(path))
+    with files.readable(path, "file of results", REMEDY):
+        table = pyarrow.json.read_json(content, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
+    frame = table.to_pandas()
+    if missing := {*System._fields, "id"} - {*frame}:
+        raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
+    if "canvas" in columns:  # its keys are those of each length method; a beam search has none
+        frame["canvas"] = [row.get("canvas") for row in files.read_jsonl(path)]
+    for name in ("hypothesis", "length", "canvas"):
+        missing = frame[name].isna() if name in frame else pd.Series(False, frame.index)
+        if name == "canvas":
+            missing &= frame["steps"] > 0
+        for _, row in frame[missing].head(1).iterrows():
+            raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
+    return frame
+
+
+def _by_system(path: str, frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
+    """The rows of each system, by the sentences' ids."""
+    parts = {}
+    for key, rows in frame.groupby([*System._fields], sort=False):
+        parts[System(*key)] = rows.drop(columns=[*System._fields]).set_index("id")
+        if parts[System(*key)].index.has_duplicates:
+            raise InputError(f"{path}: {System(*key).label}", "a sentence id comes twice", REMEDY)
+    return parts
+
+
+def _system(row: Any) -> System:
+    return System(*(row[name] for name in System._fields))
+
+
+def _require_finite(path: str, rows: pd.DataFrame, name: str) -> None:
+    """Raise InputError for a score that is not a finite number; it names the first sentence that has one."""
+    numbers = rows[name] if pd.api.types.is_numeric_dtype(rows[name]) and rows[name].dtype != bool else None
+    wrong = rows.index if numbers is None else rows.index[~(numbers.abs() < float("inf"))]
+    if len(wrong):
+        row = rows.loc[wrong[0]]
+        place = f"{path}: {_system(row).label}, sentence {row['id']!r}"
+        raise InputError(place, f"{name} is {row[name]!r}, not a finite number", REMEDY)
+
+
+def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> pd.DataFrame:
+    """Rows in the order of ``ids``, those of ``first``; raises InputError unless they are of the same sentences."""
+    if rows.index.equals(ids):
+        return rows
+    if len(different := rows.index.symmetric_difference(ids)):
+        other = f"{first[0]}: {first[1].label}"
+        problem = f"not the sentences of {other}: {len(different)} ids are in one only, such as {min(different)!r}"
+        raise InputError(f"{place[0]}: {place[1].label}", problem, REMEDY)
+    return rows.loc[ids]
+
+
+def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[System, dict[str, Any]]:
+    """What the headers of a set say of each system, costs per sentence."""
+    headers = [Path(checked(f"{folder}/{Path(name).stem}.json")) for name in (TRANSLATIONS, SCORES)]
+    translated, scored = map(entries, headers)
+    described = {}
+    for system, scores in scored.items():
+        if system not in translated:
+            raise InputError(headers[0], f"has nothing of {system.label}", REMEDY)
+        facts = {name: value for name, value in translated[system].items() if name not in System._fields}
+        for name, value in (facts.pop("signature", None) or {}).items():
+            facts[name] = value if isinstance(value, str) else json.dumps(value)
+        facts |= {name: facts[name] / facts["sentences"] for name in MEANS if name in facts}
+        facts |= {f"signature.{name}": value for name, value in (scores.get("signatures") or {}).items()}
+        for name, value in scores.items():
+            if name in (*System._fields, "signatures", "digests"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                place = f"{headers[1]}: {system.label}"
+                raise InputError(place, f"{name} is {value!r}, not a finite number", REMEDY)
+            facts[name] = value
+        described[system] = facts
+    return described
+
+
+def require_means(data: Frames, metric: str) -> None:
+    """Raise InputError for a cell whose score in the main metric is not the mean of its sentences'."""
+    means = data.sentences.groupby(CELL, sort=False)[metric].mean().reindex(pd.MultiIndex.from_frame(data.cells[CELL]))
+    wrong = data.cells[~np.isclose(data.cells[metric].to_numpy(), means.to_numpy(), rtol=1e-9, atol=1e-9)]
+    for cell in wrong.head(1).itertuples():
+        mean, value = means.iloc[data.cells.index.get_loc(cell.Index)], getattr(cell, metric)
+        raise InputError(place_of(cell, SCORES), f"{metric} is {value}, but the mean of its rows is {mean}", REMEDY)
+
+
+# --- What other files say of sentences.
+
+
+def _with_further(
+    root: str | Path, sentences: pd.DataFrame, columns: Sequence[str], checked: Callable[[str], str]
+) -> pd.DataFrame:
+    """Sentences with the columns of their test sets, of token counts and of diagnostics, as far as asked for."""
+
+    def joined(source: str, keys: Sequence[str], read: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
+        """With the columns of a source that has a file for each combination of keys."""
+        asked = [name for name in columns if SOURCES[name] == source]
+        if not asked:
+            return sentences
+        parts = []
+        for one in sentences[[*keys]].drop_duplicates().itertuples(index=False):
+            parts.append(read(one)[["id", *asked]].assign(**one._asdict()))
+        whole = sentences.merge(pd.concat(parts), how="left", on=[*keys, "id"], validate="many_to_one")
+        if whole[asked[0]].isna().any():
+            row = whole[whole[asked[0]].isna()].iloc[0]
+            place = f"{run_folder(root, row)}: {_system(row).label}"
+            raise InputError(place, f"sentence {row['id']!r} is not in the {source} of {row['testset']}", REMEDY)
+        return whole
+
+    def testset(one: Any) -> pd.DataFrame:
+        path = checked(f"{root}/corpus/{one.direction}/test/{one.testset}.jsonl")
+        return pd.DataFrame(files.read_jsonl(path, ("id", "source", "target")))
+
+    def counts(one: Any) -> pd.DataFrame:
+        path = checked(f"{root}/{one.direction}/{one.backbone}/tokens/{one.testset}.jsonl")
+        return pd.DataFrame(files.read_jsonl(path, ("id", "source_tokens", "target_tokens")))
+
+    def diagnosed(one: Any) -> pd.DataFrame:
+        path = checked(f"{run_folder(root, one)}/{DIAGNOSTICS}")
+        content = files.read_json(path)
+        if one.testset not in content.get("sig", {}):
+            raise InputError(path, f"has no sig of {one.testset}", REMEDY)
+        return pd.DataFrame(content["sig"][one.testset])
+
+    sentences = joined("test set", PLACE, testset)
+    sentences = joined("token counts", [*PLACE, "backbone"], counts)
+    return joined("diagnostics", [*RUN, "testset"], diagnosed)
