@@ -10,7 +10,7 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.config.matrix import DEV, Cell
 from entropy_valley.config.methods import declares
-from entropy_valley.decoding.prompts import PART, footnote
+from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError, listed
 from entropy_valley.frames import CELL, PLACE, RUN
 from entropy_valley.results import SHORT, Ancestry
@@ -136,6 +136,7 @@ ODD = {
     "repeated": "with the source of an earlier one",
     "copied": "with the source as translation",
     "invisible": "with a side without visible characters",
+    "hidden": "with characters that cannot be seen",
 }
 
 
