@@ -31,7 +31,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -83,9 +83,15 @@ class Frames(NamedTuple):
     sentences: pd.DataFrame
     cells: pd.DataFrame
 
-    def where(self, **values: Any) -> Frames:
-        """The rows whose columns have these values."""
-        return Frames(*(frame[(frame[[*values]] == [*values.values()]).all(axis=1)] for frame in self))
+
+class Loaded(Protocol):
+    """Whatever has both frames."""
+
+    @property
+    def sentences(self) -> pd.DataFrame: ...
+
+    @property
+    def cells(self) -> pd.DataFrame: ...
 
 
 def load_results(folder: str | Path, columns: Sequence[str] = USUAL, sets: Iterable[str] | None = None) -> Frames:
@@ -100,14 +106,14 @@ def load_results(folder: str | Path, columns: Sequence[str] = USUAL, sets: Itera
         found = [path for path in found if path.name in {*sets}]
     if not found:
         raise InputError(folder, "no scores in it", "Name the `results` of a config that has run.")
-    frames = read_sets(folder, {path: None for path in found}, columns)
+    frames = read_sets(folder, {str(path): None for path in found}, columns)
     cells = frames.cells.drop_duplicates(CELL)
     return Frames(frames.sentences.merge(cells[[*CELL, "set"]])[[*frames.sentences]], cells)
 
 
 def read_sets(
     root: str | Path,
-    folders: Mapping[str | Path, Iterable[System] | None],
+    folders: Mapping[str, Iterable[System] | None],
     columns: Sequence[str] = (),
     checked: Callable[[str], str] = str,
 ) -> Frames:
@@ -271,7 +277,7 @@ def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[Sys
     return described
 
 
-def require_means(data: Frames, metric: str) -> None:
+def require_means(data: Loaded, metric: str) -> None:
     """Raise InputError for a cell whose score in the main metric is not the mean of its sentences'."""
     means = data.sentences.groupby(CELL, sort=False)[metric].mean().reindex(pd.MultiIndex.from_frame(data.cells[CELL]))
     wrong = data.cells[~np.isclose(data.cells[metric].to_numpy(), means.to_numpy(), rtol=1e-9, atol=1e-9)]

@@ -33,6 +33,7 @@ OVERLAYS = [
     ["demo-full"],
     ["findings"],
     ["unseen"],
+    ["laptop"],
     ["smallest"],
     ["tatoeba"],
     ["released"],

@@ -151,8 +151,9 @@ def test_test_sentences_in_training_reach_the_footnote(run):
     run.replace(run.root / "corpus/en-zh/overlap/grammar.json", overlap(pairs, rows(("a", "A"), ("c", "c"))))
     said = run.text("tables/main")
     assert "Test sentences that occur in training: En→Zh 1 source, 1 reference, 1 pair; Zh→En none." in said
-    odd = ("1 with the source of an earlier one", "1 with a side without visible characters")
-    odd = "; En→Zh: ".join((*odd, "1 training pair with the source as translation"))
+    odd = ["1 with the source of an earlier one", "1 with a side without visible characters"]
+    odd += ["1 with characters that cannot be seen", "1 training pair with the source as translation"]
+    odd = "; En→Zh: ".join(odd)
     assert f"Odd sentences: En→Zh: {odd}." in said
 
 

@@ -98,7 +98,8 @@ def test_every_feature_of_a_table_compiles(pdflatex):
     ):  # what a rule's \\ must not take
         for label in labels:
             rows.append(Row([label, NASTY, Bold("1"), Bold(f"{CHINESE * 8}\nsecond line")], section))
-            rows.append(Row([label, "x", "", long], section, shaded=True))
+            if label in ("En→De", "two"):
+                rows.append(Row([label, "x", "", long], section, shaded=True))
     signature = ("signature:", "nrefs:1|case:mixed_" * 12 + "\n}\\end{x}")
     text = to_latex(Shown(pd.DataFrame(), columns, rows, [NASTY, "* and", "[0]"], 2, [signature]))
     assert text.startswith(rf"% needs \usepackage{{{','.join([*render.LATEX_PACKAGES, render.CHINESE])}}}")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.frames import CELL, MATCHED, SETTING, Frames, place_of
+from entropy_valley.frames import CELL, MATCHED, SETTING, Loaded, place_of
 from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.scoring.metrics import Metric
 
@@ -59,7 +59,7 @@ def doubtful_gaps(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
     return pd.DataFrame(doubtful)
 
 
-def closures(data: Frames, metrics: Sequence[Metric]) -> pd.DataFrame:
+def closures(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """A row for each cell and metric, the main metric first: its ``value``, ``delta_ratio`` (its lead over Ratio), and
     the share of the gap over each of BASELINES; NaN in a run whose gap is doubtful in the main metric."""
     doubtful = doubtful_gaps(data.sentences, metrics[0].name)
@@ -80,7 +80,7 @@ def closures(data: Frames, metrics: Sequence[Metric]) -> pd.DataFrame:
     return rows
 
 
-def summary(data: Frames, metrics: Sequence[Metric]) -> pd.DataFrame:
+def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """A row for each setting, method and metric: over its runs ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     the mean ``delta_ratio``, and of the runs that have a gap to close ``gap_closure_mean``, ``…_std`` and ``…_runs``;
     with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.

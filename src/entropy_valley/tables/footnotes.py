@@ -212,7 +212,8 @@ def _named(cell: Mapping[str, Any]) -> str:
 
 def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     """In what the runs of a backbone differ, and so over what a deviation is."""
-    own, shared = [], []
+    own: list[str] = []
+    shared: list[str] = []
     for backbone, runs in cells.groupby("backbone", sort=False):
         if runs["seed"].nunique() > 1:
             (own if runs["backbone_digest"].nunique() > 1 else shared).append(names.backbone(str(backbone)))

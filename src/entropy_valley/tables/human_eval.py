@@ -76,7 +76,7 @@ def rating_files(names: Names) -> Iterator[str]:
         yield from (str(record_path(path)) for path in made)
 
 
-RATED = {
+RATED: dict[str, Any] = {
     "cells": evaluated_cells,
     "files": rating_files,
     "ready": is_ready,

@@ -33,7 +33,7 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
     root = experiment.results
-    folders: dict[str | Path, Iterable[System] | None] = {}
+    folders: dict[str, Iterable[System] | None] = {}
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
             ancestry([one.scores(root)], root)

@@ -48,8 +48,8 @@ def scores_of_runs(names: Names, data: Data) -> Iterator[tuple[tuple[Any, ...], 
 
 def heading(names: Names, key: Sequence[Any], sentences: float) -> str:
     """Backbone, direction, T, seed and number of sentences of a run."""
-    backbone, *place, steps, seed = key
-    place = f"{names.backbone(backbone)}, {names.place(*place)}"
+    backbone, direction, testset, steps, seed = key
+    place = f"{names.backbone(backbone)}, {names.place(direction, testset)}"
     return f"{place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
 
 

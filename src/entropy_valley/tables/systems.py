@@ -179,23 +179,24 @@ def of_means(
         runs = [scores.get((backbone, *place[1:], seed)) for seed in seeds]
         if any(run is None or system not in run for run in runs):
             return None
-        return sum(run[system] for run in runs) / len(runs)
+        return sum(run[system] for run in runs if run is not None) / len(runs)
 
+    own = mean(system)
     values: dict[str, float] = {}
     if "difference" in names.study.columns:
         values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
         first = names.cells[0].backbone
         other = mean(system, first) if place[0] != first else None
-        if other is not None:
-            test = asdict(paired_test(mean(system), other, names.statistics))
+        if own is not None and other is not None:
+            test = asdict(paired_test(own, other, names.statistics))
             values |= {column: test[name] for name, column in DIFFERENCES.items()}
     if "closure_interval" in names.study.columns:
         values |= dict.fromkeys(LIMITS, math.nan)
         for setting in (system[1:], against[1:]):  # its own order and T, or else the main table's
             ratio, oracle = (mean((name, *setting)) for name in ("ratio", "oracle"))
-            if ratio is not None and oracle is not None:
+            if own is not None and ratio is not None and oracle is not None:
                 if system not in (("ratio", *setting), ("oracle", *setting)):
-                    values |= closure_limits(mean(system), ratio, oracle, names.statistics)
+                    values |= closure_limits(own, ratio, oracle, names.statistics)
                 break
     return values
 

@@ -273,7 +273,8 @@ def corpus(names: Names, data: Data) -> Shown:
                 ratios = [values.get((name, backbone, f"length_ratio_{metric}")) for metric in metrics]
                 texts.append(formats.NONE if None in ratios else text.format(*ratios))
             rows.append(Row([names.backbone(backbone), *texts], section))
-    limits, digests = {}, []
+    limits: dict[str, None] = {}
+    digests = []
     for name in directions:
         facts = data.files.json("corpus", name, "corpus.json")
         for language, units in facts["filters"].items():
