@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from entropy_valley.errors import InputError, SentenceError
     from entropy_valley.frames import load_results
     from entropy_valley.lengths import LENGTH_METHODS, Choice, LengthMethod, Sentence, candidate_length, make_method
+    from entropy_valley.translation.choose_length import choose_length
     from entropy_valley.translation.translator import Translation, Translator
 
     __version__: str
@@ -40,6 +41,7 @@ _MODULES = {
     "Translation": "translation.translator",
     "Translator": "translation.translator",
     "candidate_length": "lengths",
+    "choose_length": "translation.choose_length",
     "load_results": "frames",
     "make_method": "lengths",
     "released": "config.load",
@@ -57,6 +59,7 @@ __all__ = [
     "Translator",
     "__version__",
     "candidate_length",
+    "choose_length",
     "load_results",
     "make_method",
     "released",

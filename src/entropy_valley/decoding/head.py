@@ -114,6 +114,11 @@ def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> 
     return SlotValues(*(torch.cat(column)[: states.shape[0]] for column in zip(*values, strict=True)))
 
 
+def values_of_logits(logits: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+    """The same of logits (rows, vocabulary) that are there, whatever computed them."""
+    return finish(_part(logits.float().clone(), 0, mask_id, eos_id))
+
+
 def finish(whole: Part) -> SlotValues:
     """With s the sum over all but the argmax: log p = -log(1 + s), H = log(1 + s) - E[d].
 
