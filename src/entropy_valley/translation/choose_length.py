@@ -35,8 +35,8 @@ def choose_length(
     one for the EOS. ``shifted``: slot i is read from row i - 1, as in Dream. ``source_tokens`` is |x|, for a method
     with ratios; ``source`` the text, for a method that reads it.
 
-    The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` the values
-    of each slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits of
+    The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` has values
+    slot by slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits of
     another shape or that are NaN.
     """
     if not hasattr(method, "propose"):
