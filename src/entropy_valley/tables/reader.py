@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,13 +30,10 @@ from entropy_valley.results import (
     header_path,
     read_record,
     record_path,
-    rows,
     system_of,
 )
-from entropy_valley.scoring.metrics import Metric
-from entropy_valley.scoring.sets import Outputs, read_outputs
 
-HEADER, SCORES_HEADER = (header_path(name).name for name in (TRANSLATIONS, SCORES))
+HEADER = header_path(TRANSLATIONS).name
 Settings = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -213,60 +209,6 @@ class Results:
 
     # Of a cell.
 
-    def translations(self, cell: Cell, *keys: str) -> Sequence[Mapping[str, Any]]:
-        """Its translations: a row for each sentence, with ``hypothesis`` and these keys, as ``length``, the canvas'."""
-        translated = self._having(cell, ("hypothesis", *keys), rows(self.of_set(cell, TRANSLATIONS), cell))
-        self.require_sentences(cell, self.place(cell, TRANSLATIONS), (row["id"] for row in translated))
-        return translated
-
-    def canvases(self, cell: Cell, *keys: str) -> Sequence[Mapping[str, Any]]:
-        """The canvas of each sentence: its ``id``, and at least these keys."""
-        translated = self.translations(cell, "canvas")
-        return self._having(cell, keys, [{"id": row["id"], **row["canvas"]} for row in translated])
-
-    def outputs(self, cell: Cell) -> Outputs:
-        """Its texts beside the sentences of its test set, in their order."""
-        return read_outputs(self.testset_path(cell), self.translations(cell), self.place(cell, TRANSLATIONS))
-
-    def segments(self, cell: Cell) -> Sequence[Mapping[str, Any]]:
-        """The scores of each sentence."""
-        scored = rows(self.of_set(cell, SCORES), cell)
-        self.require_sentences(cell, self.place(cell, SCORES), (row["id"] for row in scored))
-        return scored
-
-    def sentences(self, cell: Cell, metric: Metric) -> pd.Series:
-        """Its sentence scores, float, by sentence id; those of all cells of a test set have the same ids, in one order.
-        An id given twice is an error."""
-        return self.once((cell, metric.name), lambda: self._sentences(cell, metric.name))
-
-    def _sentences(self, cell: Cell, metric: str) -> pd.Series:
-        scored = rows(self.of_set(cell, SCORES), cell)
-        values = {row["id"]: self._finite(row.get(metric), metric, cell, SCORES, row["id"]) for row in scored}
-        if len(values) < len(scored):
-            raise InputError(self.place(cell, SCORES), "a sentence id comes twice", REMEDY)
-        ids = self.require_sentences(cell, self.place(cell, SCORES), values)
-        return pd.Series({name: values[name] for name in ids}, dtype=float, name=metric)
-
-    def require_sentences(self, cell: Cell, place: object, ids: Iterable[str]) -> Sequence[str]:
-        """The sentences of its test set, as the first file that was read of them lists them.
-
-        Raises :class:`InputError`, which names ``place``, unless these ``ids`` are the same, in any order.
-        """
-        listed = tuple(ids)
-        first, known = self.once(("sentences", cell.direction, cell.testset), lambda: (place, listed))
-        if different := {*listed} ^ {*known}:
-            problem = f"not the sentences of {first}: {len(different)} ids are in one only, such as {min(different)!r}"
-            raise InputError(place, problem, REMEDY)
-        return known
-
-    def _finite(self, value: Any, metric: str, cell: Cell, name: str, sentence: str = "") -> float:
-        """A score of a file of a set; InputError for one that is not a finite number."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            place = self.place(cell, name) + (f", sentence {sentence!r}" if sentence else "")
-            problem = f"{metric} is {value!r}, not a finite number"
-            raise InputError(place, problem, "Remove the file and score the cell again.")
-        return value
-
     def diagnostics(self, cell: Cell, kind: str) -> Any:
         """What its run's diagnostics say of its test set: the curves of ``valley``, or the rows of ``sig``."""
         path = self.file(diagnostics_file(self.root, cell))
@@ -279,16 +221,6 @@ class Results:
         """Its measured seconds."""
         return files.read_json(self.file(cell.latency(self.root)))
 
-    def testset(self, cell: Cell, *keys: str) -> list[dict[str, Any]]:
-        """The sentences of its test set, each with these keys."""
-        sentences = files.read_jsonl(self.testset_path(cell), ("id", *keys))
-        self.require_sentences(cell, self.testset_path(cell), (row["id"] for row in sentences))
-        return sentences
-
-    def testset_path(self, cell: Cell) -> str:
-        """The path of the sentences of its test set."""
-        return self.file(testset_file(self.root, cell))
-
     def of_set(self, cell: Cell, name: str) -> str:
         """The path of a file of its set."""
         return self.file(f"{self.folder(cell)}/{name}")
@@ -300,16 +232,6 @@ class Results:
     def folder(self, cell: Cell) -> str:
         """The folder of its set."""
         return self.once((cell, "folder"), lambda: sets_of(self.experiment).home[cell].folder(self.root))
-
-    def _having(
-        self, cell: Cell, keys: Sequence[str], translated: Sequence[Mapping[str, Any]]
-    ) -> Sequence[Mapping[str, Any]]:
-        """Rows of its translations, which must all have these keys."""
-        for row in translated:
-            if missing := [key for key in keys if key not in row]:
-                problem = f"no {', '.join(missing)} of sentence {row['id']!r}"
-                raise InputError(self.place(cell, TRANSLATIONS), problem, REMEDY)
-        return translated
 
 
 # --- Cells of one table are made by the same settings, as the headers of their sets say.
