@@ -24,7 +24,7 @@ from entropy_valley.results import Record, header_path, moved, read_record, rows
 from entropy_valley.settings import read_object
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import EXTRACTORS, PLACEHOLDERS
-from entropy_valley.tables.reader import Results, testset_file
+from entropy_valley.tables.reader import Results
 
 NAME = "live.html"
 RATIOS = ("ratio", "ratio_eos")
@@ -69,12 +69,17 @@ def inputs(experiment: Experiment) -> list[str]:
     for shown in cells(experiment).values():
         run = shown[0].run
         adapter = paths.adapter_folder(experiment, run)
-        read += [*paths.backbone_files(experiment, run.backbone, run.seed), testset_file(experiment.results, shown[0])]
+        read += [*paths.backbone_files(experiment, run.backbone, run.seed), testset(shown[0], experiment.results)]
         read += [f"{adapter}/{name}" for name in adapters.FILES]
         for cell in shown:
             path = translations(experiment, cell, experiment.results)
             read += [path, str(header_path(path))]
     return list(dict.fromkeys(read))
+
+
+def testset(cell: Cell, root: str) -> str:
+    """The sentences of a cell's test set."""
+    return f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
 
 
 def translations(experiment: Experiment, cell: Cell, root: str) -> str:
@@ -147,9 +152,7 @@ def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str,
         differs = all(ev["length"] != canvases[name][row["id"]]["length"] for name in RATIOS)
         return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs)
 
-    return sorted(
-        files.read_jsonl(results.file(testset_file(results.root, shown[0])), ("id", "source", "target")), key=rank
-    )
+    return sorted(files.read_jsonl(results.file(testset(shown[0], results.root)), ("id", "source", "target")), key=rank)
 
 
 def _method(results: Results, cell: Cell) -> dict[str, Any]:

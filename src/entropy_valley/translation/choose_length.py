@@ -35,18 +35,17 @@ def choose_length(
     one for the EOS. ``shifted``: slot i is read from row i - 1, as in Dream. ``source_tokens`` is |x|, for a method
     with ratios; ``source`` the text, for a method that reads it.
 
-    The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` has values
-    slot by slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits of
+    The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` the
+    values of each slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits of
     another shape or that are NaN.
     """
-    if not hasattr(method, "propose"):
-        method = _Candidates(method)
+    chosen_by: Any = method if hasattr(method, "propose") else _Candidates(method)
     for need, what in (
         ("sees_reference", "the reference"), ("uses_length_head", "a length head"), ("draft_steps", "denoising steps"),
     ):  # fmt: skip
-        if declared(method, need):
+        if declared(chosen_by, need):
             remedy = "Give another one, or candidate lengths."
-            raise InputError(f"length method {type(method).__name__}", f"needs {what}", remedy)
+            raise InputError(f"length method {type(chosen_by).__name__}", f"needs {what}", remedy)
     prompt = [int(token) for token in prompt]
 
     def read(slots: int) -> ProbeResult:
@@ -59,7 +58,7 @@ def choose_length(
         return ProbeResult(*(tuple(column.tolist()) for column in columns))
 
     probes: dict[int, ProbeResult] = {}
-    rounds = choosing(method, Sentence(source_tokens, source=source), int, probes)
+    rounds = choosing(chosen_by, Sentence(source_tokens, source=source), int, probes)
     row = _answered(rounds, read)
     if row["length"] not in probes:
         probes[row["length"]] = read(row["length"])
@@ -73,7 +72,7 @@ class _Candidates:
 
     sees_reference = False
 
-    def __init__(self, lengths: Iterable[int]) -> None:
+    def __init__(self, lengths: Any) -> None:
         self.lengths = list(lengths) if isinstance(lengths, Iterable) else [lengths]
         if not self.lengths or not all(isinstance(slots, int) and slots > 1 for slots in self.lengths):
             remedy = "Give a length method, or whole numbers of 2 or more: the last slot is for the EOS."
