@@ -17,7 +17,7 @@ from entropy_valley import InputError, Translator, files, hub, make_method
 from entropy_valley.lengths.ev import EntropyValley
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.families import FAMILIES, Release
-from entropy_valley.model.load import load_backbone
+from entropy_valley.model.load import load_backbone, stock_model
 from entropy_valley.model.prompt import Prompt
 
 PROMPT, RATIOS = "English: {src}\nGerman: ", [0.6, 0.8, 1.0]
@@ -189,11 +189,16 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
     pairs = list(zip(SOURCES, SOURCES[::-1], strict=True))
     text, names = Path("docs/translate.md").read_text(), {"train": pairs, "dev": pairs}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+    *blocks, last = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    for block in blocks:
         exec(block.replace("cuda", "cpu"), names)
         first, second = names["translator"].translate(SOURCES[:2])
         assert (first, second) == tuple(names.setdefault("translations", [first, second]))
     assert len(capsys.readouterr().out.splitlines()) == 2 + 9  # translations, and the steps of a canvas of nine slots
+    backbone = names["translator"].backbone
+    given = {"model": stock_model(family, backbone.model), "prompt_ids": [5, 6, 7]}
+    exec(last, given | {"mask_id": backbone.mask_id, "eos_id": backbone.eos_id})
+    assert "7: " in capsys.readouterr().out
 
 
 def test_what_other_programs_have_downloaded_is_enough_without_a_hub(released, reach, tmp_path, monkeypatch, capsys):

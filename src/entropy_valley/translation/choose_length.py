@@ -36,8 +36,8 @@ def choose_length(
     with ratios; ``source`` the text, for a method that reads it.
 
     The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` the
-    values of each slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits of
-    another shape or that are NaN.
+    values of each slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits
+    of another shape or that are NaN.
     """
     chosen_by: Any = method if hasattr(method, "propose") else _Candidates(method)
     for need, what in (
