@@ -18,7 +18,6 @@ from entropy_valley.data import build
 from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.tables import live
-from entropy_valley.tables.reader import testset_file
 from entropy_valley.translation import translations
 from entropy_valley.translation.job import Execution
 
@@ -43,7 +42,7 @@ def write(experiment: Experiment) -> Path:
         train, dev, *_ = build.corpus(json.loads(params.corpus(experiment, direction)), SOURCES)
         files.write_jsonl(corpus / "train.jsonl", train)
         files.write_jsonl(corpus / "dev.jsonl", dev)
-        testset = testset_file(experiment.results, cells[0])
+        testset = f"{experiment.results}/corpus/{cells[0].direction}/test/{cells[0].testset}.jsonl"
         files.write_jsonl(testset, build.testset(json.loads(params.testset(experiment, direction, "grammar")), SOURCES))
         adapter = Path(paths.adapter_folder(experiment, run))
         shutil.copytree(shipped.adapter(direction), adapter)
@@ -69,4 +68,7 @@ def translated(experiment: Experiment, cell: Cell) -> dict[str, dict[str, Any]]:
     """The rows of a cell by source."""
     rows = results.rows(live.translations(experiment, cell, experiment.results), cell)
     by_id = {row["id"]: row for row in rows}
-    return {one["source"]: by_id[one["id"]] for one in files.read_jsonl(testset_file(experiment.results, cell))}
+    return {
+        one["source"]: by_id[one["id"]]
+        for one in files.read_jsonl(f"{experiment.results}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
+    }

@@ -123,3 +123,13 @@ def test_a_row_has_the_panels_that_fit_on_a_page(panels, width, size):
     figure = style.draw(*[lambda axes: axes.plot([0, 1])] * panels, width=width, height=1)
     assert tuple(figure.get_size_inches()) == pytest.approx(size)
     assert len(figure.axes) == panels
+
+
+@pytest.mark.parametrize("name", ["dissociation", "hero", "crossbb"])
+def test_directions_come_as_the_config_has_them(tmp_path, name):
+    over = {"matrix": {"directions": ["zh-en", "en-zh"]}, "tables": {"studies": []}}
+    drawn = finished.Run(tmp_path, **over).figure(f"figures/{name}")
+    texts = [text.get_text() for axes in drawn.axes for text in (axes.title, *axes.get_xticklabels(), *axes.texts)]
+    legends = [text.get_text() for axes in drawn.axes if axes.get_legend() for text in axes.get_legend().get_texts()]
+    shown = [text for text in (*texts, *legends) if text in ("En→Zh", "Zh→En")]
+    assert shown[:2] == ["Zh→En", "En→Zh"]

@@ -118,8 +118,7 @@ def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None
     """
     paths = dict(zip(report.endings, map(Path, outputs), strict=True))
     results = Results(report.experiment, paths["csv"].parents[1], inputs)
-    with recorded(report.rule, results, outputs) as record, files.atomic_together(paths) as new:
-        record.facts.update(report.facts(results.root))
+    with recorded(report.rule, results, outputs), files.atomic_together(paths) as new:
         report.make(results, **new)
 
 

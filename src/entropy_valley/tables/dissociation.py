@@ -272,7 +272,7 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
     )
     shown = [rows[rows["method"].isin(RISING)] for rows in (clouds, means)]
     numbers = pd.concat([*shown, parts], ignore_index=True).astype({"seed": "Int64", "runs": "Int64"})
-    places = [*means.groupby(PLACE, sort=False).groups]
+    places = [place for place, _ in means.groupby(PLACE, sort=False)]  # as the config has them
     panels = [functools.partial(_clouds, names, place, *shown) for place in places]
     over_runs = numbers[numbers["canvas"].notna() & numbers["seed"].isna()]
     panels.append(functools.partial(_parts, names, places, over_runs))

@@ -1,4 +1,4 @@
-"""What tables read: the files of the results, a cell at a time; and whether the cells of one table belong together."""
+"""What tables read beside the frames, the records behind that, and whether the cells of a table belong together."""
 
 from __future__ import annotations
 
@@ -49,12 +49,10 @@ RECORDS = {
 }
 
 
-def set_files(experiment: Experiment, root: str, cells: Iterable[Cell], texts: bool = True) -> list[str]:
-    """The translations and scores of the sets where cells are at home, with their headers; each file once. Without
-    ``texts``, only the header of the translations."""
+def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[str]:
+    """The translations and scores of the sets where cells are at home, with their headers; each file once."""
     folders = dict.fromkeys(sets_of(experiment).home[cell].folder(root) for cell in cells)
-    names = [name for name in SET_FILES if texts or name != TRANSLATIONS]
-    return [f"{folder}/{name}" for folder in folders for name in names]
+    return [f"{folder}/{name}" for folder in folders for name in SET_FILES]
 
 
 def with_records(experiment: Experiment, read: Sequence[str], cells: Iterable[Cell]) -> list[str]:
@@ -148,11 +146,6 @@ def _is_no_record(path: str) -> bool:
 def diagnostics_file(root: str, cell: Cell) -> str:
     """The diagnostics of a cell's run."""
     return f"{cell.run.folder(root)}/{DIAGNOSTICS}"
-
-
-def testset_file(root: str, cell: Cell) -> str:
-    """The sentences of a cell's test set."""
-    return f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
 
 
 # --- Their contents.

@@ -193,12 +193,6 @@ class Report:
         require_means(data, self.names.metric.name)
         return data
 
-    def facts(self, root: str) -> dict[str, Any]:
-        """What its record says of it."""
-        cells = [{**cell.key(), "path": sets_of(self.experiment).home[cell].folder(root)} for cell in self.cells]
-        metrics = [dataclasses.asdict(metric) for metric in self.names.metrics]
-        return {"cells": cells, "metrics": metrics, **self.names.statistics.model_dump()}
-
     def shown(self, results: Results) -> Shown | Figure:
         """What it shows, with the footnotes about what its numbers were made by."""
         data = self.data(results)

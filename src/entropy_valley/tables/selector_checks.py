@@ -149,7 +149,7 @@ def check_problems(names: Names) -> Iterator[str]:
 def checks(names: Names, data: Data) -> Shown:
     """A column for each direction; a check that was not run has no rows."""
     numbers = check_numbers(names, data)
-    places = [*numbers.groupby(PLACE, sort=False).groups]
+    places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
     rank = {name: at for at, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     for check in ("sweep", "chosen", "score", "test"):
