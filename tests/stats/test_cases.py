@@ -23,3 +23,7 @@ def test_no_sentence_comes_twice_and_none_that_is_left_is_larger(listed):
         left = [size(one) for one in others if counts(one)]
         assert case in taken or not left
         assert case not in taken or size(taken[case]) >= max(left, default=size(taken[case]))
+
+
+def test_a_tie_is_no_case():
+    assert dict(chosen([{"id": 0, "delta": 0.0, "more_kept": 0.0, "beyond": True}])) == {}

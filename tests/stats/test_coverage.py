@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.data import build
 from entropy_valley.stats.paper_numbers import find
+from entropy_valley.stats.significance import Analysis
 from entropy_valley.tables.coverage import (
     EXTRACTORS,
     OVERSHOOT,
@@ -21,7 +24,9 @@ from entropy_valley.tables.coverage import (
     bucket_names,
     capitalised_words,
     cause,
+    coverage_numbers,
     extractors,
+    losses,
     retention,
 )
 
@@ -86,3 +91,36 @@ class TestBuckets:
 def test_the_first_cause_that_fits():
     assert cause(3, 1, [4, 5]) == SHORT
     assert [cause(4, canvas, [4, 6]) for canvas in (3, 4, 5, 6, 7)] == [OVERSHOOT, WITHIN, WITHIN, WITHIN, UNDER]
+
+
+def four_sentences(**scores):
+    """A run's frame: sources of 4 tokens, references of 1 to 4; EV compared canvases of 3 and 4 slots."""
+    rows = []
+    for method, values in scores.items():
+        for at, value in enumerate(values):
+            cell = {"direction": "de-fr", "testset": "test", "seed": 1, "method": method, "id": f"s{at}"}
+            tokens = {"source_tokens": 4, "target_tokens": at + 1, "canvas": {"candidates": [3, 4]}}
+            rows.append(cell | tokens | {"source": "", "hypothesis": "", "comet": value})
+    return SimpleNamespace(sentences=pd.DataFrame(rows))
+
+
+def names(**coverage):
+    experiment = SimpleNamespace(coverage=SimpleNamespace(**coverage))
+    return SimpleNamespace(experiment=experiment, metric=SimpleNamespace(name="comet"), statistics=Analysis(**HOW))
+
+
+HOW = {"resamples": 50, "seed": 1}
+
+
+@pytest.mark.parametrize(("eos", "above"), [(False, 3), (True, 4)])
+def test_r_counts_the_eos_if_the_config_says_so(eos, above):
+    data = four_sentences(ev=[0.5] * 4, ratio=[0.25] * 4)
+    numbers = coverage_numbers(names(buckets={"de-fr": [0.5]}, eos=eos), data)
+    of_bucket = numbers[(numbers["item"] == "r>=0.5") & (numbers["method"] == "ratio")]
+    assert of_bucket[["sentences", "delta"]].to_numpy().tolist() == [[above, 0.25]]
+
+
+def test_a_tie_is_no_loss_and_causes_add_up_to_all():
+    numbers = losses(names(), four_sentences(ev=[0.5, 0.5, 0.5, 0.5], ratio=[0.5, 0.6, 0.4, 0.7]))
+    of_run = numbers[numbers["statistic"] == "run"].set_index("cause")["losses"]
+    assert of_run.to_dict() == {SHORT: 0, OVERSHOOT: 0, UNDER: 1, WITHIN: 1, "all": 2}
