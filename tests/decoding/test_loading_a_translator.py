@@ -195,7 +195,7 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
         first, second = names["translator"].translate(SOURCES[:2])
         assert (first, second) == tuple(names.setdefault("translations", [first, second]))
     assert len(capsys.readouterr().out.splitlines()) == 2 + 9  # translations, and the steps of a canvas of nine slots
-    backbone = names["translator"].backbone
+    backbone = load_backbone(released / "llada", "llada")
     given = {"model": stock_model(family, backbone.model), "prompt_ids": [5, 6, 7]}
     exec(last, given | {"mask_id": backbone.mask_id, "eos_id": backbone.eos_id})
     assert "7: " in capsys.readouterr().out
