@@ -202,9 +202,9 @@ def _other_rotations(config: Mapping[str, Any], family: Family) -> list[str]:
         for key, value in parameters.items()
         if key != "rope_theta" and (key, value) != ("rope_type", "default")
     ]
-    name = family.fields["rope_theta"]
-    if name in config and parameters.get("rope_theta", config[name]) != config[name]:
-        problems.append(f"{name} is {config[name]}, but {ROTATION}.rope_theta {brief(repr(parameters['rope_theta']))}")
+    name, theta = family.fields["rope_theta"], parameters.get("rope_theta")
+    if theta is not None and config.get(name, theta) != theta:
+        problems.append(f"{name} is {config[name]}, but {ROTATION}.rope_theta {brief(repr(theta))}")
     return problems
 
 
