@@ -68,9 +68,10 @@ def doubtful_gaps(names: Names, data: Data, baselines: Iterable[str] = summary.B
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
     gaps = summary.doubtful_gaps(data.sentences, names.metric.name)
     for baseline in baselines:
+        if baseline not in gaps:
+            continue
         places = []
-        of_runs = gaps[baseline].dropna() if baseline in gaps else pd.Series(dtype=bool)
-        for (backbone, *place), runs in of_runs.groupby(level=["backbone", *PLACE], sort=False):
+        for (backbone, *place), runs in gaps[baseline].dropna().groupby(level=["backbone", *PLACE], sort=False):
             if runs.any():
                 where = f"{names.backbone(backbone)} {names.place(*place)}"
                 places.append(f"{where} ({runs.sum()} of {counted(len(runs), 'run')})")
