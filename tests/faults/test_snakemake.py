@@ -166,7 +166,8 @@ def test_a_read_only_results_folder_is_named(undisturbed, tmp_path):
             folder.chmod(0o555)
     process = run.start("--cores", "1", "--force", testset, before=give_up_privileges)
     said, _ = process.communicate()
-    assert process.returncode != 0 and "results/smallest: nothing can be written there: Permission denied." in said, said
+    refused = "results/smallest: nothing can be written there: Permission denied."
+    assert process.returncode != 0 and refused in said, said
     assert run.results() == before
 
 
