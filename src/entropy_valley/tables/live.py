@@ -140,7 +140,8 @@ def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
 
 def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str, Any]]:
     """The test sentences. Those with placeholders come last. First come those with something to see: EV's valley lies
-    inside its grid, and at another length than Ratio's, with or without an EOS slot."""
+    inside its grid, at another length than Ratio's, with or without an EOS slot, and no length beside the grid's is
+    better by EV fit."""
     canvases: dict[str, dict[str, Any]] = {}
     for cell in shown:
         translated = rows(results.file(translations(results.experiment, cell, results.root)), cell)
@@ -150,7 +151,8 @@ def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str,
         ev = canvases["ev"][row["id"]]
         inside = ev["candidates"][0] < ev["length"] < ev["candidates"][-1]
         differs = all(ev["length"] != canvases[name][row["id"]]["length"] for name in RATIOS)
-        return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs)
+        agrees = ev["length"] == canvases["ev_fit"][row["id"]]["length"]
+        return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs and agrees)
 
     return sorted(files.read_jsonl(results.file(testset(shown[0], results.root)), ("id", "source", "target")), key=rank)
 
