@@ -237,13 +237,13 @@ def _is_of_network(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def _clear_errors(
-    repository: str, revision: str | None, key: str, repository_kind: Kind, patterns: Sequence[str] = ()
+    repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
 ) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
     from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled
 
-    by_hand = command(repository, revision, repository_kind, patterns)
+    by_hand = command(repository, revision, kind, patterns)
     copy = f"with a network run {by_hand}, copy the folder, and set {key} to it"
     try:
         yield
@@ -260,9 +260,9 @@ def _clear_errors(
         if isinstance(error, GatedRepoError) or status in (401, 403):
             remedy = f"Accept its licence on its page on the hub, run `hf auth login`, and try again; or {copy}."
             raise InputError(repository, "is gated, private, or does not exist", remedy) from None
-        reason, kind = " ".join([line for line in str(error).splitlines() if line][:2]), InputError
+        reason, raised = " ".join([line for line in str(error).splitlines() if line][:2]), InputError
         if NO_CONNECTION & _kinds(error):
-            reason, kind = f"no connection to {constants.ENDPOINT}", UnreachableError
+            reason, raised = f"no connection to {constants.ENDPOINT}", UnreachableError
         if isinstance(error, OfflineModeIsEnabled):
-            reason, kind = "the environment variable HF_HUB_OFFLINE is set", UnreachableError
-        raise kind(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
+            reason, raised = "the environment variable HF_HUB_OFFLINE is set", UnreachableError
+        raise raised(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
