@@ -103,7 +103,8 @@ class Row(NamedTuple):
 
 
 class Folder:
-    """Records by their place, such as ``tables/main.made.json``, and what they describe. Places are below ``root``.
+    """Headers by their place, such as ``corpus/en-zh/train.made.json``, and what they describe. Places are below
+    ``root``.
 
     ``others`` are folders in it that are results of their own, as results/demo is in results: they are not read.
     """
@@ -112,14 +113,14 @@ class Folder:
         self.root = root
         if not root.is_dir():
             raise InputError(root, "is not a folder", "Name the folder of results, such as results.")
-        inside = (path for part in ("corpus/*/*", "tables/*") for path in root.glob(f"*/{part}{ENDING}"))
+        inside = (path for part in (f"corpus/*/*{ENDING}", "tables/*.csv") for path in root.glob(f"*/{part}"))
         self.others = sorted({path.relative_to(root).parts[0] for path in inside})
         paths = sorted(path.relative_to(root) for path in root.rglob("*.json"))
         places = [path.as_posix() for path in paths if _is_record(path) and path.parts[0] not in self.others]
-        if not {place.split("/")[0] for place in places} & {"corpus", "tables", "figures"}:
+        if not any(place.startswith("corpus/") for place in places):
             such = f", such as {listed([str(root / name) for name in self.others], 3)}" * bool(self.others)
             remedy = f"Name the folder that has tables/ and corpus/ in it{such}."
-            raise InputError(root, "has no records of results", remedy)
+            raise InputError(root, "has no headers of results", remedy)
         self.records: dict[str, dict[str, Any]] = {}
         for place in places:
             with report.reading(FILES, root / place, place):

@@ -22,7 +22,7 @@ from entropy_valley.config import Experiment, load_merged
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.errors import brief
-from entropy_valley.results import CONFIG, ENDING, record_path
+from entropy_valley.results import CONFIG
 from entropy_valley.settings import read_object
 from entropy_valley.tables import document, live, pages, render
 from entropy_valley.tables.make import make
@@ -40,8 +40,7 @@ COSTS = "tables/cost"
 
 
 class Product(NamedTuple):
-    """A table, figure or page: its files below the results, the record last where it has one; what it reads; and
-    whether ``rule all`` asks for it."""
+    """A table, figure or page: its files below the results, what it reads, and whether ``rule all`` asks for it."""
 
     name: str
     files: Sequence[str]
@@ -95,22 +94,21 @@ def _products(experiment: Experiment) -> list[Product]:
     """What the workflow makes of a config. The comparison with the paper reads tables, and the document reads all."""
     reports, products = tables.configured(experiment), []
     for name, one in sorted(reports.items(), key=lambda item: item[1].rule == "comparison"):
-        made = [f"{name}.{ending}" for ending in one.endings]
-        products.append(Product(name, [*made, record_path(name).as_posix()], one.inputs, one.ready))
+        products.append(Product(name, [f"{name}.{ending}" for ending in one.endings], one.inputs, one.ready))
     for place in pages.cells(experiment):
         page = f"pages/{'.'.join(place)}.html"
         inputs = functools.partial(pages.inputs, experiment, place)
-        products.append(Product(page, [page, record_path(page).as_posix()], inputs, False))
-    one_page = [live.NAME, record_path(live.NAME).as_posix()]
-    products.append(Product(live.NAME, one_page, functools.partial(live.inputs, experiment), False))
+        products.append(Product(page, [page], inputs, False))
+    products.append(Product(live.NAME, [live.NAME], functools.partial(live.inputs, experiment), False))
     return [*products, Product(DOCUMENT, [DOCUMENT], list, False)]
 
 
 def _check_product(folder: Folder, report: Report, experiment: Experiment, product: Product, former_root: str) -> None:
     """Make one of them again and compare each of its files. Some name the folder of results: ``former_root``."""
-    made, root = [file for file in product.files if not file.endswith(ENDING)], experiment.results
-    record = folder.records.get(product.files[-1], {})
-    is_from_here = record.get("facts", {}).get("machine") == machine.description()
+    made, root = product.files, experiment.results
+    # Figures have no header: they count as made where the sets were.
+    machines = [record["facts"].get("machine") for record in folder.records.values()]
+    is_from_here = machine.description() in machines
     lacking = [file for file in product.files if not (folder.root / file).is_file()]
     for file in lacking:
         report.differ(product.name, file, "is not there")
