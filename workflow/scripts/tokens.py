@@ -25,7 +25,7 @@ with job_of(snakemake) as job:  # noqa: F821
         files.write_json(out, ratios)
     else:
         testset = job.input.testset
-        with results.made("tokens", job.params, [testset, *job.input.backbone], [out]):
+        with results.made("tokens", job.params, job.input, [out]):
             tokenizer = load_tokenizer(folders["backbone"], find_family(job.spec["family"]))
             tokens = Prompt(PLACE, tokenizer).tokens
             rows = [
