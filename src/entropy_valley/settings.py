@@ -88,8 +88,26 @@ def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
     return ValidationError.from_exception_data("config", lines)
 
 
+# What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
+_WORDS = {
+    "missing": "it is required",
+    "model_type": "must be a block of keys",
+    "dict_type": "must be a block of keys",
+    "list_type": "must be a list, in brackets: [ ]",
+    "string_type": "must be a text; in YAML a number or a date that is a text needs quotation marks",
+    "too_short": "must have at least {min_length} item",
+    "union_tag_not_found": "it is required",
+    "union_tag_invalid": "must be one of {expected_tags}",
+}
+
+
 def words_of(item: Mapping[str, Any]) -> str:
     """What is wrong by one of pydantic's errors: ours as it is, of its own what the value must be."""
+    context, kind = item.get("ctx", {}), item["type"]
+    if kind in _WORDS:
+        return _WORDS[kind].format_map(context)
+    if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
+        return f"must be {PATTERNS[context['pattern']]}"
     return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
 
 

@@ -40,7 +40,7 @@ def find_problems(experiment: Experiment, further: Further = nothing_further) ->
     The later checks need what the earlier ones have found right.
     """
     return (
-        [*undefined_names(experiment), *_taken(experiment), *_compared(experiment)]
+        [*_undefined_names(experiment), *_taken(experiment), *_compared(experiment)]
         or [*_families(experiment), *_studies(experiment), *further(experiment)]
         or [*_methods(experiment), *_sources(experiment), *_adapters(experiment), *_unpaired(experiment)]
         or [*_tokenizers(experiment)]
@@ -50,11 +50,8 @@ def find_problems(experiment: Experiment, further: Further = nothing_further) ->
 # --- Names: those that nothing defines, and those that something else has.
 
 
-def undefined_names(
-    experiment: Experiment, unsure: Collection[str] = (), wrong: Collection[KeyPath] = ()
-) -> Iterator[Problem]:
-    """Names that nothing defines, of every key that is marked by :class:`Refers`; without names that are ``unsure``,
-    and without what keys at ``wrong`` would define."""
+def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
+    """Names that nothing defines, of every key that is marked by :class:`Refers`."""
     matrix, orders = experiment.matrix, experiment.reveal_orders
     seeds = {seed for given in (matrix.seeds, *matrix.seeds_of.values()) for seed in given}
     definitions: dict[str, Collection[str | int]] = {
@@ -72,8 +69,6 @@ def undefined_names(
     }
     for path, mark, name in _references(experiment):
         if path[0] == "studies" and path[1] not in experiment.tables.studies:
-            continue
-        if name in unsure or any(tuple(mark.to.split("."))[: len(key)] == key for key in wrong):
             continue
         if name not in definitions[mark.to] and name not in mark.also:
             yield path, unknown(name, f"{name!r} is not defined", definitions[mark.to], f"`{mark.to}` has")

@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import revisions
+from entropy_valley import revisions, shipped
 from entropy_valley.config import matrix, paths
 from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
 from entropy_valley.config.methods import declares, dump, method_settings, order_settings, origins, source_guided
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
-from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family

@@ -24,12 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from entropy_valley import plugins
+from entropy_valley import plugins, shipped
 from entropy_valley.config.expand import SHORT_FORMS
 from entropy_valley.data.settings import CorpusSection, DirectionCorpus
 from entropy_valley.decoding.requests import KNOWN, make_denoiser
 from entropy_valley.decoding.settings import Decoding, OwnDecoding
-from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import AnySource
 from entropy_valley.demo.settings import Estimator, Pretraining
 from entropy_valley.errors import question, refusal
