@@ -8,13 +8,14 @@ kill. What only says how a job runs (folders, a device, how often to save) is in
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions, shipped
 from entropy_valley.config import matrix, paths
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, sets_of
 from entropy_valley.config.methods import declares, dump, method_settings, order_settings, origins, source_guided
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
 from entropy_valley.errors import InputError
@@ -40,7 +41,7 @@ def _slice(**settings: Any) -> str:
 # --- Corpora and test sets, and what is counted in them.
 
 
-@once
+@functools.cache
 def corpus(experiment: Experiment, direction: str) -> str:
     settings = experiment.corpus_of(direction)
     source = experiment.sources[experiment.directions[direction].train]
@@ -69,7 +70,7 @@ def reads_slowly(experiment: Experiment) -> bool:
     return all(experiment.sources[experiment.directions[name].train].slow for name in directions)
 
 
-@once
+@functools.cache
 def trained(experiment: Experiment) -> set[str]:
     """The directions whose training pairs are drawn here for an adapter."""
     if experiment.adapters == "released":
@@ -77,7 +78,7 @@ def trained(experiment: Experiment) -> set[str]:
     return {run.direction for run in _runs(experiment) if not experiment.backbones[run.backbone].zero_shot}
 
 
-@once
+@functools.cache
 def testset(experiment: Experiment, direction: str, name: str) -> str:
     """The params of a test set; the development pairs are a copy."""
     if name == DEV:
@@ -123,7 +124,7 @@ def dataset(experiment: Experiment, name: str) -> str:
     return _slice(**paths.downloaded_datasets(experiment)[name].files._asdict())
 
 
-@once
+@functools.cache
 def overlap(experiment: Experiment, direction: str, testset: str) -> str:
     """For the counts of test sentences that occur in training."""
     train = corpus_digests(experiment, direction) if direction in trained(experiment) else {}
@@ -136,7 +137,7 @@ def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     return list(dict.fromkeys(paths.checkpoint_of(experiment, name) for name in names))
 
 
-@once
+@functools.cache
 def _runs(experiment: Experiment) -> list[Run]:
     """Every run that has cells, in their order."""
     return list(dict.fromkeys(cell.run for cell in all_cells(experiment)))
@@ -227,7 +228,7 @@ def any_adapter(experiment: Experiment, run: Run) -> str:
     return adapter(experiment, run) if experiment.adapters == "released" else training(experiment, run)
 
 
-@once
+@functools.cache
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
     settings = {
@@ -245,7 +246,7 @@ def training(experiment: Experiment, run: Run) -> str:
     return _slice(**settings)
 
 
-@once
+@functools.cache
 def training_settings(experiment: Experiment, backbone: str, direction: str, pool: str) -> dict[str, Any]:
     """What the params of a training hold of `training`, with what its direction and then its backbone change; the runs
     of all seeds share it.
@@ -276,7 +277,7 @@ def training_settings(experiment: Experiment, backbone: str, direction: str, poo
     return settings | changes
 
 
-@once
+@functools.cache
 def adapter(experiment: Experiment, run: Run) -> str:
     """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
     given = paths.released_adapter(experiment, run)
@@ -364,14 +365,14 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
 # --- Translations of a set, latency of a cell, diagnostics of a run.
 
 
-@once
+@functools.cache
 def translation(experiment: Experiment, cells: CellSet) -> str:
     """For the translations of a set."""
     settings = translating(experiment, cells)
     return _slice(**settings, made_from=_of_model(experiment, cells.run, cells.testsets, "fits" in settings))
 
 
-@once
+@functools.cache
 def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     """The same without what the translations are made from, for whoever counts their work.
 
@@ -494,7 +495,7 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 # --- Scores.
 
 
-@once
+@functools.cache
 def scores(experiment: Experiment, cells: CellSet) -> str:
     """For the scores of a set. Of a COMET that is trained here they have a digest, of any other its name."""
     run, target = cells.run, cells.run.direction.split("-")[1]
@@ -508,7 +509,7 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
     )
 
 
-@once
+@functools.cache
 def _metrics(experiment: Experiment, backbone: str, direction: str) -> dict[str, Any]:
     return scoring_params(experiment.scoring, direction, experiment.backbones[backbone].bleu)
 

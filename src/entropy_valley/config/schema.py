@@ -464,6 +464,10 @@ class MatrixSection(Section):
     )
     steps: Budgets = Field(description="denoising step budgets T")
 
+    def seeds_for(self, backbone: str) -> list[int]:
+        """The seeds of a backbone's runs."""
+        return self.seeds_of.get(backbone, self.seeds)
+
 
 class Instruct(Section):
     """Does an instruction-tuned backbone translate under this protocol? Its variants, on one direction.
@@ -559,6 +563,8 @@ class Experiment(Section):
     sig_concentration: SigConcentration = SigConcentration()
     human_evaluation: HumanEvaluation = HumanEvaluation()
     pages: Pages = Pages()
+
+    __hash__ = object.__hash__  # so that what follows from a config is worked out once: functools.cache
 
     def of(self, backbone: str) -> Experiment:
         """The config as a backbone has it: with the keys of `decoding` that it changes."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, remembered
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import declares, method_settings, order_settings, origins
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
@@ -39,7 +39,7 @@ class Names:
     @functools.cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """All that its cells were scored by, the main one first."""
-        return remembered(self.experiment, "metrics", lambda: metrics_of(self.experiment.scoring))
+        return metrics_of(self.experiment.scoring)
 
     @property
     def metric(self) -> Metric:
@@ -112,8 +112,7 @@ class Names:
         return dict(self.experiment.length_methods)
 
     def _ratio(self, name: str, direction: str) -> float:
-        key = ("ratio", name, direction)
-        return remembered(self.experiment, key, lambda: method_settings(self.experiment, name, direction)["ratios"])
+        return method_settings(self.experiment, name, direction)["ratios"]
 
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
