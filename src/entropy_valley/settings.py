@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, brief, listed, question, refusal
+from entropy_valley.errors import InputError, brief, listed, question
 from entropy_valley.texts import checked_sentence
 
 # The folders of the repository: nothing that is computed goes there.
@@ -193,8 +193,10 @@ def check_template(text: str) -> None:
 
 
 def _template(text: str) -> str:
-    if problem := refusal(check_template, text):
-        raise ValueError(problem)
+    try:
+        check_template(text)
+    except InputError as error:
+        raise ValueError(f"{error.problem}. {error.remedy}") from None
     return text
 
 

@@ -15,13 +15,14 @@ from entropy_valley.config.expand import OF_CHECKPOINT, KeyPath, Problem
 from entropy_valley.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.paths import adapter_run
-from entropy_valley.config.schema import BackboneSection, Experiment, Study, bleus_of
+from entropy_valley.config.schema import BackboneSection, Experiment, Study
 from entropy_valley.data.categories import refused
 from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.lengths import make_method
 from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.prompt import PREFIX
+from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
 
 METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
@@ -135,9 +136,14 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
+    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
+    owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
-        family, prefix, cache = find_family(section.family), section.attention == PREFIX, section.decoding.prompt_cache
+        family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
+        given = section.hub or section.folder
         checks: list[tuple[Any, str, str]] = [
+            (section.pretraining and given, "pretraining", "the checkpoint is that of `hub` or `folder`"),
+            (section.pretrained and given, "pretrained", "the checkpoint is that of `hub` or `folder`"),
             (section.chat and not family.chat, "chat", f"the family {family.name} has no chat template"),
             (prefix and section.zero_shot, "attention", "the bare checkpoint was trained without it"),
             (family.causal and section.shifted is False, "shifted", "an autoregressive family predicts the next token"),
@@ -159,15 +165,13 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
         if prefix and cache and cache.refresh != 1:
             problem = "is approximate, and attention prefix computes the prompt once and exactly; set {refresh: 1} here"
             yield ("backbones", name, "decoding", "prompt_cache"), problem
-        for other in FAMILIES.values():
-            released = section.hub and other.release(section.hub.repository)
-            if released and other.name != family.name:
-                yield ("backbones", name, "hub", "repository"), f"is of family {other.name}, not {family.name}"
+        if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
+            yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
         if section.adapter_of and (problem := _not_shared(section, experiment.backbones[section.adapter_of])):
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
         for name in getattr(experiment, block).backbones:
-            family = find_family(experiment.backbones[name].family)
+            family = families[experiment.backbones[name].family]
             if family.causal and block != "autoregressive":
                 yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
             if not family.causal and block == "autoregressive":
@@ -229,13 +233,17 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
 
 def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
     """Tokenizers of BLEU that do not fit a target language, or that this machine does not have."""
-    for backbone, direction in dict.fromkeys((cell.run.backbone, cell.run.direction) for cell in all_cells(experiment)):
-        own = experiment.backbones[backbone].bleu
-        for name, bleu in bleus_of(experiment.scoring, direction, own).items():
-            if problem := refusal(bleu.require, direction.split("-")[1]):
-                block = ("metrics", name) if name != "bleu" else (name,)
-                key = ("backbones", backbone, "bleu") if own and name == "bleu" else ("scoring", *block)
-                yield (*key, "tokenize"), f"{direction}: {problem}"
+    bleus: dict[KeyPath, Bleu] = {("scoring", "bleu"): experiment.scoring.bleu}
+    for name, metric in experiment.scoring.metrics.items():
+        if isinstance(metric, Bleu):
+            bleus["scoring", "metrics", name] = metric
+    needed = {(key, direction): bleu for key, bleu in bleus.items() for direction in matrix.directions(experiment)}
+    for cell in all_cells(experiment):
+        if bleu := experiment.backbones[cell.run.backbone].bleu:
+            needed[("backbones", cell.run.backbone, "bleu"), cell.run.direction] = bleu
+    for (key, direction), bleu in needed.items():
+        if problem := refusal(bleu.of(direction).require, direction.split("-")[1]):
+            yield (*key, "tokenize"), f"{direction}: {problem}"
 
 
 def _unpaired(experiment: Experiment) -> Iterator[Problem]:
@@ -266,7 +274,7 @@ def undefined(experiment: Experiment, name: str) -> list[str]:
 
 def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
     """Pools that a direction does not have, or that are larger than what they are taken from."""
-    for direction in matrix.study_directions(experiment, study):
+    for direction in matrix.study_directions(experiment, study) if study.pools else ():
         pools, most = experiment.directions[direction].pools, experiment.corpus_of(direction).train
         for name in study.pools or ():
             if name not in pools:
@@ -288,7 +296,8 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
             yield ("sources", name), problem
         if source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
             yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
-    for name, order in dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order):
-        has_anchors = name != DEV and experiment.sources[name].has_anchors
-        if not has_anchors and needs_anchors(experiment, order):
+    decoded = dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order)
+    anchored = [order for order in {order for _, order in decoded} if needs_anchors(experiment, order)]
+    for name, order in decoded:
+        if order in anchored and not (name != DEV and experiment.sources[name].has_anchors):
             yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"

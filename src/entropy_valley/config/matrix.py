@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from entropy_valley.config.schema import Experiment, Study
+from entropy_valley.config.schema import ALL, Experiment, Study
 from entropy_valley.errors import FEW, InputError, listed, question
 from entropy_valley.results import SCORES, TRANSLATIONS
 
@@ -115,7 +115,7 @@ def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list
         Run(direction, backbone, seed)
         for backbone in (matrix.backbones if backbones is None else backbones)
         for direction in matrix.directions
-        for seed in matrix.seeds_for(backbone)
+        for seed in matrix.seeds_of.get(backbone, matrix.seeds)
     ]
 
 
@@ -189,14 +189,16 @@ def study_cells(experiment: Experiment, name: str) -> list[Cell]:
         return []
     study, tables = experiment.studies[name], experiment.tables
     orders, budgets = study.orders or [tables.order], study.steps or [tables.steps]
+    others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
     cells: dict[Cell, None] = {}
     for run in study_runs(experiment, study):
-        systems = [
-            (method, order, steps)
-            for order, steps, method in itertools.product(orders, budgets, study.methods_of(run.direction))
-        ]
-        systems += [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
-        for testset in study.testsets_of(run.direction, experiment.directions[run.direction].tests):
+        direction = run.direction
+        methods = study.methods.get(direction, []) if isinstance(study.methods, dict) else study.methods
+        named = study.testset.get(direction) if isinstance(study.testset, dict) else study.testset
+        tests = experiment.directions[direction].tests
+        product = itertools.product(orders, budgets, methods)
+        systems = [*((method, order, steps) for order, steps, method in product), *others]
+        for testset in tests if named == ALL else [named or tests[0]]:
             cells |= dict.fromkeys(Cell(run, testset, *system) for system in systems)
     return list(cells)
 
@@ -224,7 +226,7 @@ def study_runs(experiment: Experiment, study: Study) -> list[Run]:
     backbones = matrix.backbones if study.backbones == "all" else study.backbones or [experiment.tables.backbone]
     runs = []
     for backbone, direction in itertools.product(backbones, study_directions(experiment, study)):
-        own = matrix.seeds_for(backbone)
+        own = matrix.seeds_of.get(backbone, matrix.seeds)
         seeds = own if study.seeds == "all" else study.seeds or own[:1]
         runs += [Run(direction, backbone, seed, pool) for seed in seeds for pool in study.pools or [""]]
     return runs
@@ -237,7 +239,7 @@ def evaluated_cells(experiment: Experiment, direction: str) -> list[Cell]:
     shown_cells = []
     for shown in (settings.first, settings.second):
         backbone = shown.backbone or tables.backbone
-        run = Run(direction, backbone, shown.seed or matrix.seeds_for(backbone)[0])
+        run = Run(direction, backbone, shown.seed or matrix.seeds_of.get(backbone, matrix.seeds)[0])
         shown_cells.append(Cell(run, testset, shown.method, shown.order or tables.order, shown.steps or tables.steps))
     return shown_cells
 

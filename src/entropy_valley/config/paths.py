@@ -19,11 +19,11 @@ def checkpoint_of(experiment: Experiment, backbone: str) -> str:
 
 def pretraining_seed(experiment: Experiment, backbone: str, seed: int | None = None) -> int:
     """The seed of the pre-training that a backbone's run of this seed starts from; None: its first run."""
-    origin = checkpoint_of(experiment, backbone)
+    origin, matrix = checkpoint_of(experiment, backbone), experiment.matrix
     pretraining = experiment.backbones[origin].pretraining
     if pretraining and pretraining.seed is not None:
         return pretraining.seed
-    return seed or experiment.matrix.seeds_for(origin)[0]
+    return seed or matrix.seeds_of.get(origin, matrix.seeds)[0]
 
 
 def adapter_run(experiment: Experiment, run: Run) -> Run:

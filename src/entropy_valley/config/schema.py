@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -330,15 +330,6 @@ class Study(Section):
         description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',
     )
 
-    def methods_of(self, direction: str) -> list[str]:
-        """The methods of the product in a direction."""
-        return self.methods.get(direction, []) if isinstance(self.methods, Mapping) else self.methods
-
-    def testsets_of(self, direction: str, tests: Sequence[str]) -> Sequence[str]:
-        """The test sets that it looks at, of a direction that has ``tests``."""
-        named = self.testset.get(direction) if isinstance(self.testset, Mapping) else self.testset
-        return tests if named == ALL else [named or tests[0]]
-
 
 class Hub(Section):
     """A repository of the Hugging Face hub."""
@@ -359,6 +350,7 @@ def _family(name: str) -> str:
 class BackboneSection(Section):
     """One backbone: a family, and a checkpoint from the hub, from a folder, or pre-trained here."""
 
+    AT_LEAST_ONE = ("hub", "folder", "pretraining", "pretrained")
     label: Printed[str] = METRIC_LABEL
     family: Annotated[Plugin, AfterValidator(_family)] = Field(
         description="docs/models_and_data.md lists ours; a user's own is module:NAME"
@@ -395,14 +387,6 @@ class BackboneSection(Section):
     )
     zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
     bleu: Bleu | None = Field(None, description="BLEU of its translations; null: as in `scoring.bleu`")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> BackboneSection:
-        if (self.pretraining or self.pretrained) and (self.hub or self.folder):
-            raise ValueError("`pretraining` and `pretrained` exclude `hub` and `folder`")
-        if not (self.hub or self.folder or self.pretraining or self.pretrained):
-            raise ValueError("needs one of `hub`, `folder`, `pretraining`, `pretrained`")
-        return self
 
     @property
     def is_pretrained_here(self) -> bool:
@@ -463,10 +447,6 @@ class MatrixSection(Section):
         description="reveal orders or variable-length decoders: ours that need no settings, or keys of `reveal_orders`"
     )
     steps: Budgets = Field(description="denoising step budgets T")
-
-    def seeds_for(self, backbone: str) -> list[int]:
-        """The seeds of a backbone's runs."""
-        return self.seeds_of.get(backbone, self.seeds)
 
 
 class Instruct(Section):
