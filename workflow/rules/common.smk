@@ -53,7 +53,7 @@ def spec_of(rule):
 
     @of_jobs
     def spec(wildcards):
-        return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
+        return params.spec_of(EXPERIMENT, rule, dict(wildcards.items()))
 
     return spec
 

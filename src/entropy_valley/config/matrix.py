@@ -340,6 +340,7 @@ class Sets:
         self._of_run: dict[Run, dict[str, CellSet]] = {}
         for one in self.all:
             self._of_run.setdefault(one.run, {})[one.name] = one
+        self.runs = list(dict.fromkeys(cell.run for cell in self.home))
 
     def of_run(self, run: Run) -> list[CellSet]:
         """The sets of a run."""
