@@ -32,33 +32,28 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def at(path: KeyPath, node: Any) -> Any:
     """What stands at a path, or MISSING."""
-    for key in path:
-        inside = key in node if isinstance(node, Mapping) else isinstance(node, list) and key in range(len(node))
-        if not inside:
-            return MISSING
-        node = node[key]
+    try:
+        for key in path:
+            node = node[key]
+    except (KeyError, IndexError, TypeError):
+        return MISSING
     return node
 
 
 def expand(merged: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """A merged config with every short form written out. A bad one becomes a problem, and its block is left out."""
     config, problems = dict(merged), list[Problem]()
-    if isinstance(merged.get("backbones"), Mapping):
-        config["backbones"] = _with_variants(merged["backbones"], problems)
-    if isinstance(merged.get(METHODS), Mapping):
-        groups: dict[str, dict[str, Any]] = {}
-        made: dict[str, Any] = {}
-        single: dict[str, Any] = {}
-        for name, block in merged[METHODS].items():
-            if _is_list(name, block):
-                groups[name] = _made(name, block, problems)
-                made |= groups[name]
-            else:
-                single[name] = block
-        config[METHODS] = _with_shared_ratios(overlay(made, single), problems)
+    if isinstance(backbones := merged.get("backbones"), Mapping):
+        config["backbones"] = _with_variants(backbones, problems)
+    if isinstance(methods := merged.get(METHODS), Mapping):
+        groups = {name: _made(name, block, problems) for name, block in methods.items() if _is_list(name, block)}
+        written: dict[str, Any] = {}
+        for name, block in methods.items():
+            written = overlay(written, groups.get(name, {name: block}))
+        config[METHODS] = _with_shared_ratios(written, problems)
         config["matrix"] = _naming(merged.get("matrix"), groups)
-        if isinstance(merged.get("studies"), Mapping):
-            config["studies"] = {name: _naming(study, groups) for name, study in merged["studies"].items()}
+        if isinstance(studies := merged.get("studies"), Mapping):
+            config["studies"] = {name: _naming(study, groups) for name, study in studies.items()}
     return config, problems
 
 
@@ -67,17 +62,15 @@ def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
     if len(path) < 2 or at(path, merged) is not MISSING:
         return path
     section, name, *rest = path
-    if isinstance(base := at((section, name, "variant_of"), merged), str):
-        taken = (section, base, *rest)
-        return path if at(taken, merged) is MISSING else taken
-    if isinstance(other := at((section, name, "same_ratios_as"), merged), str) and rest[:1] == ["ratios"]:
-        return (section, other, *rest)
-    if section == METHODS:
-        for template, block in merged[METHODS].items():
-            names = list(_made(template, block, [])) if _is_list(template, block) else []
-            if name in names:
-                key = next(iter(block["each"]))
-                return (section, template, *(["each", key, names.index(name)] if rest[:1] == [key] else rest))
+    for key in ("variant_of", "same_ratios_as"):
+        taken = (section, at((section, name, key), merged), *rest)
+        if at(taken, merged) is not MISSING:
+            return taken
+    for template, block in merged[METHODS].items() if section == METHODS else ():
+        made = _made(template, block, []) if _is_list(template, block) else {}
+        if name in made:
+            key = next(iter(block["each"]))
+            return (METHODS, template, *(["each", key, [*made].index(name)] if rest[:1] == [key] else rest))
     return path
 
 
@@ -85,22 +78,22 @@ def _with_variants(backbones: Mapping[str, Any], problems: list[Problem]) -> dic
     """Each variant of a backbone laid over the backbone that it is one of."""
     whole = {}
     for name, section in backbones.items():
-        base = at(("variant_of",), section)
-        place = ("backbones", name)
+        base, problem = at(("variant_of",), section), ""
         if not isinstance(base, str):
             whole[name] = section
-        elif not isinstance(backbones.get(base), Mapping) or base == name:
-            others = [other for other in backbones if other != name]
-            problem = unknown(base, "is not another backbone", others, "`backbones` has")
-            problems.append(((*place, "variant_of"), problem))
+        elif not isinstance(backbones.get(base), Mapping):
+            problem = unknown(base, "is not another backbone", backbones, "`backbones` has")
         elif "variant_of" in backbones[base]:
             problem = "is a variant itself; name the backbone that has the checkpoint"
-            problems.append(((*place, "variant_of"), problem))
         else:
             whole[name] = overlay(backbones[base], section)
             for key in OF_CHECKPOINT:
-                if key in section and section[key] != backbones[base].get(key):
-                    problems.append(((*place, key), f"a variant has the checkpoint of {base}; remove this key"))
+                if whole[name].get(key) != backbones[base].get(key):
+                    problems.append(
+                        (("backbones", name, key), f"a variant has the checkpoint of {base}; remove this key")
+                    )
+        if problem:
+            problems.append((("backbones", name, "variant_of"), problem))
     return whole
 
 
@@ -128,24 +121,27 @@ def _made(template: str, block: Mapping[str, Any], problems: list[Problem]) -> d
             return {}
         blocks[name] = {**block, key: value}
         del blocks[name]["each"]
+        for printed in ("label", "short"):
+            if printed in block:
+                blocks[name][printed] = block[printed].format(**{key: value})
     return blocks
 
 
 def _with_shared_ratios(methods: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """``same_ratios_as`` replaced by that method's ratios, under those that the block itself has."""
+    having = {name: at((name, "ratios"), methods) for name in methods}
+    having = {name: ratios for name, ratios in having.items() if ratios is not MISSING}
     whole = {}
     for name, block in methods.items():
         other = at(("same_ratios_as",), block)
-        ratios = at((other, "ratios"), methods) if isinstance(other, str) else MISSING
         if other is MISSING:
             whole[name] = block
-        elif ratios is MISSING:
-            having = [name for name in methods if at((name, "ratios"), methods) is not MISSING]
+        elif isinstance(other, str) and other in having:
+            whole[name] = overlay({"ratios": having[other]}, block)
+            del whole[name]["same_ratios_as"]
+        else:
             problem = unknown(other, "names no method that sets `ratios` itself", having, "`length_methods` has")
             problems.append(((METHODS, name, "same_ratios_as"), problem))
-        else:
-            whole[name] = overlay({"ratios": ratios}, block)
-            del whole[name]["same_ratios_as"]
     return whole
 
 
