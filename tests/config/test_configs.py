@@ -312,9 +312,10 @@ def test_values_of_the_command_line_are_read_as_yaml():
     """Snakemake leaves `yes` of its --config, and what stands inside a block, as text."""
     given = {"confirm": "yes", "corpus": {"test_limit": "8"}, "matrix": {"seeds": ["1"]}, "valley": {"seeds": "null"}}
     files = merge(base_files(ROOT))
+    given["training"] = {"learning_rate": "1e-3"}
     experiment = load_merged(read_values(overlay(files, given), files))
     assert (experiment.confirm, experiment.corpus.test_limit, experiment.matrix.seeds) == (True, 8, [1])
-    assert experiment.valley.seeds is None
+    assert experiment.valley.seeds is None and experiment.training.learning_rate == 0.001
 
 
 values = st.recursive(
