@@ -114,6 +114,11 @@ def all_shown(texts: Iterable[T]) -> list[T]:
     return [type(text)(shown(text)) for text in texts]
 
 
+def base_language(code: str) -> str:
+    """``zh`` of ``zh_tw``: a language without its script or region."""
+    return code.partition("_")[0]
+
+
 def counted(count: int, noun: str) -> str:
     """``1 job``, ``3 jobs``, ``8 processes``."""
     ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
