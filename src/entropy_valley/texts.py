@@ -1,4 +1,4 @@
-"""Text: what can be in a file and in a sentence. docs/performance.md, "Text", has the policy.
+"""Text: what can be in a file and in a sentence. docs/performance.md has the policy.
 
 Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
 """
