@@ -138,13 +138,13 @@ test-core:
 	PYTHONPATH=src .venv-core/bin/python -m pytest tests/test_cuda_rehearsal.py tests/model tests/decoding/test_engine.py \
 		tests/decoding/test_autoregressive.py
 
-# What only GPUs reach, on tensors without data; with COMET, whose package needs the numpy of the lock.
+# The rest of this rehearsal: COMET, whose package needs the numpy of the lock.
 test-cuda:
 	$(PYTHON) -m venv .venv-cuda
 	.venv-cuda/bin/pip install -q "$(TORCH)"
 	.venv-cuda/bin/pip install -q --no-deps --require-hashes -r requirements.lock
 	.venv-cuda/bin/python -c 'import torch; assert torch.version.cuda, "this build of torch is for CPUs"'
-	PYTHONPATH=src .venv-cuda/bin/python -m pytest tests/test_cuda_rehearsal.py
+	PYTHONPATH=src .venv-cuda/bin/python -m pytest tests/test_cuda_rehearsal.py -k comet
 
 # ruff and snakefmt check the style, mypy that annotations are true, lint-imports that no import runs upward, snakemake its
 # rules. Last, that tests have the same names in each process that collects them, or pytest's workers stop: no name holds
