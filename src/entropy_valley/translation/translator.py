@@ -32,7 +32,7 @@ from entropy_valley.progress import progress
 from entropy_valley.settings import Location, Section, Template, checked
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.pipeline import Inputs, Pipeline, Texts, winner
+from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
 
 if TYPE_CHECKING:
     import torch
@@ -69,6 +69,24 @@ class Translation:
     problem: SentenceError | None = None
     probabilities: dict[int, float] = field(default_factory=dict)
     readings: dict[int, ProbeResult] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        method: LengthMethod,
+        row: Row,
+        readings: Mapping[int, ProbeResult],
+        text: str,
+        length: int,
+        logprob: float | None = None,
+    ) -> Self:
+        """From the canvas row that a method has chosen, and its readings."""
+        scores = dict(zip(row["candidates"], row["scores"], strict=False))
+        probabilities = {}
+        if declared(method, "gives_probabilities"):
+            probabilities = {slots: math.exp(-score) for slots, score in scores.items()}
+        entropies = {slots: mean_entropy(one) if slots > 1 else None for slots, one in sorted(readings.items())}
+        return cls(text, length, scores, row["length"], entropies, logprob, None, probabilities, dict(readings))
 
     @property
     def entropy(self) -> float | None:
@@ -365,26 +383,12 @@ class Translator:
         readings = {} if declared(self.method, "draft_steps") else probes
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
-        # None where the last slot is the only one: the mean leaves it out.
-        entropies = {
-            length: mean_entropy(reading) if length > 1 else None for length, reading in sorted(readings.items())
-        }
         if denoising is None:
-            return Translation("", canvas=row["length"], entropies=entropies, readings=readings)
+            return Translation.of(self.method, row, readings, "", row["length"])
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
-        best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
-        gives = declared(self.method, "gives_probabilities")
-        probabilities = {length: math.exp(-score) for length, score in scores.items()} if gives else {}
-        return Translation(
-            self._texts.text(best),
-            len(best.tokens),
-            scores,
-            row["length"],
-            entropies,
-            best.logprob,
-            probabilities=probabilities,
-            readings=readings,
-        )
+        best = winner(decoded)
+        text = self._texts.text(best)
+        return Translation.of(self.method, row, readings, text, len(best.tokens), best.logprob)
 
     def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
         return Inputs.of(place, names, sources, self._texts, self.backbone.context)
@@ -408,9 +412,9 @@ class Translator:
             raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
         from entropy_valley.lengths.length_head import predictions
 
-        engine, fitting = self._engine, [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
+        fitting = [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
         prompts = [inputs.prompts[place] for place in fitting]
-        pairs = predictions(self.length_head, self.backbone, prompts, None, engine.budget, engine.fill)
+        pairs = predictions(self.length_head, self._engine, prompts)
         predicted = {fitting[index]: lengths for index, lengths in pairs}
         return [predicted.get(place) for place in range(len(inputs.prompts))]
 
