@@ -185,6 +185,7 @@ class Translator:
         prompt: str | None = None,
         family: str | None = None,
         bos: bool | None = None,
+        chat: bool = False,
         device: str | torch.device = "cpu",
         dtype: str | torch.dtype = "float32",
         **more: Any,
@@ -192,10 +193,10 @@ class Translator:
         """From a checkpoint and an adapter: each a folder, or ``OWNER/NAME`` of the hub, which is downloaded once.
 
         ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name or class of
-        one, with its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``:
-        whether it begins with the BOS token. What is not given is that of the adapter's training, if it was trained
-        here; ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator, such as
-        ``order`` and ``steps``.
+        one, with its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes; with
+        ``chat`` it is a user's message in the family's chat template. ``bos``: whether it begins with the BOS
+        token. What is not given is that of the adapter's training, if it was trained here; ``family`` and ``bos`` are
+        else those of the checkpoint. ``more`` are fields of the translator, such as ``order`` and ``steps``.
         :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
@@ -223,6 +224,8 @@ class Translator:
         kind = find_family(family)
         if kind.causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
+        if chat and prompt is not None:  # that of the adapter's training is in its template already
+            template = kind.in_chat(prompt)
         bos = trained.get("bos", kind.bos) if bos is None else bos
         if bos and kind.bos_token is None:
             raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
