@@ -224,7 +224,7 @@ def test_fields_of_a_users_class_may_be_given_by_direction(own):
         ),
         ({"method": {"method": "own.py:Grid", "ratios": [1.0]}}, "'own.py'; 'own' is not a package. Write own:Grid. "),
         ({"method": {"method": "json:JSONDecoder"}}, "length_methods.mine: TypeError: "),
-        ({"method": {"method": "own:Grid"}}, "length_methods.mine.ratios is missing: it is required"),
+        ({"method": {"method": "own:Grid"}}, "length_methods.mine: give either `ratios` or `lengths`"),
         (
             {"method": {"method": "own:Grid", "ratios": {"en-zh": [0]}}},
             "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0",
