@@ -90,14 +90,16 @@ class Audit:
         home = self.sets.home[cell]
         planned = [reason for job in self._planned(home) if is_of(job, cell) for reason in self.reasons(job)]
         try:
-            if lacking := self._lacking(home, cell):
-                missing = [reason for reason in planned if reason.state == MISSING]
-                return CellState(cell, MISSING, (min(missing, key=lambda one: not one.log, default=lacking),))
             reasons = [one for one in planned if one.state == STALE and (one.log or one.key not in ("", REMADE))]
             for rule, _, change in self._changes(home, cell.testset):
                 reasons.append(Reason(rule, STALE, told(change), change.key))
             reasons = [one for one in dict.fromkeys(reasons) if concerns(self.experiment, one.key, cell)]
             reasons = [one for one in reasons if not one.key.startswith(MADE_FROM)] or reasons
+            if lacking := self._lacking(home, cell):
+                missing = [reason for reason in planned if reason.state == MISSING]
+                first = min(missing, key=lambda one: not one.log, default=lacking)
+                behind = [one for one in reasons if one.rule not in ("translate", "score")]
+                return CellState(cell, MISSING, (first, *behind))
             if not reasons:
                 require_sound(Path(home.scores(self.jobs.root)), self.jobs.root, self._sound)
         except InputError as error:

@@ -162,14 +162,12 @@ def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> li
 
 
 def specs_behind(experiment: Experiment, one: CellSet, testset: str) -> dict[str, str]:
-    """The params of each result behind a set, by its path."""
+    """The params of what is behind a set, but for its checkpoint, by path."""
     run, used, root = one.run, paths.adapter_run(experiment, one.run), experiment.results
     adapter, specs = paths.adapter_folder(experiment, run), {}
     if adapter and experiment.adapters == "trained":
         specs[f"{root}/corpus/{used.direction}/train.jsonl"] = params.corpus(experiment, used.direction)
     specs[f"{root}/corpus/{run.direction}/test/{testset}.jsonl"] = params.testset(experiment, run.direction, testset)
-    checkpoint = paths.backbone_file(experiment, run.backbone, run.seed)
-    specs[checkpoint] = params.backbone(experiment, run.backbone, run.seed)
     if adapter:
         specs[f"{adapter}/{FACTS}"] = params.any_adapter(experiment, used)
     specs[one.translations(root)] = params.translation(experiment, one)
