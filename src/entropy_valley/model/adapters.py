@@ -195,7 +195,7 @@ def attach(model: Module, adapter: Adapter) -> list[str]:
     whole = {name: tensor for name, tensor in adapter.weights.items() if name not in lora}
     strange = model.load_state_dict(whole, strict=False).unexpected_keys
     inject(model, adapter.settings, adapter.modules)
-    loaded = set_peft_model_state_dict(model, lora)
+    loaded: Any = set_peft_model_state_dict(model, lora)
     problems = [f"{name} is of no layer" for name in [*strange, *loaded.unexpected_keys]]
     problems += [f"{name} is missing" for name in loaded.missing_keys if ".lora_" in name]
     return problems
