@@ -221,7 +221,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     ``config.json`` or from a release of the family with a vocabulary of the same size; and a token that the model has
     no embedding of.
     """
-    tokens = {"eos": family.eos_token, "pad": family.pad_token, "bos": family.bos_token}
+    tokens = {"eos": family.eos_token or tokenizer.eos_token, "pad": family.pad_token, "bos": family.bos_token}
     # A mask token that the tokenizer itself declares has priority.
     tokens["mask"] = family.mask_token and (tokenizer.mask_token or family.mask_token)
     vocabulary = tokenizer.get_vocab()
@@ -233,7 +233,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     for release in family.releases:
         if release.config.get("vocab_size") == size:
             expected[f"{release.repository} has"] = release.ids
-    problems = []
+    problems = [] if tokens["eos"] else ["declares no EOS token"]
     for token in (*tokens.values(), *family.chat_tokens):
         if token is not None and token not in vocabulary:
             problems.append(f"no token {token!r}")
@@ -248,7 +248,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     if problems:
         remedy = "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family."
         raise InputError(folder, f"tokenizer: {'; '.join(problems)}", remedy)
-    return SpecialIds(vocabulary[family.eos_token], ids["mask"], ids["pad"], ids["bos"])
+    return SpecialIds(vocabulary[tokens["eos"]], ids["mask"], ids["pad"], ids["bos"])
 
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:
