@@ -7,29 +7,20 @@ frame of sentences, see :mod:`.frames`, or scores with a row for each sentence a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.frames import MATCHED, PLACE
+from entropy_valley.frames import PLACE
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means, paired_test
-from entropy_valley.stats.summary import closure
+from entropy_valley.stats.summary import closure, run_by_run
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 OPTIONAL = "ratio_eos"  # a run without it goes without its comparisons
-
-
-def run_by_run(
-    sentences: pd.DataFrame, column: str, keys: Sequence[str] = MATCHED
-) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
-    """The coordinates of each run, and a column of its sentences: a row for each sentence, in their order, a column for
-    each method."""
-    for key, rows in sentences.groupby(list(keys), sort=False):
-        values = rows.pivot(index="id", columns="method", values=column)
-        yield dict(zip(keys, key, strict=True)), values.loc[rows["id"].unique()]
 
 
 def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame:
@@ -42,13 +33,9 @@ def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame
     rows = []
     for run, scores in run_by_run(sentences, metric):
         for first, second in COMPARISONS:
-            if second == OPTIONAL and second not in scores:
-                continue
-            for name in (first, second):
-                _require(scores, name, run)
-            test = paired_test(scores[first], scores[second], how)
-            named = run | {"first": first, "second": second, "metric": metric}
-            rows.append(named | asdict(test) | {"bootstrap_seed": how.seed})
+            if second != OPTIONAL or second in scores:
+                _require(scores, run, first, second)
+                rows.append(_tested(run, scores[first], scores[second], metric, how))
     return pd.DataFrame(rows)
 
 
@@ -61,18 +48,21 @@ def compare_autoregressive(sentences: pd.DataFrame, metric: str, how: Analysis) 
     beams = list(run_by_run(sentences[sentences["steps"] == 0], metric))
     rows = []
     for run, scores in run_by_run(sentences[sentences["steps"] > 0], metric):
-        _require(scores, "ev", run)
+        _require(scores, run, "ev")
         for other, others in beams:
-            if any(run[key] != other[key] for key in (*PLACE, "seed")):
-                continue
-            for name in others:
-                test = paired_test(scores["ev"], others[name].loc[scores.index], how)
-                named = run | {"first": "ev", "second": name, "metric": metric, "second_backbone": other["backbone"]}
-                rows.append(named | asdict(test) | {"bootstrap_seed": how.seed})
+            if all(run[key] == other[key] for key in (*PLACE, "seed")):
+                for name in others:
+                    test = _tested(run, scores["ev"], others[name].loc[scores.index], metric, how)
+                    rows.append(test | {"second_backbone": other["backbone"]})
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
         raise InputError("autoregressive.backbones", "no run of theirs has the seed of a run of the main one", remedy)
     return pd.DataFrame(rows)
+
+
+def _tested(run: Mapping[str, Any], first: pd.Series, second: pd.Series, metric: str, how: Analysis) -> dict[str, Any]:
+    named = {"first": first.name, "second": second.name, "metric": metric}
+    return {**run, **named, **asdict(paired_test(first, second, how)), "bootstrap_seed": how.seed}
 
 
 def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:
@@ -106,8 +96,9 @@ def closure_limits(method: pd.Series, ratio: pd.Series, oracle: pd.Series, how: 
     return dict(zip(LIMITS, closures.quantile(list(LEVELS)), strict=True))
 
 
-def _require(scores: pd.DataFrame, method: str, run: dict[str, object]) -> None:
-    if method not in scores:
-        place = "/".join(str(value) for value in run.values() if value != "")
-        remedy = f"Add {method} to the matrix's methods."
-        raise InputError(place, f"this run has no cell of method {method}", remedy)
+def _require(scores: pd.DataFrame, run: Mapping[str, Any], *methods: str) -> None:
+    for method in methods:
+        if method not in scores:
+            place = "/".join(str(value) for value in run.values() if value != "")
+            remedy = f"Add {method} to the matrix's methods."
+            raise InputError(place, f"this run has no cell of method {method}", remedy)

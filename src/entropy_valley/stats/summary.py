@@ -5,7 +5,7 @@ Gap closure is the share of Oracle's lead over a fixed ratio that a method recov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,18 @@ def may_be_chance(leads: pd.Series) -> bool:
     return not leads.mean() > CERTAIN * leads.sem()
 
 
-def by_method(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The score of each sentence of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
-    none. Rows and columns are in the order of the sentences."""
-    wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=metric)
+def by_method(sentences: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of the sentences of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
+    none. Rows and methods are in the order of the sentences."""
+    wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=column)
     rows = pd.MultiIndex.from_frame(sentences[[*MATCHED, "id"]].drop_duplicates())
     return wide.reindex(index=rows, columns=sentences["method"].unique())
+
+
+def run_by_run(sentences: pd.DataFrame, column: str) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """The coordinates of each run, and a column of its sentences (rows) by each of its methods (columns)."""
+    for key, values in by_method(sentences, column).groupby(level=MATCHED, sort=False):
+        yield dict(zip(MATCHED, key, strict=True)), values.droplevel(MATCHED).dropna(axis=1, how="all")
 
 
 def doubtful_gaps(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:

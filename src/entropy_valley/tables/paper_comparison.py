@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -15,7 +16,8 @@ import pandas as pd
 
 from entropy_valley.config import Experiment
 from entropy_valley.config.methods import grid
-from entropy_valley.stats.our_numbers import NONE, Ours, OurTables, why_not
+from entropy_valley.settings import values_of
+from entropy_valley.stats.our_numbers import CONFIG, NONE, Ours, OurTables
 from entropy_valley.stats.paper_numbers import Published, deviation, means, tables
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.names import Names
@@ -146,62 +148,36 @@ def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -
 
 
 def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> Iterator[NumberPair]:
-    config = {key: Ours(value, NONE) for key, value in settings.items()}
     for number in means():
-        std, why = deviation(number), ""
-        try:
-            value = config.get(number.key) or tables.ours(number)
-            state = SETTING if number.key in config else NOT_RUN if value is None else ""
-        except KeyError:
-            value, state, why = None, NO_TABLE, why_not(number)
-        yield NumberPair(number, std.value if std else NONE, value, state, why)
+        std = deviation(number)
+        paper_std, why, value = std.value if std else NONE, "", None
+        if number.key in settings:
+            value, state = Ours(settings[number.key]), SETTING
+        elif number.table in ("", CONFIG):
+            state, why = NO_TABLE, "no such setting" if number.table else number.where
+        else:
+            value = tables.ours(number)
+            state = "" if value else NOT_RUN
+        yield NumberPair(number, paper_std, value, state, why)
 
 
 def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
-    """The config's values of the paper's numbers that are settings, no results, by the numbers' keys."""
-    values = {number.key: _setting(number, experiment) for number in means()}
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _setting(number: Published, experiment: Experiment) -> float | None:
-    """The config's value of a setting of the paper; None for any other number, and where the config has no such."""
-    direction = experiment.directions.get(number.direction)
-    match number.metric:
-        case "grid_ratio" | "candidates" | "ratio_low" | "ratio_high" | "ratio":
-            ratios = grid(experiment, number.system, number.direction) if direction else []
-            if number.metric == "grid_ratio":
-                return dict(enumerate(ratios, 1)).get(int(number.setting))
-            if number.metric == "candidates":
-                return len(ratios) or None
-            return (max if number.metric == "ratio_high" else min)(ratios, default=None)
-        case "probes" if number.label == "sec:method-cost":
-            return max(len(grid(experiment, "ev", name)) for name in experiment.matrix.directions)
-        case "max_steps":
-            return direction.training.max_steps if direction else None
-        case "budget":
-            study = experiment.studies.get("full_pareto")
-            return dict(enumerate(study.steps, 1)).get(int(number.setting)) if study and study.steps else None
-        case "hybrid_share":
-            return getattr(experiment.reveal_orders.get(number.system), "p", None)
-        case "beams":
-            return experiment.autoregressive.beams
-        case "dev_pairs":
-            return experiment.corpus.dev
-        case "latency_batch":
-            return experiment.latency.batch if experiment.latency else None
-        case "train_pairs" | "lora_rank" if number.label == "sec:appendix_dream7b":
-            return experiment.corpus.train if number.metric == "train_pairs" else experiment.training.lora.rank
-    if limit := re.fullmatch("(words|characters)_([a-z]{2})_(least|most)", number.metric):
-        unit, language, end = limit.groups()
-        limits = getattr(experiment.corpus.filters.get(language), unit, None)
-        return limits[end == "most"] if limits else None
-    if people := experiment.human_evaluation:
-        match number.metric, number.setting:
-            case "raters", _:
-                return len(people.annotators)
-            case "rated_sentences", bucket if number.label == "sec:appendix_human_protocol":
-                return getattr(people.sentences, bucket) if bucket else sum(people.sentences.model_dump().values())
-    return None
+    """The config's values of the paper's numbers that are settings, no results, by the numbers' keys: ``column`` is a
+    path of keys in the config, and a list stands for its length. None for those that it does not have."""
+    config = values_of(experiment)
+    methods = dict.fromkeys(number.system for number in means())
+    config["grids"] = {name: {one: grid(experiment, name, one) for one in experiment.directions} for name in methods}
+    config["probes"] = max(len(grid(experiment, "ev", name)) for name in experiment.matrix.directions)
+    config["rated"] = sum(config["human_evaluation"]["sentences"].values())
+    settings = {}
+    for number in means():
+        if number.table == CONFIG:
+            value: Any = config
+            with contextlib.suppress(LookupError, TypeError):
+                for key in number.column.split("."):
+                    value = value[int(key)] if isinstance(value, list) else value[key]
+                settings[number.key] = len(value) if isinstance(value, list) else value
+    return {key: value for key, value in settings.items() if value}
 
 
 def _verdict(pair: NumberPair) -> str:
@@ -430,7 +406,7 @@ def _number(row: dict[str, Any]) -> list[str]:
     number = Published(*(row[key] for key in ("label", "backbone", "direction", "setting", "system", "metric", "text")))
     paper = formats.minus(number.text)
     if not pd.isna(row["paper_std"]):
-        paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:.{number.decimals}f}{number.unit}"
+        paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:{number.style}}{number.unit}"
     if pd.isna(row["ours"]):
         return [paper, row["why"] or formats.NONE, formats.NONE]
     bound = number.relation in ("<", "≤")
@@ -441,7 +417,6 @@ def _number(row: dict[str, Any]) -> list[str]:
 
 def _printed(number: Published, value: float, sign: str, std: float = float("nan")) -> str:
     """In the paper's decimals and unit."""
-    kind = f".{number.decimals}{'f' if number.exponent is None else 'e'}"
-    sign *= float(f"{value:{kind}}") != 0  # a zero has none
-    spread = "" if pd.isna(std) else f" ± {std:{kind}}"
-    return formats.minus(f"{value:{sign}z{kind}}") + spread + number.unit
+    sign *= float(f"{value:{number.style}}") != 0  # a zero has none
+    spread = "" if pd.isna(std) else f" ± {std:{number.style}}"
+    return formats.minus(f"{value:{sign}z{number.style}}") + spread + number.unit

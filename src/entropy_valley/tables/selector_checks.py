@@ -17,8 +17,8 @@ from entropy_valley.errors import InputError
 from entropy_valley.frames import PLACE
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.comparisons import run_by_run
 from entropy_valley.stats.significance import paired_test
+from entropy_valley.stats.summary import run_by_run
 from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.names import Names
@@ -111,9 +111,8 @@ def scores(names: Names, data: Data) -> Iterator[Measured]:
 
 
 def tests(names: Names, data: Data) -> Iterator[Measured]:
-    for run, of_run in run_by_run(data.sentences, names.metric.name, [*PLACE, "seed"]):
-        cells = [cell for cell in names.cells if all(getattr(cell, key) == value for key, value in run.items())]
-        for name, methods in groups([cell.method for cell in cells]).items():
+    for run, of_run in run_by_run(data.sentences, names.metric.name):
+        for name, methods in groups([*of_run]).items():
             test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), names.statistics)
             values = asdict(test) | {"bootstrap_seed": names.statistics.seed, "systems": len(methods)}
             yield (run["direction"], run["testset"]), run["seed"], name, values

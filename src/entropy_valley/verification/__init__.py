@@ -37,7 +37,7 @@ def verify(
         folder.check(report)
         sets.check(folder, report)
         sets.check_tokens(folder, report)
-        products.check(folder, report, own_classes)
+        products.check(folder, report)
         device = again.usable(device)
         scores.check(folder, report, comet, device)
         if sentences:
