@@ -21,7 +21,6 @@ from entropy_valley.tables.coverage import (
     UNDER,
     WITHIN,
     bucket,
-    bucket_names,
     capitalised_words,
     cause,
     coverage_numbers,
@@ -50,14 +49,6 @@ class TestItems:
     def test_nothing_is_capitalised_beside_the_first_word_placeholders_and_single_letters(self, text):
         assert capitalised_words(text) == []
 
-    def test_capitals_mark_no_names_in_german_and_chinese(self):
-        assert [len(extractors(code)) for code in ("en", "fr", "de", "zh")] == [3, 3, 2, 2]
-
-    def test_an_item_of_the_source_that_comes_twice_counts_twice(self):
-        assert retention(["5", "5", "7"], "5") == pytest.approx(2 / 3)
-        with pytest.raises(ValueError, match="no items"):
-            retention([], "5")
-
     @given(st.lists(st.text(alphabet="ab", min_size=1, max_size=2), min_size=1), st.text(alphabet="ab"), st.randoms())
     def test_more_output_never_retains_less_and_order_is_nothing(self, items, output, random):
         share = retention(items, output)
@@ -77,11 +68,6 @@ class TestItems:
 
 
 class TestBuckets:
-    def test_names(self):
-        assert bucket_names(EDGES) == ["r<0.6", "0.6<=r<0.8", "r>=0.8"]
-        assert bucket_names([1]) == ["r<1", "r>=1"]
-        assert sum(papers_count("en-zh", name) for name in bucket_names(EDGES)) == 2037
-
     @given(st.integers(0, 60), st.integers(1, 60))
     def test_an_edge_belongs_to_the_bucket_above_it(self, target, source):
         expected = (5 * target >= 3 * source) + (5 * target >= 4 * source)  # in whole numbers
