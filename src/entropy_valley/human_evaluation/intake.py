@@ -128,7 +128,7 @@ def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list
     top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
     header = titles[top]
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
-        return [], [*problems, f"{path}: has no column, or several, of {', '.join(wrong)}"]
+        return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
     ratings: dict[str, Rating | None] = {}
     for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
@@ -137,7 +137,7 @@ def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list
             name = _plain(cells["ID"])
             if name in ratings or name not in shown:
                 what = "comes twice" if name in ratings else f"is no row of pack {pack.code}"
-                found = [("ID", f"{brief(repr(name))} {what}")]
+                found = [("ID", f"{brief(name)} {what}")]
             else:
                 ratings[name], found = _read_row(annotator, name, cells, shown[name])
             for column, problem in found:
