@@ -49,6 +49,9 @@ class TestItems:
     def test_nothing_is_capitalised_beside_the_first_word_placeholders_and_single_letters(self, text):
         assert capitalised_words(text) == []
 
+    def test_capitals_mark_no_names_in_german_and_chinese(self):
+        assert [len(extractors(code)) for code in ("en", "en_gb", "fr", "de", "zh")] == [3, 3, 3, 2, 2]
+
     @given(st.lists(st.text(alphabet="ab", min_size=1, max_size=2), min_size=1), st.text(alphabet="ab"), st.randoms())
     def test_more_output_never_retains_less_and_order_is_nothing(self, items, output, random):
         share = retention(items, output)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from entropy_valley import files
-from entropy_valley.demo import shipped
+from entropy_valley import files, shipped
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import Prompt, load_tokenizer
