@@ -20,7 +20,6 @@ from entropy_valley.tables.coverage import (
     SHORT,
     UNDER,
     WITHIN,
-    bucket,
     capitalised_words,
     cause,
     coverage_numbers,
@@ -70,13 +69,6 @@ class TestItems:
         assert counts == {kind: papers_count(direction, kind) for kind in counts}
 
 
-class TestBuckets:
-    @given(st.integers(0, 60), st.integers(1, 60))
-    def test_an_edge_belongs_to_the_bucket_above_it(self, target, source):
-        expected = (5 * target >= 3 * source) + (5 * target >= 4 * source)  # in whole numbers
-        assert bucket(target / source, EDGES) == expected
-
-
 def test_the_first_cause_that_fits():
     assert cause(3, 1, [4, 5]) == SHORT
     assert [cause(4, canvas, [4, 6]) for canvas in (3, 4, 5, 6, 7)] == [OVERSHOOT, WITHIN, WITHIN, WITHIN, UNDER]
@@ -101,7 +93,7 @@ def names(**coverage):
 HOW = {"resamples": 50, "seed": 1}
 
 
-@pytest.mark.parametrize(("eos", "above"), [(False, 3), (True, 4)])
+@pytest.mark.parametrize(("eos", "above"), [(False, 3), (True, 4)])  # an edge belongs to the bucket above it
 def test_r_counts_the_eos_if_the_config_says_so(eos, above):
     data = four_sentences(ev=[0.5] * 4, ratio=[0.25] * 4)
     numbers = coverage_numbers(names(buckets={"de-fr": [0.5]}, eos=eos), data)

@@ -67,16 +67,6 @@ _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and p
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
 
 
-class _CaseLine(NamedTuple):
-    """What a case says of one text; NaN where there is no such number."""
-
-    label: str
-    text: str
-    slots: float = nan
-    score: float = nan
-    kept: float = nan
-
-
 def first_run(experiment: Experiment) -> list[Cell]:
     """The main backbone's first run of its first direction and test set."""
     cells = [cell for cell in main_cells(experiment) if cell.method in METHODS]
