@@ -125,6 +125,7 @@ def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list
     if sheet.annotator not in (None, annotator):
         problems.append(f"{path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
     titles = [[_plain(name) for name in row] for row in sheet.rows]
+    # Apple Numbers puts the name of a table above its header.
     top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
     header = titles[top]
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
@@ -133,6 +134,7 @@ def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list
     ratings: dict[str, Rating | None] = {}
     for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
         if any(cell.strip() for cell in row):
+            # A row may end before its empty cells.
             cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
             name = _plain(cells["ID"])
             if name in ratings or name not in shown:
@@ -154,6 +156,7 @@ def _read_row(
     """The rating of a row, None where it has none or an impossible one; and its problems, each behind its column."""
     changed = [column for column in TEXTS[1:] if _same_text(cells[column]) != _same_text(shown[column])]
     problems = [(column, "was changed; the rating may be of another text") for column in changed]
+    # A spreadsheet may write 4 as 4.0, and people tie for Tie.
     given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
     if not any(given.values()):
         return None, problems
@@ -272,6 +275,7 @@ def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[d
     rows = []
     for rating in ratings:
         row = behind[rating.id]
+        # Only here is a slot a system again.
         systems = {"a": row["a"], "b": row["b"], "tie": "tie"}
         scores = {systems[slot]: rating.scores[slot] for slot in "ab"}
         own = {"preference": systems[rating.preference], "notes": rating.notes}

@@ -90,6 +90,7 @@ def make(sentences: pd.DataFrame, direction: str, sizes: Mapping[str, int], seed
         slots.append(dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True)))
         outputs = {slot: one[system] for slot, system in slots[-1].items()}
         texts.append({"source": one["source"], "reference": one["reference"], **outputs})
+    # A form of another pack is told by its ids.
     code = files.digest([direction, texts])[:6]
     rows, behind = [], []
     for number, (one, slot, shown) in enumerate(zip(chosen, slots, texts, strict=True), 1):
@@ -114,6 +115,7 @@ def choose(sentences: pd.DataFrame, sizes: Mapping[str, int], seed: int) -> pd.D
         elif bucket == "second_best":
             ranked = left[differences < 0].sort_values("difference", kind="stable")
         elif bucket == "tied":
+            # Equal outputs would waste an annotator on nothing to compare.
             ranked = left[differences != 0].sort_values("difference", key=abs, kind="stable")
         else:
             ranked = left.sort_values("id", key=lambda ids: ids.map(lambda one: files.digest([seed, "random", one])))

@@ -32,8 +32,10 @@ def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame
     """
     rows = []
     for run, scores in run_by_run(sentences, metric):
+        # Seeds share their sentences: pooled, they would only look like a larger sample.
         for first, second in COMPARISONS:
             if second != OPTIONAL or second in scores:
+                # Without this, pandas would name a column and not the run.
                 _require(scores, run, first, second)
                 rows.append(_tested(run, scores[first], scores[second], metric, how))
     return pd.DataFrame(rows)
@@ -45,12 +47,14 @@ def compare_autoregressive(sentences: pd.DataFrame, metric: str, how: Analysis) 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
     gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, or a run has no EV.
     """
+    # A system that writes from left to right has no step budget.
     beams = list(run_by_run(sentences[sentences["steps"] == 0], metric))
     rows = []
     for run, scores in run_by_run(sentences[sentences["steps"] > 0], metric):
         _require(scores, run, "ev")
         for other, others in beams:
             if all(run[key] == other[key] for key in (*PLACE, "seed")):
+                # The sentences of both in one order: a paired test never looks at ids.
                 for name in others:
                     test = _tested(run, scores["ev"], others[name].loc[scores.index], metric, how)
                     rows.append(test | {"second_backbone": other["backbone"]})
@@ -73,6 +77,7 @@ def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:
     kept = pd.Series(True, cells.index)
     for _, of_place in cells.groupby(PLACE, sort=False):
         backbones = of_place.groupby("seed")["backbone"].transform("nunique")
+        # In a place where no seed is shared, each backbone keeps its own.
         shared = backbones == of_place["backbone"].nunique()
         if shared.any():
             kept[of_place.index] = shared
@@ -89,8 +94,10 @@ def closure_limits(method: pd.Series, ratio: pd.Series, oracle: pd.Series, how: 
     gap.
     """
     scores = np.column_stack([method, ratio, oracle])
+    # All three are drawn together: a resample is one set of sentences for all systems.
     drawn = bootstrap_means(scores, how.resamples, how.seed, how.generator)
     closures = closure(*(pd.Series(means) for means in drawn.T))
+    # More resamples without a gap than lie beyond a limit: then the limit is not known.
     if closures.isna().mean() > LEVELS[0]:
         return dict.fromkeys(LIMITS, math.nan)
     return dict(zip(LIMITS, closures.quantile(list(LEVELS)), strict=True))

@@ -58,6 +58,7 @@ class OurTables:
         if values.empty:
             return None
         if number.less:
+            # The best of several systems is the paper's own rule, as for the ratios of its sweep.
             less = self.values(number, number.less).max()
             ours = Ours(values.max() - less)
             if number.over:
@@ -80,13 +81,17 @@ class OurTables:
             key, _, allowed = condition.partition("=")
             if key not in rows:
                 raise self._misfit(number, f"no column {key}")
+            # A config may call the same thing by another name.
             values = {self.names.get(value, value) for value in allowed.split("|")}
             rows = rows[rows[key].isin(values)]
+            # The best, or the number, of some systems is not that of all.
             if values - {*rows[key]}:
                 return pd.Series(dtype=float)
         runs = rows[[key for key in ("backbone", "direction", "testset", "seed") if key in rows]]
+        # A condition that is too weak would take a mean over different things.
         if not number.how and runs.duplicated().any() and not number.less:
             raise self._misfit(number, f"several rows of a run with {where}")
+        # Tables are read as texts, so that seeds and budgets compare with the conditions.
         numeric = rows.apply(pd.to_numeric, errors="coerce")
         try:
             return pd.concat([numeric.eval(expression) for expression in number.column.split(", ")])
@@ -95,6 +100,7 @@ class OurTables:
 
     def _deviation(self, number: Published, values: pd.Series) -> float:
         """The deviation over runs: in a table of its own place, in a column beside the mean, or that of the values."""
+        # The paper may print a deviation elsewhere than its mean.
         printed = deviation(number)
         if printed and printed.table:
             return self.values(printed, printed.where).mean()

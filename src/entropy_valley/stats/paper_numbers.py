@@ -47,6 +47,7 @@ class Published:
     @property
     def relation(self) -> str:
         """``<``, ``≤`` or ``≈`` before it, or nothing."""
+        # Such as "≤15.6%": a bound, no value.
         return self.text.partition(self.digits)[0]
 
     @property
@@ -67,6 +68,7 @@ class Published:
     @property
     def rounding(self) -> float:
         """Half a unit of the last digit: what the printed value may be away from the unrounded one."""
+        # Of "6.9e-45" the last digit counts 1e-46.
         return float(Decimal(5).scaleb(int(Decimal(self.digits).as_tuple().exponent) - 1))
 
     @property
@@ -107,10 +109,12 @@ def deviation(number: Published) -> Published | None:
 
 def means() -> list[Published]:
     """All numbers but the deviations of others."""
+    # They are shown beside their means, never as rows of their own.
     deviations = {std.key for number in numbers().values() if (std := deviation(number))}
     return [number for key, number in numbers().items() if key not in deviations]
 
 
 def tables() -> list[str]:
     """The tables of ours that have some of the paper's numbers."""
+    # In the order of the paper, each once.
     return list(dict.fromkeys(number.table for number in numbers().values() if number.table))

@@ -68,12 +68,15 @@ def doubtful_gaps(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
 def closures(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """A row for each cell and metric, the main metric first: its ``value``, ``delta_ratio`` (its lead over Ratio), and
     the share of the gap over each of BASELINES; NaN in a run whose gap is doubtful in the main metric."""
+    # One judgement a run, by the main metric, for all metrics.
     doubtful = doubtful_gaps(data.sentences, metrics[0].name)
     rows = data.cells.melt(CELL, [metric.name for metric in metrics], "metric", "value", ignore_index=False)
     rows = rows.sort_index(kind="stable").reset_index(drop=True)  # cell by cell
     wide = rows.pivot(index=[*MATCHED, "metric"], columns="method", values="value")
+    # A study may be without either: its closures are NaN.
     wide = wide.reindex(columns=wide.columns.union(["ratio", "oracle"]))
     at = pd.MultiIndex.from_frame(rows[[*MATCHED, "metric"]])
+    # A gap is a lead, also where lower is better.
     sign = rows["metric"].map({metric.name: 1 if metric.higher_is_better else -1 for metric in metrics})
     of_run = wide.reindex(at).set_axis(rows.index)
     rows["delta_ratio"] = rows["value"] - of_run["ratio"]

@@ -80,6 +80,7 @@ def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Ro
         if cell.system.order:  # an autoregressive system denoises nothing
             runs.setdefault(cell.of[1:], []).extend((cell, row) for row in cell.rows)
     for of_run in runs.values():
+        # Nobody can choose which sentences are drawn, and everybody draws the same.
         of_run.sort(key=lambda at: files.text_digest(f"{at[0].of.home} {at[0].system.label} {at[1]['id']}"))
         yield from of_run[:count]
 
@@ -95,6 +96,7 @@ def _check_sentence(
     params, steps, place, stored = cell.params, cell.system.steps, f"line {row['line']}", row["tokens"]
     prompt = Prompt(params["prompt"], backbone.tokenizer, backbone.bos_id if params["bos"] else None)
     ids, length = prompt.encode(source), row["length"]
+    # A forged length could take hours or all memory.
     if not 0 < length <= backbone.context - len(ids) or not 0 < steps <= MOST_STEPS:
         raise ValueError(f"{length} slots in {steps} steps, in {place}")
     denoising = backbone, ids, length, steps, params["schedule"], rank, prompt.encode("")
@@ -116,6 +118,7 @@ def _check_sentence(
     if settings.get("method", cell.system.method) == "ev" and settings.get("score", "mean") == "mean":
         for slots, score in zip(row["canvas"]["candidates"], row["canvas"]["scores"], strict=True):
             entropies, _ = reference.read(backbone, ids, [backbone.mask_id] * slots)
+            # EV leaves out the slot of the EOS.
             value = sum(entropies[:-1]) / (slots - 1) if is_exact else rounded
             named = f"{place}, entropy of {slots} slots"
             report.compare("EV's entropies, read again", cell.file, named, score, value, NEAR)
@@ -137,6 +140,7 @@ def _margins(
 
     expected = dict(enumerate([*stored, backbone.eos_id]))  # what follows the EOS is not stored
     masked, closest = {*range(length)}, math.inf
+    # The generator stops after each step, so `seen` is of the step that gave the canvas.
     for canvas in reference.denoise(backbone, ids, length, steps, schedule, noted, other):
         left = {slot for slot in masked if canvas[slot] == backbone.mask_id}
         for slot in masked - left:
@@ -156,6 +160,7 @@ def _rank(params: Mapping[str, Any], system: System) -> Callable[..., Any] | Non
 
     order = params["orders"][system.order]
     name, settings = order["order"], dict(order["order_settings"])
+    # What the engine takes where the config says nothing.
     sig = settings.pop("sig", "stepwise_kl" if name in ONE_PASS_A_STEP else "distractor")
     is_exact = params.get("prompt_cache", 1) == 1 and params.get("mask_token", "never") == "never"
     if name not in RANKS or sig != "stepwise_kl" or not is_exact:

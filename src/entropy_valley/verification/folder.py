@@ -60,6 +60,7 @@ class Report:
     def compare(self, part: str, file: object, place: str, stored: Any, follows: Any, within: float = 0.0) -> None:
         """Compare two values; numbers may differ by ``within``, and in the last of ten digits."""
         both = (stored, follows)
+        # True is an int in Python, and never a number here.
         numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in both)
         if isinstance(follows, Unchecked):
             self.unchecked[part][follows.reason] += 1
@@ -125,6 +126,7 @@ class Folder:
         self.records: dict[str, Record] = {}
         for path in sorted(root.rglob("*.json")):
             place = path.relative_to(root)
+            # Hidden files are those that a writer has left.
             if place.parts[0] in (*SKIPPED, *self.others) or any(part[0] == "." for part in place.parts):
                 continue
             if path.name.endswith(ENDING) or path.name in HEADERS:
@@ -137,9 +139,11 @@ class Folder:
     def check(self, report: Report) -> None:
         """Compare each record with the files that it describes, and with the records of what these were made from."""
         for place, record in self.records.items():
+            # A record is named after the first output of its job.
             first = (self.root / place).with_name(PurePosixPath(record.path).name)
             with report.reading(FILES, place):
                 problems = [fault.text for fault in faults(first, record, self.root)]
+                # What is not there is no fault for Snakemake, which makes it again.
                 problems += [f"{name} is not there" for name in record.outputs if not (first.parent / name).is_file()]
                 for problem in problems:
                     report.differ(FILES, place, problem)
@@ -169,6 +173,7 @@ class Folder:
             with report.reading("rows", file):
                 if header in self.records:
                     rows, described = self.rows(file), entries(self.root / header)
+                    # A cell that lacks on one side is found here, before its rows are looked at.
                     report.compare("rows", file, "cells", sorted(rows), sorted(described))
                     for system, own in rows.items():
                         params = self.records[header].params
@@ -199,6 +204,7 @@ class Folder:
     def prompt(self, backbone: str) -> Prompt | None:
         """A prompt of a backbone with its tokenizer, None if that is not here."""
         for one in self.sets:
+            # All runs of a backbone share a tokenizer; one checkpoint that is here suffices.
             if one.backbone == backbone and (checkpoint := self.checkpoint(one)):
                 params = self.records[f"{one.home}/{HEADER}"].params
                 return Prompt(params["prompt"], load_tokenizer(checkpoint, find_family(params["family"])))

@@ -42,6 +42,7 @@ def check(folder: Folder, report: Report) -> None:
     with report.reading("config", CONFIG), tempfile.TemporaryDirectory() as work:
         config = read_object(folder.root / CONFIG)
         root = Path(work, "results")
+        # Nothing is written into the folder that is checked.
         root.mkdir()
         for path in folder.root.iterdir():
             if path.name not in (*FOLDERS, DOCUMENT, live.NAME):
@@ -49,6 +50,7 @@ def check(folder: Folder, report: Report) -> None:
         # Whether the jobs can run here is no question; whether the keys and values are right is one.
         experiment = load_merged(overlay(config, {"results": str(root)}), checked=True)
         for one in sets_of(experiment).all:
+            # A set that lacks would only show as tables that cannot be made.
             for name in SET_FILES:
                 file = f"{one.folder(experiment.results)}/{name}"
                 if not Path(file).is_file():
@@ -60,6 +62,7 @@ def check(folder: Folder, report: Report) -> None:
             with report.reading(name, name):
                 _check_product(folder, report, experiment, name, made, inputs, str(config["results"]))
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
+        # Nothing tells what these follow from.
         further = {path.relative_to(folder.root).as_posix() for path in paths} - known
         report.unchecked[PART][FURTHER] += len(further)
 
@@ -109,6 +112,7 @@ def _check_product(
         if file.endswith(".csv"):
             _check_numbers(report, name, file, stored, follows)
         elif not file.endswith((".pdf", ".png", live.NAME)):
+            # The document names its folder of results.
             text = follows.decode().replace(render.escape(root), render.escape(former_root))
             lines = itertools.zip_longest(stored.decode().splitlines(), text.splitlines(), fillvalue="no line")
             for number, (line, expected) in enumerate(lines, 1):
@@ -121,6 +125,7 @@ def _check_product(
 
 def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows: bytes) -> None:
     """Compare two CSV files cell by cell, numbers in ten digits."""
+    # As texts: "1.0" and "1" differ, and an empty cell is no NaN.
     before, after = (
         pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False) for content in (stored, follows)
     )
@@ -131,8 +136,10 @@ def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows:
     for column in after:
         numbers, others = (pd.to_numeric(frame[column], errors="coerce") for frame in (before, after))
         within = 0.0 if "p" in column.split("_") else NOISE
+        # Sums in another order differ in the last digits.
         alike = (before[column] == after[column]) | np.isclose(numbers, others, rtol=1e-9, atol=within)
         report.same[part] += int(alike.sum())
+        # The header is line 1.
         for row in after.index[~alike]:
             label = brief(" ".join(after.loc[row]), 60)
             place = f"row {row + 2} ({label}), {column}"

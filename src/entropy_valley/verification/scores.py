@@ -33,9 +33,11 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
             report.compare("totals of cells", cell.header, f"sentences of {label}", stored, len(cell.rows))
             texts: Outputs | Unchecked = NO_TESTSET
             if testset.is_file():
+                # read_outputs pairs ids, and names the first that does not fit.
                 translated = folder.rows(f"{cell.of.home}/{TRANSLATIONS}").get(cell.system, [])
                 texts = read_outputs(testset, translated, f"{cell.of.home}/{TRANSLATIONS}: {label}")
             for name, metric in from_params({**cell.params, "metrics": {}}).items():
+                # Scores depend on settings and language, not on what was translated.
                 key = files.canonical([name, {**cell.params, "made_from": None}])
                 with report.reading("scores", cell.header):
                     if key not in ready:
@@ -59,6 +61,7 @@ def _prepared(
         return Unchecked("BLEU with a tokenizer that sacreBLEU downloads")
     try:
         metrics.prepare(name, metric, ScoringJob(cell.params["target_language"], checkpoint, device))
+    # As where a tokenizer of sacreBLEU is not installed.
     except InputError as error:
         return Unchecked(f"{error.place}: {error.problem}")
     return metric
@@ -79,6 +82,7 @@ def _check_metric(
         return
     again = metrics.score(name, metric, texts.sources, texts.hypotheses, texts.references)
     report.compare(part, cell.header, place, stored, again.system, within)
+    # Other weights may give nearly the same scores.
     if again.digest:
         used: Any = cell.entry.get("digests", {}).get("comet")
         report.compare(part, cell.header, f"digest of the checkpoint of {name}", used, again.digest)

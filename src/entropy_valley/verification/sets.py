@@ -42,6 +42,7 @@ def check(folder: Folder, report: Report) -> None:
 def check_ids(folder: Folder, report: Report, cell: Cell) -> None:
     """A row for each sentence of the test set, in its order."""
     ids, stored = [*folder.testset(cell.of.direction, cell.system.testset)], [row["id"] for row in cell.rows]
+    # Missing and foreign sentences, by name; then doubles and the order.
     different = sorted({*ids} ^ {*stored}) if ids else []
     if different:
         sentences = f"{counted(len(different), 'sentence')} of rows or test set alone: {listed(different, 5)}"
@@ -57,6 +58,7 @@ def check_tokens(folder: Folder, report: Report) -> None:
         direction, backbone, testset = file.parts[0], file.parts[1], file.stem
         with report.reading("token counts", file):
             prompt = folder.prompt(backbone)
+            # Without a tokenizer the same file would be compared with itself.
             follows = folder.tokens(direction, backbone, testset) if prompt else {}
             for sentence, counts in folder.counted(direction, backbone, testset).items():
                 value = follows.get(sentence) if follows else NO_TESTSET if prompt else NO_TOKENIZER
@@ -69,6 +71,7 @@ def check_tokens(folder: Folder, report: Report) -> None:
 def _check_canvases(folder: Folder, report: Report, cell: Cell, tokens: Tokens) -> None:
     """The candidates from the numbers of tokens, the choice from the candidates' scores, calls and slots from both."""
     settings, order = cell.params["methods"][cell.system.method], cell.params["orders"][cell.system.order]["order"]
+    # A block of the config may be a method under another name.
     kind = settings.get("method", cell.system.method)
     method = make_method(cell.system.method, settings) if kind in (*ON_GRID, *UNPROBED) else None
     reassigned = _reassigned(folder, cell, settings, tokens) if kind == "reassigned" else {}
@@ -117,6 +120,7 @@ def _costs(row: Row, kind: str, steps: int) -> Any:
     """Calls and slots as the paper counts them: a probe a candidate, then T passes over each canvas; one more over each
     of several that are scored again. A search may have probed more than its candidates."""
     canvas = row["canvas"]
+    # Lengths that no pass has read cost nothing.
     probed = canvas["candidates"] if canvas["scores"] else []
     decoded = canvas.get("contenders", [canvas["length"]])
     passes = steps + bool(canvas.get("rescoring") and len(decoded) > 1)
@@ -127,6 +131,7 @@ def _costs(row: Row, kind: str, steps: int) -> Any:
 
 def _reassigned(folder: Folder, cell: Cell, settings: Mapping[str, Any], tokens: Tokens) -> dict[str, int]:
     """The canvases of a method, its ratios given to other sentences by a seeded shuffle; none without them."""
+    # The canvases that were shuffled are in the home set of their method.
     origin = cell.system._replace(method=settings.get("of", "ev"))
     for other in folder.sets:
         rows = folder.rows(f"{other.home}/{TRANSLATIONS}").get(origin, []) if other[1:] == cell.of[1:] else []
@@ -141,9 +146,11 @@ def _reassigned(folder: Folder, cell: Cell, settings: Mapping[str, Any], tokens:
 def _totals(cell: Cell, tokens: Tokens) -> dict[str, Any]:
     """What a header says of a cell, from its rows: sentences, the sums of costs, and of canvases how many more steps
     leave as they are, and the mean distance from the reference's tokens and EOS."""
+    # A beam search counts its calls alone.
     totals: dict[str, Any] = {name: sum(row[name] for row in cell.rows) for name in TOTALS if name in cell.rows[0]}
     totals["sentences"] = len(cell.rows)
     if cell.system.order:
+        # A variable-length decoder needs no step for each slot.
         is_settled = cell.params["orders"][cell.system.order]["order"] in VARIABLE_LENGTH
         totals["within_steps"] = sum(is_settled or row["length"] <= cell.system.steps for row in cell.rows)
         errors = [abs(row["length"] - tokens[row["id"]][1] - 1) for row in cell.rows if row["id"] in tokens]
