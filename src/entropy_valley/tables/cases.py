@@ -94,6 +94,7 @@ def case_numbers(names: Names, data: Data) -> pd.DataFrame:
         problem = f"{listed(missing)}: no such sentence in {cell.testset}"
         testset = f"{data.files.root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
         raise InputError("tables.cases", problem, f"Take ids of {testset}.")
+    # What the config names is shown once, however often it is named.
     taken = [(name, by_id[name]) for name in dict.fromkeys(named)] or chosen(sentences)
     return pd.DataFrame((run | {"case": case} | dict(one) for case, one in taken), columns=FIELDS)
 
@@ -107,6 +108,7 @@ def chosen(sentences: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
     """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
     taken: list[Sentence] = []
     for case, (counts, size) in RULES.items():
+        # A sentence is shown once, by the first rule that takes it.
         fitting = [one for one in sentences if counts(one) and one not in taken]
         if fitting:
             taken.append(max(fitting, key=size))
@@ -120,6 +122,7 @@ def facts_of_sentences(names: Names, data: Data) -> Iterator[Sentence]:
     candidates.
     """
     sources = data.sentences["source"]
+    # One kind for all sentences, so that their shares compare.
     kind = PLACEHOLDERS if any(map(EXTRACTORS[PLACEHOLDERS], sources)) else NUMBERS
     for name, rows in data.sentences.groupby("id", sort=False):
         of_method = {row["method"]: row for row in rows.to_dict("records")}
@@ -282,6 +285,7 @@ def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
         elif not isnan(line.score):
             text = formats.number(line.score, names.metric.decimals)
             axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
+        # Boxes in the place of characters would look like an output.
         for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
             axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1

@@ -39,6 +39,7 @@ def capitalised_words(text: str) -> list[str]:
 
     A heuristic: it also finds the first words of further sentences.
     """
+    # The first word of a sentence has a capital whatever it is.
     _, *others = text.split() or [""]
     return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(others)))
 
@@ -110,6 +111,7 @@ def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for place, sentences in data.sentences.groupby(PLACE, sort=False):
+        # Means are over runs first: sentences of several seeds are the same ones.
         runs = sentences.groupby("method", sort=False)["seed"].nunique()
         for block, item, part in parts(names, place[0], sentences):
             about = dict(zip(PLACE, place, strict=True)) | {"block": block, "item": item}
@@ -121,11 +123,13 @@ def parts(names: Names, direction: str, sentences: pd.DataFrame) -> Iterator[tup
     """The items of each block of a direction: the sentences that have it, and their ``value``."""
     for kind, extract in extractors(direction.split("-")[0]).items():
         items = sentences["source"].map(extract)
+        # A sentence without an item retains nothing, and loses nothing.
         having = sentences[items.map(len) > 0]
         kept = [retention(*both) for both in zip(items[having.index], having["hypothesis"], strict=True)]
         yield RETENTION, kind, having.assign(value=kept)
     settings = names.experiment.coverage
     if edges := sorted(settings.buckets.get(direction, ())):
+        # An empty source counts as one token, as for the length methods.
         ratios = (sentences["target_tokens"] + settings.eos) / sentences["source_tokens"].clip(lower=1)
         buckets = pd.cut(ratios, [-math.inf, *edges, math.inf], right=False, labels=bucket_names(edges))
         scores = sentences.assign(value=sentences[names.metric.name])
@@ -142,6 +146,7 @@ def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator
         values = means[name].loc[ids] if len(ids) else pd.Series(dtype=float)
         row = {"sentences": len(ids), "runs": runs[name], "method": name, "mean": float(values.mean())}
         row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
+        # A test of no sentences has no p.
         if name in RIVALS and len(ids):
             test = asdict(paired_test(means[EV].loc[ids], values, how))
             row |= {key: test[key] for key in BOOTSTRAP}
@@ -178,6 +183,7 @@ def faithfulness_summary(names: Names, data: Data) -> Shown:
     the first one."""
     numbers = coverage_numbers(names, data)
     buckets = numbers[numbers["block"] == BUCKET]
+    # The ends of the scale, which a fixed ratio fits least.
     last, first = (buckets.groupby(PLACE, sort=False)["item"].transform(end) for end in ("last", "first"))
     literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
     ends = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
@@ -194,6 +200,7 @@ def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row
     printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
     for (*place, block, item), systems in numbers.groupby([*PLACE, "block", "item"], sort=False):
         label = printed.get(item) or item.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
+        # The summary has one section a direction, so its labels say more.
         section, metric = names.place(*place), names.metric.label
         if tested:
             section += ": retention, Δ in pp" if block == RETENTION else f": {metric} by r"
@@ -209,6 +216,7 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
     rivals = rivals_of(systems)
     shown = [of_method[name] for name in (*rivals, EV)]
     count = of_method[EV].sentences
+    # No mean, and so no test either.
     if not count:
         return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
     is_share, decimals = of_method[EV].block == RETENTION, names.metric.decimals
@@ -218,6 +226,7 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
         text = formats.percent(mean) if is_share else formats.number(mean, decimals)
         texts.append(Bold(text) if mean == max(means) > min(means) else text)
     for name in rivals if tested else ():
+        # Differences of shares are in percentage points.
         scale, places = (100, 1) if is_share else (1, decimals)
         delta, low, high = (scale * getattr(of_method[name], key) for key in ("delta", "ci_low", "ci_high"))
         texts.append(formats.interval(delta, low, high, places) + "*" * bool(low > 0))
@@ -243,6 +252,7 @@ def unspaced(names: Names, data: Data) -> Iterator[str]:
     """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
     for place, rows in data.sentences.groupby(PLACE, sort=False):
         if base_language(place[0].split("-")[0]) in UNSPACED:
+            # Each source comes once a method and seed.
             sources = rows.drop_duplicates("id")["source"]
             digits = sum(any(map(str.isdigit, text)) for text in sources)
             having = f"{digits} of {len(sources)} sources have digits"
@@ -293,6 +303,7 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
         scores = of_run.pivot(index="id", columns="method", values=names.metric.name)
         ev = of_run[of_run["method"] == EV]
         tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
+        # The cause is of the sentence and of the grid, whatever the rival.
         causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev["id"], dtype=object)
         for rival in (name for name in RIVALS if name in scores):
             delta = scores[EV] - scores[rival]
@@ -300,6 +311,7 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
             for name in (*CAUSES, ALL):
                 part = lost if name == ALL else lost[causes[lost.index] == name]
                 about = dict(zip(OF_RUN, key, strict=True)) | {"sentences": len(scores), "rival": rival, "cause": name}
+                # A run without a loss has no shares.
                 share = len(part) / len(lost) if len(lost) else float("nan")
                 rows.append(about | {"losses": len(part), "share": share, "delta": float(part.mean())})
     runs = pd.DataFrame(rows)
@@ -324,6 +336,7 @@ def failure_buckets(names: Names, data: Data) -> Shown:
     for place, of_place in means.groupby(PLACE, sort=False):
         heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
         for name, of_cause in of_place.groupby("cause", sort=False):
+            # The rivals stand side by side.
             texts = [text for row in of_cause.itertuples() for text in loss_texts(names, row)]
             rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
     columns = [Column("Likely cause", align="l")]

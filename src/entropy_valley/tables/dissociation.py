@@ -70,6 +70,7 @@ def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.
 
     Columns: those of SETTING, ``metric``, ``method``, ``mean``, ``std`` (sample) and ``runs``.
     """
+    # The slot that is left is that of the EOS.
     full = sentences["tokens"].map(len) == sentences["length"] - 1
     own = sentences.assign(**dict(zip(LENGTHS, (sentences["error"], sentences["error"] == 0, full), strict=True)))
     means = own.groupby([*MATCHED, "method"], sort=False)[[*LENGTHS]].mean().reset_index()
@@ -108,6 +109,7 @@ def splits(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
                     continue
                 leads, nearer = scores[name] - scores[baseline], errors[baseline] - errors[name]
                 about = dict(zip(SETTING, key, strict=True)) | {"method": name, "baseline": baseline}
+                # The control may have fewer runs.
                 seeds = [seed for seed in scores[name] if seed in scores[baseline]]
                 for seed in (None, *seeds):
                     runs = seeds if seed is None else [seed]
@@ -132,12 +134,14 @@ def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> Iterator[dict
     added, sizes = np.hsplit(means, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = {"lead": added / sizes, "adds": added, "share": added / added[:, -1:]}
+    # A share of a lead that may be 0 would be any number.
     if not np.quantile(drawn[:, len(PARTS) - 1], LEVELS[0]) > 0:
         statistics["share"] = np.full(added.shape, np.nan)
     for place, part in enumerate(PARTS):
         row = {"canvas": part, "sentences": float(sizes[0, place] * len(leads))}
         for name, numbers in statistics.items():
             value, draws = numbers[0, place], numbers[1:, place]
+            # A resample may have no sentence of a part.
             low, high = np.nanquantile(draws, LEVELS) if not np.isnan(value) else (np.nan, np.nan)
             row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
         yield row
@@ -301,6 +305,7 @@ def _clouds(names: Names, place: Any, sentences: pd.DataFrame, means: pd.DataFra
 
 def _parts(names: Names, places: Sequence[tuple[str, str]], parts: pd.DataFrame, axes: Axes) -> None:
     """What sentences add to the lead over the fair baseline, where it was run, by whose canvas is nearer."""
+    # The last one that was run is the fair one.
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index([*PLACE, "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle

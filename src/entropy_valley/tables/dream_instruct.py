@@ -70,6 +70,7 @@ def adapter_files(names: Names) -> list[str]:
 def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> dict[str, float]:
     """The losses of optimiser steps, both of shape (steps,), at least one: the last, mean and sample deviation of the
     last :data:`LAST`, the first lowest and its step."""
+    # Of equal losses the first: later steps did not get lower.
     lowest, last = min(range(len(losses)), key=losses.__getitem__), losses[-LAST:]
     deviation = float(np.std(last, ddof=1)) if len(last) > 1 else math.nan
     ends = {"final": losses[-1], "last_mean": float(np.mean(last)), "last_std": deviation}
@@ -90,10 +91,12 @@ def training_losses(data: Data, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
     facts, curves = data.files.file(f"{adapter}/{FACTS}"), data.files.file(f"{adapter}/{adapters.LOSSES}")
     with files.readable(facts, "description of a training", "Train the adapter again."):
+        # log 1 = 0: every loss would be worse than a uniform guess.
         if (vocabulary := files.read_json(facts)["vocabulary"]) < 2:
             raise ValueError(f"vocabulary is {vocabulary}")
         numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
     with files.readable(curves, "table of losses", "Train the adapter again."):
+        # Else the last digit of a loss may change in reading.
         losses = data.files.csv(curves, float_precision="round_trip")
         for name in LOSSES:
             curve = losses[name].to_numpy(float)
@@ -132,6 +135,7 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     for cell in names.cells:
         outputs = data.of([cell]).sentences
         rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
+    # The references are those of any cell: all have the same sentences.
     rows += [("", REFERENCE, *number) for number in describe(outputs["target"]).items()]
     for cell in data.cells.to_dict("records"):
         rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
@@ -171,6 +175,7 @@ def dream_instruct(names: Names, data: Data) -> Shown:
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
         for method in RISING:
             texts += output_texts(names, values.get((name, method), {}))
+        # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
     return Shown(numbers, columns, rows, [*reading(names, values["", REFERENCE], numbers)])
@@ -194,6 +199,7 @@ def loss_texts(training: Mapping[str, float]) -> list[str]:
     if not training:
         return [formats.NONE] * 4
     final, mean, minimum = (training[f"cross_entropy_{key}"] for key in ("final", "last_mean", "minimum"))
+    # A model that has learned anything is below log|V|.
     marks = [WORSE * (loss > training["uniform_cross_entropy"]) for loss in (final, mean, minimum)]
     return [
         f"{final:.2f}{marks[0]}",

@@ -70,6 +70,7 @@ def rating_files(names: Names) -> Iterator[str]:
     """The ratings, and the records of the packs and of simulated forms."""
     experiment = names.experiment
     for name in directions_of(names):
+        # Forms of people have no record: they are not results.
         forms = params.filled_forms(experiment, name) if experiment.human_evaluation.simulated else []
         made = [f"{params.pack_folder(experiment, name)}/pack.json", *forms]
         yield f"{experiment.results}/{_file(name)}"
@@ -113,8 +114,10 @@ def numbers(names: Names, data: Data) -> pd.DataFrame:
         groups = []
         for name, given in rows.groupby("annotator", sort=False):
             groups.append((name, "", statistics.of_annotator(given, how)))
+        # All together is not the sum of the annotators: it is their mean for each sentence.
         groups.append((POOLED, "", statistics.of_all(rows, how) | statistics.agreement(rows)))
         for bucket in BUCKETS:
+            # Buckets were chosen by the metric, so the ρ of all sentences overstates it.
             means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
             groups.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
         for name, bucket, values in groups:
@@ -137,6 +140,7 @@ def systems(names: Names, direction: str) -> list[str]:
     """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
     first, second = ([names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
                      for cell in pair(names, direction))  # fmt: skip
+    # Only what tells the two systems apart is printed.
     apart = [number for number, part in enumerate(first) if part != second[number]]
     labels = []
     for cell, parts in zip(pair(names, direction), (first, second), strict=True):
@@ -153,6 +157,7 @@ def rated(names: Names, values: Mapping[Any, Values]) -> Iterator[str]:
         counts = {}
         for name in people.annotators:
             counts[name] = int(values.get((direction, name, ""), {}).get("sentences", 0))
+        # A table of half of the ratings looks like any other.
         if set(counts.values()) != {sentences}:
             listed = ", ".join(f"{name} {count}" for name, count in counts.items())
             yield f"Partial: of the {sentences} sentences of {formats.direction(direction)} were rated by {listed}."
@@ -193,6 +198,7 @@ def human_eval_details(names: Names, data: Data) -> Shown:
 
 def _details(names: Names, values: Mapping[Any, Values], direction: str) -> Iterator[list[str]]:
     """The rows of a direction: what each annotator and all have, then what only all together have."""
+    # An annotator may have no form yet.
     people = [values.get((direction, name, "")) for name in names.experiment.human_evaluation.annotators]
     every = values[direction, POOLED, ""]
     number, label = formats.number, names.metric.label
@@ -265,6 +271,7 @@ def human_eval_figure(names: Names, data: Data) -> Figure:
 def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
     colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(pair(names, direction))]
     people = names.experiment.human_evaluation
+    # In the order of the config.
     annotators = [name for name in people.annotators if name in set(rows["annotator"])]
     pairs = zip(("first", "second"), systems(names, direction), colours, strict=True)
     for number, (system, label, colour) in enumerate(pairs):
@@ -287,6 +294,7 @@ def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None
 
 def _scatter(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
     means = rows.groupby("id")[["adequacy", "difference"]].mean()
+    # The figure shows adequacy alone; the function wants both scales.
     correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
     axes.axhline(0, color=INK, linewidth=0.6)
     axes.axvline(0, color=INK, linewidth=0.6)

@@ -49,6 +49,7 @@ def compared_tables(names: Names) -> list[str]:
 def paper_comparison(names: Names, data: Data) -> Shown:
     """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
     ``compare: signs`` not at all."""
+    # Of other models or metrics, sizes mean nothing.
     of_values = names.experiment.paper_comparison.compare == "values"
     table = compare(our_tables(names, data), settings_of(names.experiment), of_values)
     claims, listed = [], []
@@ -59,10 +60,12 @@ def paper_comparison(names: Names, data: Data) -> Shown:
             listed.append(row)
     rows = [_row(row, "Claims of the paper, and in how many places they hold") for row in claims]
     different = [row for row in listed if _differs(row)]
+    # What a reader looks for first; each stands again in its place.
     rows += [_row(row, f"What differs: {len(different)}", placed=True) for row in different]
     places: dict[str, list[dict[Any, Any]]] = {}
     for row in listed:
         places.setdefault(row["label"], []).append(row)
+    # Places with anything to compare come first, else in the order of the paper.
     for label, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
         rows += [_row(row, f"{_place(label)} ({label})") for row in of_place]
     ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {names.metric.label} in its place."
@@ -78,6 +81,7 @@ def our_tables(names: Names, data: Data) -> OurTables:
         file = f"{data.files.root}/tables/{Path(path).name}"
         frames[Path(path).stem] = data.files.csv(file, dtype=str, keep_default_na=False)
     ours = {**experiment.paper_comparison.names, "comet": names.metric.name, "T": str(experiment.tables.steps)}
+    # The paper calls its runs by letters.
     seeds = matrix.seeds_of.get(experiment.tables.backbone, matrix.seeds)
     return OurTables(frames, ours | {f"run {letter}": str(seed) for letter, seed in zip("ABCDEF", seeds, strict=False)})
 
@@ -122,6 +126,7 @@ def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -
     if of_values:
         rows = [pair | {"kind": "value", "verdict": _verdict(pair)} for pair in pairs]
     else:
+        # The limits of an interval have no sign to compare.
         leads = [pair for pair in pairs if pair["metric"].endswith("_lead") and pair["paper"]]
         rows = [pair | {"kind": "sign", "verdict": _sign(pair)} for pair in leads]
     labels = list(dict.fromkeys(pair["label"] for pair in pairs))
@@ -141,6 +146,7 @@ def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> Iterator[Pair]:
         else:
             ours = tables.ours(number)
             state = "" if ours else NOT_RUN
+        # All in the unit of the paper: per cent for shares.
         value, deviation_here, spread = (number.scale * one for one in ours or Ours(NONE))
         yield {key: getattr(number, key) for key in (*KEYS, "what", "text")} | {
             "paper": number.value,
@@ -168,6 +174,7 @@ def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
     for number in means():
         if number.table == CONFIG:
             value: Any = config
+            # A config without such a block has no such setting.
             with contextlib.suppress(LookupError, TypeError):
                 for key in number.column.split("."):
                     value = value[int(key)] if isinstance(value, list) else value[key]
@@ -180,15 +187,18 @@ def _verdict(pair: Pair) -> str:
     if pair["state"] in (NOT_RUN, NO_TABLE):
         return pair["state"]
     if pair["state"] == SETTING:
+        # A bound on a setting is kept by anything below it.
         same = off <= number.rounding or (number.relation == "≤" and pair["difference"] < 0)
         return "same setting" if same else "other setting"
     if number.relation == "<":
         return "holds" if pair["difference"] < 0 else "fails"
     if number.relation == "≤":
         return "holds" if pair["ours"] <= number.value + number.rounding else "fails"
+    # As printed, the paper says no more than that.
     beyond = off - number.rounding * (1 + 1e-9)
     if beyond <= 0:
         return "equal"
+    # The larger deviation judges: it is an estimate of few runs.
     spreads = [std for std in (pair["paper_std"], pair["ours_std"], pair["spread"]) if not math.isnan(std)]
     if not spreads:
         return "differs"
@@ -211,6 +221,7 @@ def _claim(pairs: Sequence[Pair], what: str, label: str, metric: str, larger: st
         leads = systems[larger]["paper"] > max(pair["paper"] for pair in others)
         papers += leads
         ran = [pair["ours"] for pair in others if not pair["state"]]
+        # A place counts where both sides were run.
         if ran and not systems[larger]["state"]:
             leads_here = systems[larger]["ours"] > max(ran)
             compared, here, same = compared + 1, here + leads_here, same + (leads == leads_here)
@@ -225,6 +236,7 @@ def _orders(pairs: Sequence[Pair]) -> Iterator[Pair]:
     for pair in pairs:
         ordered = pair["metric"] in ORDERED and (pair["label"], pair["metric"]) != UNORDERED
         if ordered and pair["state"] != NO_TABLE:
+            # Elsewhere systems of two backbones are never put in one order.
             backbone = "" if pair["label"] in ACROSS_BACKBONES else pair["backbone"]
             key = (pair["label"], backbone, pair["direction"], pair["setting"], pair["metric"])
             groups.setdefault(key, []).append(pair)
@@ -311,6 +323,7 @@ def _row(row: dict[str, Any], section: str, placed: bool = False) -> Row:
 
 def _described(row: dict[str, Any]) -> str:
     """``En→Zh, T = 64, EV: COMET-22``."""
+    # Names in the file are in ASCII.
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
     setting = re.sub("[<>]?=|<", r" \g<0> ", row["setting"]).replace("<=", "≤").replace(">=", "≥")
     metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")

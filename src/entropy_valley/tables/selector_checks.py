@@ -65,6 +65,7 @@ def sweep(names: Names, data: Data) -> Iterator[Measured]:
     points = over_runs(curves(names, data))
     for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
         line = line.sort_values("at")
+        # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
         for item, point in named.items():
             values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
@@ -96,6 +97,7 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
             for ratio in grid
         }
         fitting = [ratio for ratio, lengths in of_ratio.items() if canvas["length"] in lengths]
+        # The grid of the config is not the one that was decoded.
         if not fitting:
             problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
             raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
@@ -113,6 +115,7 @@ def scores(names: Names, data: Data) -> Iterator[Measured]:
 def tests(names: Names, data: Data) -> Iterator[Measured]:
     for run, of_run in run_by_run(data.sentences, names.metric.name):
         for name, methods in groups([*of_run]).items():
+            # The mean over permutations is one system: each alone is one draw of it.
             test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), names.statistics)
             values = asdict(test) | {"bootstrap_seed": names.statistics.seed, "systems": len(methods)}
             yield (run["direction"], run["testset"]), run["seed"], name, values
@@ -149,6 +152,7 @@ def checks(names: Names, data: Data) -> Shown:
     """A column for each direction; a check that was not run has no rows."""
     numbers = check_numbers(names, data)
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
+    # Methods come in the order of every table, whatever the study says.
     rank = {name: at for at, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     for check in ("sweep", "chosen", "score", "test"):
@@ -230,6 +234,7 @@ def selector_checks(names: Names, data: Data) -> Figure:
 def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes) -> None:
     direction = place[0]
     draw_line(axes, line, BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
+    # A fixed ratio does not move with the valley.
     ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
     axes.axvline(ratio, label=names.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
     _draw_grid(axes, grid_of(names, direction))

@@ -81,6 +81,7 @@ def hyperparams(names: Names, data: Data) -> Shown:
     values: dict[tuple[str, str], dict[str, None]] = {}
     for row in numbers.itertuples():
         text = f"{row.value:,}" if isinstance(row.value, int) and row.value >= 10_000 else str(row.value)
+        # Runs that share a value print it once.
         values.setdefault((row.key, row.backbone), {})[text + " tokens" * (row.key == "micro_tokens")] = None
     backbones = dict.fromkeys(run.backbone for run in runs_of(names))
     paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
@@ -109,6 +110,7 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
         spec = facts.get("spec", {})
         settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
         settings |= {key: facts[key] for key in RAN if key in facts}
+        # An adapter of others may come without a description.
         if "training" in spec:
             settings |= FIXED | _selection(settings)
             record = record_of(path)
@@ -129,6 +131,7 @@ def prompts(names: Names, data: Data) -> Shown:
         listed.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
     numbers, rows = pd.DataFrame(listed), []
     for direction, of_direction in numbers.groupby("direction", sort=False):
+        # Backbones with the same prompt share a row.
         groups = of_direction.groupby(["prompt", "decoded_as"], sort=False)
         for (text, decoded_as), of_prompt in groups:
             backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
@@ -237,6 +240,7 @@ def corpus(names: Names, data: Data) -> Shown:
     for name in directions:
         facts = data.files.json("corpus", name, "corpus.json")
         for language, units in facts["filters"].items():
+            # Two directions share a language, and its limits.
             limits |= dict.fromkeys(_limits(language, units))
         pairs = _count(values[name, "", "train"])
         title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
@@ -249,6 +253,7 @@ def _reasons(results: Results, direction: str) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
     path = results.at("corpus", direction, "corpus.json")
     record = record_of(path)
+    # The reasons are in the record alone.
     if record is None:
         raise InputError(path, "its record is missing", "Make the corpus again.")
     languages = dict(zip(SIDES, direction.split("-"), strict=True))
