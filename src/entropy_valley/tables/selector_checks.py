@@ -91,17 +91,15 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
     tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
     rows, ratios = data.of([cell]).sentences, []
     for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
-        # In binary floating point a product may be a slot less than the exact one.
-        of_ratio = {
-            ratio: [candidate_length(ratio, tokens.get(name, 0), exact=exact) for exact in (True, False)]
-            for ratio in grid
-        }
-        fitting = [ratio for ratio, lengths in of_ratio.items() if canvas["length"] in lengths]
-        # The grid of the config is not the one that was decoded.
-        if not fitting:
+        of_length = {}
+        for ratio in reversed(grid):  # of two ratios with the same canvas, the smaller one is noted last
+            for exact in (True, False):  # in binary floating point a product may be a slot less than the exact one
+                of_length[candidate_length(ratio, tokens.get(name, 0), exact=exact)] = ratio
+        if canvas["length"] not in of_length:
+            # The grid of the config is not the one that was decoded.
             problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
             raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
-        ratios.append(fitting[0])
+        ratios.append(of_length[canvas["length"]])
     return pd.Series(ratios)
 
 
@@ -237,7 +235,11 @@ def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes
     # A fixed ratio does not move with the valley.
     ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
     axes.axvline(ratio, label=names.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
-    _draw_grid(axes, grid_of(names, direction))
+    grid = grid_of(names, direction)
+    axes.plot(
+        grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"], markersize=12,
+        label="EV's grid",
+    )  # fmt: skip
     _lowest(axes, line.loc[line["mean"].idxmin()])
     axes.set_title(names.place(*place))
     axes.set_xlabel("ratio r of the canvas")
@@ -245,14 +247,6 @@ def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes
     if first:
         axes.set_ylabel("mean all-mask entropy (nats)")
         legend_above(axes)
-
-
-def _draw_grid(axes: Axes, ratios: list[float]) -> None:
-    """EV's candidates as ticks on the axis."""
-    axes.plot(
-        ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"],
-        markersize=12, label="EV's grid",
-    )  # fmt: skip
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:
