@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from entropy_valley.tables.dream_instruct import describe, summarise_losses
 
 def test_last_ten_steps_and_first_minimum():
     losses = [1.0, 30.0, *[4.0, 6.0] * 5]
-    summary = summarise_losses(range(5, 5 + len(losses)), losses)
+    summary = summarise_losses(pd.Series(losses, range(5, 5 + len(losses))))
     assert summary == {
         **{"final": 6.0, "last_mean": 5.0, "last_std": pytest.approx(math.sqrt(10 / 9))},
         **{"minimum": 1.0, "minimum_step": 5},
@@ -22,7 +23,7 @@ def test_last_ten_steps_and_first_minimum():
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=40))
 def test_the_minimum_is_below_all(losses):
-    summary = summarise_losses(list(range(1, len(losses) + 1)), losses)
+    summary = summarise_losses(pd.Series(losses, range(1, len(losses) + 1)))
     assert summary["minimum"] <= min(summary["final"], summary["last_mean"] + 1e-9)
     assert losses[summary["minimum_step"] - 1] == summary["minimum"]
 

@@ -67,14 +67,12 @@ def adapter_files(names: Names) -> list[str]:
 # --- The numbers.
 
 
-def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> dict[str, float]:
-    """The losses of optimiser steps, both of shape (steps,), at least one: the last, mean and sample deviation of the
-    last :data:`LAST`, the first lowest and its step."""
-    # Of equal losses the first: later steps did not get lower.
-    lowest, last = min(range(len(losses)), key=losses.__getitem__), losses[-LAST:]
-    deviation = float(np.std(last, ddof=1)) if len(last) > 1 else math.nan
-    ends = {"final": losses[-1], "last_mean": float(np.mean(last)), "last_std": deviation}
-    return {**ends, "minimum": losses[lowest], "minimum_step": int(steps[lowest])}
+def summarise_losses(losses: pd.Series) -> dict[str, float]:
+    """Of the losses by optimiser step: the last, mean and sample deviation of the last :data:`LAST`, the first lowest
+    and its step."""
+    last = losses.tail(LAST)
+    ends = {"final": losses.iloc[-1], "last_mean": last.mean(), "last_std": last.std()}
+    return {**ends, "minimum": losses.min(), "minimum_step": losses.idxmin()}
 
 
 def uniform_cross_entropy(vocabulary: int) -> float:
@@ -97,13 +95,11 @@ def training_losses(data: Data, adapter: str) -> dict[str, float]:
         numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
     with files.readable(curves, "table of losses", "Train the adapter again."):
         # Else the last digit of a loss may change in reading.
-        losses = data.files.csv(curves, float_precision="round_trip")
+        losses = data.files.csv(curves, float_precision="round_trip", index_col="step")
         for name in LOSSES:
-            curve = losses[name].to_numpy(float)
-            if not np.isfinite(curve).all():
+            if not np.isfinite(losses[name].to_numpy(float)).all():
                 raise ValueError(f"{name} is not a finite number at each step")
-            summary = summarise_losses(losses["step"].tolist(), curve.tolist())
-            numbers |= {f"{name}_{key}": value for key, value in summary.items()}
+            numbers |= {f"{name}_{key}": value for key, value in summarise_losses(losses[name]).items()}
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / numbers["uniform_cross_entropy"]}
 
 
