@@ -27,9 +27,9 @@ def check(folder: Folder, report: Report) -> None:
     for cell in folder.cells(report, TRANSLATIONS):
         with report.reading("rows", cell.file):
             check_ids(folder, report, cell)
-            prompt = folder.prompt(cell.of.backbone)
+            prompt, first_line = folder.prompt(cell.of.backbone), cell.params.get("first_line", False)
             for row in cell.rows:
-                text = prompt.text(row["tokens"]) if prompt else NO_TOKENIZER
+                text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
                 report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
             tokens = folder.tokens(cell.of.direction, cell.of.backbone, cell.system.testset)
             if cell.system.order:  # an autoregressive system has no canvas
