@@ -34,7 +34,7 @@ ELSEWHERE = Unchecked("figures and live.html of another machine or of other vers
 FURTHER = "files that the config does not have"
 TIMES = Unchecked("the table of costs: its hours are those of the jobs that had finished when it was made")
 COSTS = "tables/cost"
-MATPLOTLIB = matplotlib.__version__.encode()  # in its files: one version gives the same bytes on one machine
+MATPLOTLIB = matplotlib.__version__.encode()
 
 
 def check(folder: Folder, report: Report) -> None:
@@ -56,11 +56,27 @@ def check(folder: Folder, report: Report) -> None:
                 if not Path(file).is_file():
                     place = Path(file).relative_to(root)
                     report.differ("rows", place, "is not there, but the config has this set")
+        # The document names its folder of results.
+        here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
         known: set[str] = set()
         for name, made, inputs in _products(folder, experiment):
-            known |= {*made, record_path(name).as_posix()}
+            record = record_path(name).as_posix()
+            known |= {*made, record}
+            stored = [file for file in made if (folder.root / file).is_file()]
+            for file in (*made, *[record] * (name != DOCUMENT)):
+                if not (folder.root / file).is_file():
+                    report.differ(name, file, "is not there")
             with report.reading(name, name):
-                _check_product(folder, report, experiment, name, made, inputs, str(config["results"]))
+                make(experiment, [f"{root}/{file}" for file in made], inputs)
+                facts = folder.records[record].facts if record in folder.records else {}
+                is_from_here = facts.get("machine") == machine.description()
+                if name == COSTS:
+                    report.compare(name, f"{COSTS}.csv", "", None, TIMES)
+                    continue
+                for file in stored:
+                    before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
+                    follows = Path(root, file).read_bytes().replace(here, former)
+                    _check_file(report, name, file, before, follows, is_from_here)
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
         # Nothing tells what these follow from.
         further = {path.relative_to(folder.root).as_posix() for path in paths} - known
@@ -85,42 +101,19 @@ def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, lis
         yield DOCUMENT, [DOCUMENT], []
 
 
-def _check_product(
-    folder: Folder,
-    report: Report,
-    experiment: Experiment,
-    name: str,
-    made: list[str],
-    inputs: Sequence[str],
-    former_root: str,
-) -> None:
-    """Make one of them again and compare each of its files. Some name the folder of results: ``former_root``."""
-    root, record = experiment.results, record_path(name).as_posix()
-    for file in (*made, *[record] * (name != DOCUMENT)):
-        if not (folder.root / file).is_file():
-            report.differ(name, file, "is not there")
-    make(experiment, [f"{root}/{file}" for file in made], inputs)
-    if name == COSTS:
-        report.compare(name, f"{COSTS}.csv", "", None, TIMES)
-        return
-    is_from_here = record in folder.records and folder.records[record].facts.get("machine") == machine.description()
-    for file in made:
-        if not (folder.root / file).is_file():
-            continue
-        stored = files.regular(folder.root / file, MOST_BYTES).read_bytes()
-        follows = Path(root, file).read_bytes()
-        if file.endswith(".csv"):
-            _check_numbers(report, name, file, stored, follows)
-        elif not file.endswith((".pdf", ".png", live.NAME)):
-            # The document names its folder of results.
-            text = follows.decode().replace(render.escape(root), render.escape(former_root))
-            lines = itertools.zip_longest(stored.decode().splitlines(), text.splitlines(), fillvalue="no line")
-            for number, (line, expected) in enumerate(lines, 1):
-                report.compare(name, file, f"line {number}", line, expected)
-        elif stored == follows or (is_from_here and (file == live.NAME or MATPLOTLIB in stored)):
-            report.compare(name, file, "content", files.bytes_digest(stored), files.bytes_digest(follows))
-        else:
-            report.compare(name, file, "content", None, ELSEWHERE)
+def _check_file(report: Report, part: str, file: str, stored: bytes, follows: bytes, is_from_here: bool) -> None:
+    """Compare a file with what was made again: CSV by value, other texts line by line, the rest by bytes. These are the
+    same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
+    if file.endswith(".csv"):
+        _check_numbers(report, part, file, stored, follows)
+    elif not file.endswith((".pdf", ".png", live.NAME)):
+        lines = (content.decode().splitlines() for content in (stored, follows))
+        for number, (line, expected) in enumerate(itertools.zip_longest(*lines, fillvalue="no line"), 1):
+            report.compare(part, file, f"line {number}", line, expected)
+    elif stored == follows or (is_from_here and (file == live.NAME or MATPLOTLIB in stored)):
+        report.compare(part, file, "content", files.bytes_digest(stored), files.bytes_digest(follows))
+    else:
+        report.compare(part, file, "content", None, ELSEWHERE)
 
 
 def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows: bytes) -> None:
