@@ -74,14 +74,11 @@ def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:
 
     So the means of two backbones differ by just the mean of their differences run by run.
     """
-    kept = pd.Series(True, cells.index)
-    for _, of_place in cells.groupby(PLACE, sort=False):
-        backbones = of_place.groupby("seed")["backbone"].transform("nunique")
-        # In a place where no seed is shared, each backbone keeps its own.
-        shared = backbones == of_place["backbone"].nunique()
-        if shared.any():
-            kept[of_place.index] = shared
-    return cells[kept]
+    backbones = cells.groupby(PLACE)["backbone"].transform("nunique")
+    shared = cells.groupby([*PLACE, "seed"])["backbone"].transform("nunique") == backbones
+    # In a place where no seed is shared, each backbone keeps its own.
+    has_shared = shared.groupby([cells[key] for key in PLACE]).transform("any")
+    return cells[shared | ~has_shared]
 
 
 LIMITS = ("closure_low", "closure_high")
