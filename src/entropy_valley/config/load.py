@@ -29,7 +29,8 @@ from entropy_valley.texts import decoded
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
-INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"  # a copy of the repository's config files, or links to them
+# A copy of the repository's config files, or links to them.
+INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
 RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 _CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
