@@ -167,23 +167,20 @@ def corrupt(
     result: list[str] = []
     edits = 0.0
     for position, unit in enumerate(reference):
-        match operations.get(position):
-            case "drop":
-                new, cost = [], 1.0
-            case "repeat":
-                new, cost = [unit, unit], 1.0
-            case "insert":
-                new, cost = [unit, generator.choice(vocabulary)], 1.0
-            case "replace":
-                new = [generator.choice(vocabulary)]
-                cost = float(new[0].strip() != unit.strip())
-            case "swap":
-                new = [reference[moved[position]]]
-                cost = DISPLACED * (new[0].strip() != unit.strip())
-            case _:
-                new, cost = [unit], 0.0
+        kind, new = operations.get(position), [unit]
+        if kind == "drop":
+            new = []
+        elif kind == "repeat":
+            new = [unit, unit]
+        elif kind == "insert":
+            new = [unit, generator.choice(vocabulary)]
+        elif kind == "replace":
+            new = [generator.choice(vocabulary)]
+        elif kind == "swap":
+            new = [reference[moved[position]]]
+        if [part.strip() for part in new] != [unit.strip()]:
+            edits += DISPLACED if kind == "swap" else 1.0
         result += new
-        edits += cost
     return result, edits
 
 
