@@ -458,9 +458,3 @@ def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
     }
     compared = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
     assert load({**over, **study(**compared)})
-
-
-def test_names_of_files_are_read_as_utf8(monkeypatch):
-    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")
-    with pytest.raises(InputError, match=r"PYTHONUTF8: is off, and Python reads the names of files as ascii"):
-        load_files(base_files(ROOT))

@@ -9,7 +9,6 @@ import copy
 import functools
 import io
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -95,18 +94,17 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not Path(path).exists():
         raise InputError(path, "file not found", f"Check the path. {LAST}")
     text = decoded(path, regular(path).read_bytes())
+    remedy = _CORRECT if Path(path).suffix in SUFFIXES else LAST
     try:
         content = copy.deepcopy(_parsed(path, text))
     except RecursionError:
         raise InputError(path, "is nested too deeply", "Remove brackets and blocks.") from None
     except yaml.YAMLError as error:
         problem = f"not YAML ({' '.join(str(error).split())})"
-        if Path(path).suffix not in SUFFIXES:
-            raise InputError(path, problem, LAST) from None
-        tab = "cannot start any token" in problem
-        raise InputError(path, problem, "Indent with spaces, not with tabs." if tab else _CORRECT) from None
+        tabs = "Indent with spaces, not with tabs. " * ("cannot start any token" in problem)
+        raise InputError(path, problem, tabs + remedy) from None
     if not isinstance(content, dict):
-        remedy = "Write keys into it, such as `results: results/mine`." if Path(path).suffix in SUFFIXES else LAST
+        remedy = f"Write keys into it, such as `results: results/mine`. {LAST}"
         raise InputError(path, "is no config: it has no keys", remedy)
     return content
 
@@ -167,9 +165,6 @@ def load_merged(
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
     """
-    if (encoding := sys.getfilesystemencoding()) != "utf-8":  # names of files would be read otherwise than written
-        remedy = "Unset PYTHONUTF8, or set it to 1."
-        raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
     config, found = expand(merged)
     try:
