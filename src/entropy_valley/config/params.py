@@ -166,12 +166,17 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
 # --- Checkpoints, and the adapters of runs.
 
 
-def checkpoint_digest(experiment: Experiment, backbone: str, seed: int | None = None) -> str:
-    """For what is made from the checkpoint of a backbone's run: variants share it."""
-    origin = paths.checkpoint_of(experiment, backbone)
+def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
+    """The params of whatever makes the checkpoint of a backbone's run: variants share it."""
+    origin = paths.checkpoint_of(experiment, name)
     if experiment.backbones[origin].is_pretrained_here:
-        return digest(pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed)))
-    return digest(hub(experiment, origin))
+        return pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed))
+    return hub(experiment, origin)
+
+
+def checkpoint_digest(experiment: Experiment, name: str, seed: int | None = None) -> str:
+    """For what is made from that checkpoint."""
+    return digest(backbone(experiment, name, seed))
 
 
 def hub(experiment: Experiment, backbone: str) -> str:
