@@ -64,23 +64,23 @@ class Cell:
         """How the run is decoded, as its path says it."""
         return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
 
-    @property
+    @functools.cached_property
     def backbone(self) -> str:
         return self.run.backbone
 
-    @property
+    @functools.cached_property
     def direction(self) -> str:
         return self.run.direction
 
-    @property
+    @functools.cached_property
     def seed(self) -> int:
         return self.run.seed
 
-    @property
+    @functools.cached_property
     def pool(self) -> str:
         return self.run.pool
 
-    @property
+    @functools.cached_property
     def autoregressive(self) -> bool:
         """Whether it is written from left to right, not denoised."""
         return not self.order
