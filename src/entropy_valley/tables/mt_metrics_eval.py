@@ -67,6 +67,7 @@ def _pair(
     first = next(iter(systems.values()))
     _lines(folder / "sources" / f"{direction}.txt", first["source"])
     _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", first["target"])
+    # The format wants documents: here each test set is one.
     _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(first))
     for name, rows in systems.items():
         _lines(folder / "system-outputs" / direction / f"{name}.txt", rows["hypothesis"])
@@ -74,6 +75,7 @@ def _pair(
     for metric in metrics:
         path = folder / "metric-scores" / direction / f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
         whole = dict(zip(systems, cells.get(metric.name, [None] * len(cells)), strict=True))
+        # The toolkit compares systems, so a metric needs all of them.
         if pd.notna([*whole.values()]).all():
             written.append(metric.name)
             _lines(path.with_name(f"{path.name}.sys.score"), (f"{name}\t{score}" for name, score in whole.items()))
