@@ -44,7 +44,7 @@ def line_more(path):
     path.write_text(path.read_text(encoding="utf-8") + path.read_text(encoding="utf-8").splitlines()[-1] + "\n")
 
 
-ALL = (".tex", ".float.tex", ".md", ".html", ".csv", ".made.json")
+ALL = (".tex", ".float.tex", ".md", ".html", ".csv")
 NUMBER = text(r"(,0\.)\d\d", r"\g<1>0505")
 MADE = {  # a file, its change, and what a line about it says
     "a number in Markdown": ("tables/main.md", text(r"(\d)\.(\d)", r"\g<1>7.\2"), "line 3: "),
@@ -66,9 +66,8 @@ MADE = {  # a file, its change, and what a line about it says
     "a row more": ("tables/dissociation.csv", line_more, "number of rows: "),
     "a row less": ("tables/selector_checks.csv", text(r"\n.*\n$", "\n"), "number of rows: "),
     "no CSV": ("tables/crossbb.csv", without(".csv"), "is not there"),
-    "no record": ("tables/cost.csv", without(".made.json"), "is not there"),
     "no table": ("tables/readings.md", without(*ALL), "is not there"),
-    "no figure": ("figures/pareto.png", without(".png", ".pdf", ".csv", ".made.json"), "is not there"),
+    "no figure": ("figures/pareto.png", without(".png", ".pdf", ".csv"), "is not there"),
 }
 UNCHANGED = ("tables/ceiling.csv", text(r"(,0\.\d{10}),", r"\g<1>4,"))  # in the eleventh digit
 
@@ -302,7 +301,6 @@ def test_results_within_others_are_results_of_their_own(root, tmp_path):
             Folder(place, Report())
     records = Folder(root, Report()).records
     (root / "demo/tables").mkdir(parents=True)
-    for name in ("tables/main.made.json", CONFIG):
-        (root / "demo" / name).write_text("{}")
+    (root / "demo" / CONFIG).write_text("{}")
     inside = Folder(root, Report())
     assert inside.others == ["demo"] and inside.records == records
