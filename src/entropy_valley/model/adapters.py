@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -35,15 +35,19 @@ class Settings(Foreign):
 
     peft_type: Literal["LORA"] = "LORA"
     r: Size = 8
-    lora_alpha: int | float = 8
+    lora_alpha: float = 8
     lora_dropout: Share = 0.0
     use_rslora: bool = False
     use_dora: bool = False
     lora_bias: bool = False
     init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
     rank_pattern: dict[Pattern, Size] | None = None
-    alpha_pattern: dict[Pattern, int | float] | None = None
+    alpha_pattern: dict[Pattern, float] | None = None
     base_model_name_or_path: str | None = None
+
+    @field_serializer("lora_alpha")
+    def _as_peft(self, alpha: float) -> int | float:
+        return int(alpha) if alpha.is_integer() else alpha
 
     @property
     def changes_base(self) -> bool:
