@@ -244,7 +244,7 @@ EXAMPLES = {
         (SETTINGS, keys(lora_dropout=-1.0), "lora_dropout is -1.0"),
         (SETTINGS, keys(alpha_pattern={"(a+)+x": 1.0}), "must match pattern"),
         (MATRICES, larger, "more than 34,359,738,368"),
-        (MATRICES, tensors(lambda name, one: {"base_model.model." * 60_000 + "x": one}), "base_model.* Give a trained LoRA adapter"),
+        (MATRICES, tensors(lambda name, one: {"base_model.model." * 60_000 + "x": one}), "… is of no layer"),
         (MATRICES, tensors(lambda name, one: {name: one.to(torch.complex64)}), "not in floating point"),
         ("adapter.json", keys(spec=5), "spec is 5, but must be a JSON object"),
         ("adapter.json", keys(spec={"attention": "x"}), "spec.attention is 'x', but must be 'bidirectional'"),

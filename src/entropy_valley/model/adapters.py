@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, field_serializer
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
@@ -164,7 +164,7 @@ def from_peft(
 def _misfits(adapter: Adapter, model: Module | None) -> list[str]:
     """What is wrong with the names of tensors; with a model, what PEFT finds wrong when it attaches them to a copy."""
     names = adapter.weights.keys()
-    strange = [f"{name} is of no layer" for name in names if not _STOCK.fullmatch(name)]
+    strange = [f"{brief(name, 100)} is of no layer" for name in names if not _STOCK.fullmatch(name)]
     halves = {module + side for module in adapter.modules for side in (_A, _B)}
     strange += [f"{name} is missing" for name in sorted(halves - names)]
     if strange or model is None:
