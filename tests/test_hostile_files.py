@@ -240,7 +240,7 @@ EXAMPLES = {
         (SETTINGS, keys(lora_alpha=float("inf")), "lora_alpha is inf"),
         (SETTINGS, keys(use_dora="x" * 10**6), "use_dora is 'x+…"),
         (SETTINGS, keys(r=10**15), "r is 1000000000000000, but must be less"),
-        (SETTINGS, keys(r=2**24), r"lora_A\.default\.weight: .*\[3, 32\].* \[16777216, 32\]"),
+        (SETTINGS, keys(r=2**24), r"lora_A\.default\.weight: .*\[3, 32\].*\[16777216, 32\]"),
         (SETTINGS, keys(lora_dropout=-1.0), "lora_dropout is -1.0"),
         (SETTINGS, keys(alpha_pattern={"(a+)+x": 1.0}), "must match pattern"),
         (MATRICES, larger, "more than 34,359,738,368"),

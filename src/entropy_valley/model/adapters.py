@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, field_serializer
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, brief, listed
+from entropy_valley.errors import InputError, brief
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
@@ -157,7 +157,8 @@ def from_peft(
     if not settings.changes_base and not any(tensor.any() for tensor in changing):
         problems.append("it changes nothing: every lora_B is zero")
     if problems:
-        raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
+        shown = "; ".join(brief(problem, 300) for problem in problems[:8])  # a lost tensor is often one of hundreds
+        raise InputError(place, shown, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     return adapter
 
 
