@@ -58,6 +58,7 @@ def check(folder: Folder, report: Report) -> None:
                     report.differ("rows", place, "is not there, but the config has this set")
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
+        machines = [record.facts.get("machine") for record in folder.records.values()]
         known: set[str] = set()
         for name, made, inputs in _products(folder, experiment):
             record = record_path(name).as_posix()
@@ -68,15 +69,13 @@ def check(folder: Folder, report: Report) -> None:
                     report.differ(name, file, "is not there")
             with report.reading(name, name):
                 make(experiment, [f"{root}/{file}" for file in made], inputs)
-                facts = folder.records[record].facts if record in folder.records else {}
-                is_from_here = facts.get("machine") == machine.description()
                 if name == COSTS:
                     report.compare(name, f"{COSTS}.csv", "", None, TIMES)
                     continue
                 for file in stored:
                     before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
                     follows = Path(root, file).read_bytes().replace(here, former)
-                    _check_file(report, name, file, before, follows, is_from_here)
+                    _check_file(report, name, file, before, follows, machine.description() in machines)
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
         # Nothing tells what these follow from.
         further = {path.relative_to(folder.root).as_posix() for path in paths} - known
