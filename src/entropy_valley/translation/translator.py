@@ -198,7 +198,7 @@ class Translator:
         ``chat`` it is a user's message in the family's chat template. ``bos``: whether it begins with the BOS
         token. What is not given is that of the adapter's training, if it was trained here; ``family`` and ``bos`` are
         else those of the checkpoint. ``more`` are fields of the translator, such as ``order`` and ``steps``.
-        :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
+        :func:`entropy_valley.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
         :func:`~entropy_valley.model.load.load_backbone` does.
