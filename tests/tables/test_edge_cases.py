@@ -184,7 +184,7 @@ def test_a_transfer_is_tested_under_its_own_step_budget(tmp_path):
 
 
 def test_a_methods_label_also_stands_in_the_titles_of_columns(tmp_path):
-    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley"}})
+    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley of entropy", "short": "Valley"}})
     assert "| Valley − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
     head = run.text("tables/defr_transfer").splitlines()[0]
     assert "| toy COMET: Valley | Valley − Ratio [95 % CI] |" in head

@@ -116,8 +116,8 @@ def _made(template: str, block: Mapping[str, Any], expanded: Expanded) -> dict[s
             problem = f"no name of its own for {value!r}; the block's name must hold the value, as {{{key}}}"
             expanded.problems.append(((*place, key), problem))
             return {}
-        label = {"label": shared["label"].format(**{key: value})} if "label" in shared else {}
-        blocks[name] = {**shared, **label, key: value}
+        printed = {one: shared[one].format(**{key: value}) for one in ("label", "short") if one in shared}
+        blocks[name] = shared | printed | {key: value}
         expanded.written[(METHODS, name)] = (METHODS, template)
         expanded.written[(METHODS, name, key)] = (*place, key, index)
     return blocks

@@ -124,6 +124,7 @@ class UserMethod(UserClass):
     KIND, KEY, OURS = "length method", "method", BLOCKS
     method: str = USERS
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
+    short: Printed[str | None] = Field(None, description="the same where there is little room")
 
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from entropy_valley.runs.audit import Audit, CellState
 from entropy_valley.runs.jobs import Job
 from entropy_valley.stats.job_costs import finished_seconds
 from entropy_valley.tables import formats, render
+from entropy_valley.tables.names import method_names
 
 
 def write_matrix(
@@ -25,7 +26,9 @@ def write_matrix(
     reasons = {
         reason: place for place, reason in enumerate(dict.fromkeys(why for one in states for why in one.reasons))
     }
-    methods = {name: formats.method(name) for name in dict.fromkeys(one.cell.method for one in states)}
+    methods = {
+        name: method_names(audit.jobs.experiment, name) for name in dict.fromkeys(one.cell.method for one in states)
+    }
     benchmarks = Path(root, "benchmarks")
     took = {str(benchmarks / f"{name}.tsv"): seconds for name, seconds in finished_seconds(benchmarks).items()}
     data = {

@@ -173,7 +173,7 @@ def coverage(names: Names, data: Data) -> Shown:
             rows.append(Row([item_label(str(item)), *texts], f"{names.place(*place)}: {what}"))
     rivals = rivals_of(numbers)
     columns = [*heads(names, "Category", rivals)]
-    columns += [Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals]
+    columns += [Column("Δ [95 % CI]", names.difference(EV, name)) for name in rivals]
     few = footnotes.few_sentences(numbers["sentences"])
     return Shown(numbers, columns, rows, [*reading(names, data, numbers), TESTS, *few])
 

@@ -16,6 +16,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
 from entropy_valley.tables import formats, render
+from entropy_valley.tables.names import method_names
 from entropy_valley.tables.report import Report
 
 NAME = "report"
@@ -59,7 +60,7 @@ def about(experiment: Experiment) -> list[tuple[str, str]]:
         "Autoregressive": [experiment.backbones[name].label for name in autoregressive],
         "Directions": map(formats.direction, matrix.directions),
         "Test sets": tests,
-        "Length methods": [formats.method(name).label for name in matrix.methods],
+        "Length methods": [method_names(experiment, name).label for name in matrix.methods],
         "Reveal order": [formats.ORDERS.get(tables.order, tables.order)],
         "Steps": [str(tables.steps)],
         "Training seeds": map(str, matrix.seeds),

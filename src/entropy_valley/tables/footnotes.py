@@ -76,7 +76,7 @@ def doubtful_gaps(names: Names, data: Data, baselines: Iterable[str] = summary.B
                 where = f"{names.backbone(backbone)} {names.place(*place)}"
                 places.append(f"{where} ({runs.sum()} of {counted(len(runs), 'run')})")
         if places:
-            title, lead = formats.closure_title(baseline), f"Oracle's lead in {names.metric.label}"
+            title, lead = formats.CLOSURE_TITLES[baseline], f"Oracle's lead in {names.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
             yield (
                 f"{title} leaves out runs, in any metric, where {lead} {chance}: {', '.join(places)}. Its means are "

@@ -382,6 +382,14 @@ NAMED = {  # what the paper's numbers are of, where no other table prints it
     "dream-instruct-zero-shot": "Dream-Instruct, zero-shot",
     "wmt19-fr-de-validation": "WMT19 held out",
     "flores-devtest": "FLORES devtest",
+    "oracle": "Oracle",
+    "ratio": "Ratio",
+    "ev": "EV",
+    **{f"ev_{grid}": f"EV {grid}" for grid in ("narrow", "medium", "wide", "full", "extra")},
+    "beam4": "Beam",
+    "cal": "CAL",
+    "daedal": "DAEDAL",
+    "neighbours": "Neighbours",
 }
 
 
@@ -411,9 +419,9 @@ def _one_system(name: str) -> str:
     if kind == "hybrid":
         named = f"{formats.ORDERS[kind]}, p = 0.{setting}"
     elif kind == "ratio":
-        named = f"{formats.method(kind).short} {setting}"
+        named = f"{NAMED[kind]} {setting}"
     else:
-        named = formats.ORDERS.get(name) or formats.method(name).short.replace("_", " ")
+        named = formats.ORDERS.get(name) or NAMED.get(name, name.replace("_", " "))
     return f"{named}, T = {steps}" if steps else named
 
 

@@ -20,7 +20,7 @@ from entropy_valley.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
 from entropy_valley.tables import footnotes, formats
-from entropy_valley.tables.formats import METHODS, closure_title, ordered
+from entropy_valley.tables.formats import CLOSURE_TITLES
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Bold, Column, Row, Shown
@@ -301,7 +301,7 @@ COLUMNS = {
     "ratios": StudyColumn("Ratios", ratios_text, align="c"),
     "mae": StudyColumn("MAE", 2, "MAE: mean |canvas length − reference canvas|, in slots."),
     "closure": StudyColumn(
-        closure_title("ratio"),
+        CLOSURE_TITLES["ratio"],
         lambda row: closure_text(row, "closure"),
         "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
     ),
@@ -312,7 +312,7 @@ COLUMNS = {
         align="c",
     ),
     "closure_eos": StudyColumn(
-        closure_title("ratio_eos"),
+        CLOSURE_TITLES["ratio_eos"],
         lambda row: closure_text(row, "closure_eos"),
         "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     ),
@@ -506,7 +506,7 @@ def transfer(names: Names, data: Data) -> Shown:
     against = (names.study.against, names.cells[0].order, names.cells[0].steps)  # which all of its systems have
     table = numbers(names, data, against)
     runs = table[table["statistic"] == "run"]
-    methods = ordered(runs["method"])
+    methods = runs["method"].unique()
     deployable = [name for name in methods if name not in names.informed]
     columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
     columns += [Column(names.method(name).short, metric.label) for name in methods]
@@ -573,7 +573,7 @@ def systems_figure(names: Names, data: Data) -> Figure:
 
 def _points(names: Names, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
-    looks = _looks(ordered(rows["method"]))
+    looks = _looks(rows["method"].unique())
     points = [Point(_name(names, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
     for point in points:
@@ -611,8 +611,7 @@ def _draw(axes: Axes, point: Point) -> None:
 def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    by_name = row.method in METHODS or not names.is_ratio(row.method)
-    parts = [names.method(row.method).short if by_name else names.method_in(row.method, row.direction)]
+    parts = [names.method(row.method).short]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:
