@@ -91,7 +91,7 @@ class OurTables:
         """What ``column`` says of each row; of several expressions one after another."""
         if rows.empty:
             return pd.Series(dtype=float)
-        numeric = rows.apply(pd.to_numeric, errors="coerce")
+        numeric = rows.apply(pd.to_numeric, errors="coerce").rename(columns={self.names["comet"]: "comet"})
         try:
             return pd.concat([numeric.eval(expression) for expression in number.column.split(", ")])
         except NameError as error:

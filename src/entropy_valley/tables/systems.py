@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # --- The numbers of a study: a row for each system and run, then its mean and deviation over runs.
 
 TRAINED = ["backbone", *PLACE, "pool", "seed"]  # what systems of a study are compared within
-MAIN = "comet"  # the column of the main metric; the others have their names
+MAIN = "comet"  # the main metric in `columns` of a study, whatever its key
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
 BEST = "closure_best"  # over the best of the run's fixed ratios
@@ -54,8 +54,7 @@ def main_system(names: Names) -> System:
 def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by their
-    names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
+    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
     sentence; ``untouched``, the share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed
     Ratio's; TESTED, of the system ``against`` minus the system, sentence by sentence in the main metric. And where a
     column has it: BEST; ``tokens`` of all passes per sentence; ``changed``, the share of sentences whose text is not
@@ -103,8 +102,7 @@ def of_runs(names: Names, data: Data, against: System) -> pd.DataFrame:
     for shown, cell in zip(names.cells, data.cells.itertuples(), strict=True):
         key, system = key_of(cell), system_of(cell)
         row = dict(zip((*TRAINED, *SYSTEM), (*key, *system), strict=True))
-        for column, metric in metrics_by_column(names.metrics).items():
-            row[column] = getattr(cell, metric.name)
+        row |= {metric.name: getattr(cell, metric.name) for metric in names.metrics}
         row |= {"mae": getattr(cell, "length_mae", math.nan), "calls": cell.calls, "slots": cell.slots}
         row |= {"passes": cell.passes, "untouched": cell.within_steps, "sentences": cell.sentences}
         if "tokens" in columns:
@@ -358,12 +356,12 @@ COLUMNS = {
 
 
 def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
-    """The metrics by their columns."""
-    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
+    """The metrics by the columns of a study: MAIN, and their names."""
+    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics}
 
 
 def column_names(experiment: Experiment) -> list[str]:
-    """What ``columns`` of a study may list: costs, then the metrics of the config, the main one as ``comet``."""
+    """What ``columns`` of a study may list: costs, then the metrics of the config."""
     return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
@@ -411,12 +409,13 @@ def systems_table(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
     the best scores, and the lowest MAE, of the systems that could be deployed."""
     against = main_system(names)
-    table = numbers(names, data, against)
-    metrics = {
-        name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
-        for name, metric in metrics_by_column(names.metrics).items()
-    }
-    columns = {name: (COLUMNS | metrics)[name] for name in names.study.columns}
+    table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
+    columns = {}  # by their names in the numbers
+    for name in names.study.columns:
+        if metric := by_column.get(name):
+            columns[metric.name] = StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+        else:
+            columns[name] = COLUMNS[name]
     rival = names.method(against[0]).short
     titles = [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
     rows = []
@@ -444,8 +443,9 @@ def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
     """The best mean in each metric, and the lowest error of the length, of the systems that could be deployed."""
     deployable = means[~means["method"].isin(names.informed)]
     best = {"mae": deployable["mae"].min()}
-    for name, metric in metrics_by_column(names.metrics).items():
-        best[name] = deployable[name].max() if metric.higher_is_better else deployable[name].min()
+    for metric in names.metrics:
+        scores = deployable[metric.name]
+        best[metric.name] = scores.max() if metric.higher_is_better else scores.min()
     return best
 
 
@@ -516,7 +516,7 @@ def transfer(names: Names, data: Data) -> Shown:
     for (backbone, direction, testset), of_testset in runs.groupby(["backbone", *PLACE], sort=False):
         for (pool, seed), of_run in of_testset.groupby(["pool", "seed"], sort=False):
             of_method = of_run.set_index("method")
-            scores, test = of_method[MAIN], of_method.loc["ratio"]
+            scores, test = of_method[metric.name], of_method.loc["ratio"]
             texts = [testset, pool or formats.NONE, f"{seed:.0f}"]
             for name in methods:
                 text = formats.number(scores[name], metric.decimals)
