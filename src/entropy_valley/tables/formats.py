@@ -45,8 +45,12 @@ NONE = "–"  # a number that there is not
 
 
 def mean_std(mean: float, std: float, decimals: int) -> str:
-    """``0.8517 ± 0.0006``; a single run has no deviation and prints its value alone."""
-    return number(mean, decimals) + ("" if math.isnan(mean) or math.isnan(std) else f" ± {std:.{decimals}f}")
+    """``0.8517 ± 0.0006``; a single run has no deviation and prints its value alone. What rounds to 0 is a bound:
+    ``± < 0.0001``."""
+    if math.isnan(mean) or math.isnan(std):
+        return number(mean, decimals)
+    least = 10**-decimals
+    return f"{number(mean, decimals)} ± " + (f"< {least:.{decimals}f}" if std < least / 2 else f"{std:.{decimals}f}")
 
 
 def interval(value: float, low: float, high: float, decimals: int) -> str:

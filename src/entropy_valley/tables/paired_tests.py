@@ -134,7 +134,7 @@ def ar_reference(names: Names, data: Data) -> Shown:
     columns = [Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l")]
     columns += [Column(names.place(*place), f"{names.metric.label} × 100") for place in places]
     rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
-    notes = [footnotes.setting(names), *footnotes.spread(means), *READING]
+    notes = [footnotes.setting(names), footnotes.spread(means), *READING]
     return Shown(numbers, columns, rows, notes)
 
 

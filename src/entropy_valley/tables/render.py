@@ -48,7 +48,11 @@ def to_markdown(table: Shown) -> str:
         if heading:
             lines.append(_markdown_row([Bold(heading), *[""] * (len(titles) - 1)]))
         lines += [_markdown_row(row.texts) for group in groups for row in group]
-    notes = [*map(_paragraph, table.notes), *(f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures)]
+    notes = [*map(_paragraph, table.open_notes)]
+    folded = [*map(_paragraph, table.folded_notes)]
+    folded += [f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures]
+    if folded:
+        notes += ["<details><summary>Further notes, and how this was made</summary>", *folded, "</details>"]
     return "\n".join(all_shown(lines)) + "\n\n" + "\n\n".join(all_shown(notes)) + "\n"
 
 

@@ -297,7 +297,7 @@ def budgets(names: Names, data: Data) -> Shown:
         rows.append(Row([*texts, f"{100 * ev.within_steps:.1f}%"]))
     cell = names.cells[0]
     whose = f"{names.backbone(cell.backbone)}, reveal order {names.order(cell.order)}"
-    notes = [f"{metric.label} at each step budget T; {whose}.", *footnotes.spread(numbers), *BUDGETS]
+    notes = [f"{metric.label} at each step budget T; {whose}.", footnotes.spread(numbers), *BUDGETS]
     return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data, ["ratio"])], labels=2)
 
 
@@ -385,7 +385,7 @@ def readings(names: Names, data: Data) -> Shown:
         f"Changed: sentences with another {metric.label} than under the readings of the first row of the backbone, "
         "mean over runs.",
         *(note(names, column) for column, name in CLOSURES.items() if name in baselines(numbers)),
-        *footnotes.spread(numbers),
+        footnotes.spread(numbers),
         footnotes.ORACLE,
     ]
     return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data)])
