@@ -19,7 +19,7 @@ def drawn(run, folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figure = run.figure(NAME)
-        style.save(figure, pdf=folder / "cases.pdf", png=folder / "cases.png")
+        style.save(figure, {kind: folder / f"cases.{kind}" for kind in style.UNDATED})
     return [text.get_text() for text in figure.axes[0].texts]
 
 

@@ -502,6 +502,9 @@ class Tables(Section):
     cases: list[str] = Field(
         [], description="ids of the test sentences that the table `cases` shows; none: three, chosen by rule"
     )
+    matplotlibrc: str | None = Field(
+        None, description="a file of matplotlib's settings (font.family, font.size, savefig.dpi, ...) for all figures"
+    )
 
 
 class Experiment(Section):

@@ -238,7 +238,7 @@ def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
             text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
             height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
             axes.annotate(
-                text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize=7,
+                text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize="small",
                 bbox=style.ON_WHITE,
             )  # fmt: skip
     axes.margins(y=0.1)
@@ -330,14 +330,14 @@ def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
             label=names.method(name).short,
         )  # fmt: skip
     axes.set_xscale("log", base=2)
-    axes.set_xticks(steps, [*map(str, steps)], fontsize=7)
+    axes.set_xticks(steps, [*map(str, steps)], fontsize="small")
     axes.minorticks_off()
     axes.set_xlabel("denoising steps T")
     axes.set_title(names.place(*place))
     if place == (first.direction, first.testset):
         axes.set_ylabel(metric.label)
         axes.legend(  # below the panel: within it, it would lie over a line
-            loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
+            loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize="small", handlelength=1.2,
             columnspacing=1,
         )  # fmt: skip
 

@@ -54,7 +54,8 @@ def main_system(names: Names) -> System:
 def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
+    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean
+    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
     sentence; ``untouched``, the share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed
     Ratio's; TESTED, of the system ``against`` minus the system, sentence by sentence in the main metric. And where a
     column has it: BEST; ``tokens`` of all passes per sentence; ``changed``, the share of sentences whose text is not
@@ -629,7 +630,7 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
             name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
             annotation_clip=False, zorder=1,
             arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
-            va="center", fontsize=7, fontweight="bold" if row.method in METHOD_COLOURS else "normal",
+            va="center", fontsize="small", fontweight="bold" if row.method in METHOD_COLOURS else "normal",
         )  # fmt: skip
         axes.plot(
             [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,

@@ -124,7 +124,7 @@ def _check_product(folder: Folder, report: Report, experiment: Experiment, produ
                 continue
             stored = files.regular(folder.root / file, MOST_BYTES).read_bytes()
             follows = Path(root, file).read_bytes()
-            if file.endswith((".pdf", ".png", live.NAME)):
+            if file.endswith((".pdf", ".svg", ".png", live.NAME)):
                 _check_bytes(report, product.name, file, stored, follows, is_from_here)
             elif file.endswith(".csv"):
                 _check_numbers(report, product.name, file, stored.decode(), follows.decode())
