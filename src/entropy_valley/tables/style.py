@@ -115,6 +115,7 @@ def save(drawn: figure.Figure, paths: Mapping[str, Path], rc: Mapping[str, Any] 
     import matplotlib as mpl
 
     with mpl.rc_context(rc):  # type: ignore[arg-type]
+        drawn.draw_without_rendering()  # the first layout chooses ticks, the second makes room for their labels
         for kind, undated in UNDATED.items():
             buffer = io.BytesIO()  # matplotlib hides a failed write behind an error of its own
             drawn.savefig(buffer, format=kind, metadata=undated)
