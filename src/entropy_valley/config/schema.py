@@ -215,24 +215,29 @@ class CometSection(MainComet):
 class Scoring(Section):
     """Metrics. All of a cell are computed in one job and written into one file."""
 
-    comet: CometSection
+    comet: CometSection | None = Field(description="the main metric; null: none, and chrF takes its place beside BLEU")
     bleu: Bleu = Bleu()
     chrf: Chrf = Chrf()
     metrics: dict[Name, MetricBlock] = Field({}, description="further ones, by their key in files")
 
+    @property
+    def trains_comet(self) -> bool:
+        """Whether the main metric is a toy COMET that is trained here."""
+        return self.comet is not None and self.comet.training is not None
+
 
 def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
-    """All metrics of the config: the main one (that of ``scoring.comet``), BLEU, chrF, and the further ones."""
+    """All metrics of the config, the main one first: that of ``scoring.comet``, BLEU, chrF, and the further ones.
+    Without a COMET the main one is chrF, since BLEU scores no single sentence."""
     further = {
         name: make_metric(one.metric, one.model_extra or {}) if isinstance(one, UserMetric) else one
         for name, one in scoring.metrics.items()
     }
-    return (
-        describe(scoring.comet.key, scoring.comet.label, scoring.comet),
-        describe("bleu", "sacreBLEU", scoring.bleu),
-        describe("chrf", "chrF", scoring.chrf),
-        *(describe(name, scoring.metrics[name].label, one) for name, one in further.items()),
-    )
+    bleu, chrf = describe("bleu", "sacreBLEU", scoring.bleu), describe("chrf", "chrF", scoring.chrf)
+    others = (describe(name, scoring.metrics[name].label, one) for name, one in further.items())
+    if scoring.comet is None:
+        return chrf, bleu, *others
+    return describe(scoring.comet.key, scoring.comet.label, scoring.comet), bleu, chrf, *others
 
 
 def bleus_of(scoring: Scoring, direction: str, bleu: Bleu | None = None) -> dict[str, Bleu]:
@@ -246,8 +251,9 @@ def scoring_params(scoring: Scoring, direction: str, bleu: Bleu | None = None) -
     a user's own class also have its code. How the toy COMET is trained is not among them."""
     bleus = bleus_of(scoring, direction, bleu)
     further = {name: numbers_of(bleus.get(name, one)) for name, one in scoring.metrics.items()}
+    comet = numbers_of(scoring.comet) if scoring.comet else {}
     return {
-        "comet": {key: value for key, value in numbers_of(scoring.comet).items() if key != "training"},
+        **({"comet": {key: value for key, value in comet.items() if key != "training"}} if comet else {}),
         "bleu": numbers_of(bleus["bleu"]),
         "chrf": numbers_of(scoring.chrf),
         "metrics": {name: one | {"metric": plugins.with_code(one["metric"])} for name, one in further.items()},
@@ -256,7 +262,8 @@ def scoring_params(scoring: Scoring, direction: str, bleu: Bleu | None = None) -
 
 def checkpoints(scoring: Scoring) -> dict[str, Comet]:
     """The metrics that have a COMET checkpoint, by the name of its folder; the main one's is ``comet``."""
-    return {"comet": scoring.comet} | {name: one for name, one in scoring.metrics.items() if isinstance(one, Comet)}
+    main: dict[str, Comet] = {"comet": scoring.comet} if scoring.comet else {}
+    return main | {name: one for name, one in scoring.metrics.items() if isinstance(one, Comet)}
 
 
 # --- Backbones, directions, and which of them the matrix, the tables and the studies have.

@@ -38,7 +38,7 @@ def compared_tables(names: Names) -> list[str]:
     lambda experiment: [],
     files=compared_tables,
     scored=False,
-    wanted=lambda names: bool(names.experiment.paper_comparison.compare),
+    wanted=lambda names: bool(names.experiment.paper_comparison.compare and names.experiment.scoring.comet),
     rule="comparison",
 )
 def paper_comparison(names: Names, data: Data) -> Shown:

@@ -107,7 +107,7 @@ def _steps(experiment: Experiment, one: CellSet) -> Iterator[tuple[str, str]]:
             yield from _corpora(experiment, f"{adapter}/{FACTS}", used.direction)
     for name in paths.downloaded_comets(experiment):
         yield one.scores(root), f"{root}/checkpoints/{name}.json"
-    if experiment.scoring.comet.training:
+    if experiment.scoring.trains_comet:
         yield one.scores(root), f"{root}/comet/comet.json"
         yield from _corpora(experiment, f"{root}/comet/comet.json", *experiment.matrix.directions)
 

@@ -190,7 +190,8 @@ class Report:
             return Data(pd.DataFrame(), pd.DataFrame(), results)
         data = data_of(results, self.cells, self.columns)
         require_alike(results, self.cells)
-        require_means(data, self.names.metric.name)
+        if self.experiment.scoring.comet:  # chrF of a corpus is not the mean of its sentences'
+            require_means(data, self.names.metric.name)
         return data
 
     def shown(self, results: Results) -> Shown | Figure:

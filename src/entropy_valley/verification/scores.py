@@ -51,6 +51,8 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
                 scored += _scored(folder, report, one)
     alike: dict[str, list[Scored]] = {}
     for cell in scored:
+        if "comet" not in cell.params:
+            continue
         alike.setdefault(files.canonical(cell.params["comet"]), []).append(cell)
     for cells in alike.values():
         with report.reading("COMET", folder.root, f"{cells[0].home}/{SCORES_HEADER}"):
