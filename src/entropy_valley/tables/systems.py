@@ -55,24 +55,24 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
     Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean
-    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
-    sentence; ``untouched``, the share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed
-    Ratio's; TESTED, of the system ``against`` minus the system, sentence by sentence in the main metric. And where a
-    column has it: BEST; ``tokens`` of all passes per sentence; ``changed``, the share of sentences whose text is not
-    that of the first backbone with the same system; DIFFERENCES from that backbone and LIMITS, of a run, or of the mean
-    of runs; medians of measured seconds per sentence, one at a time and all together, TIMED.
+    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
+    share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed Ratio's; TESTED, of the system
+    ``against`` minus the system, sentence by sentence in the main metric. And where a column has it: BEST; ``tokens``
+    of all passes per sentence; ``changed``, the share of sentences whose text is not that of the first backbone with
+    the same system; DIFFERENCES from that backbone and LIMITS, of a run, or of the mean of runs; medians of measured
+    seconds per sentence, one at a time and all together, TIMED.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = of_runs(names, data, against)
+    scores = by_run(data.sentences, names.metric.name)
+    runs = of_runs(names, data, scores, against)
     groups = runs.groupby([*(key for key in TRAINED if key != "seed"), *SYSTEM], sort=False, dropna=False)
     values = [name for name in runs if name not in (*TRAINED, *SYSTEM)]
     mean, std = groups[values].mean(), groups[values].std()
+    # Limits and p-values are of single runs, or of the mean of runs, never a mean themselves.
     single = [*TESTED[1:], *(name for name in (*DIFFERENCES.values(), *LIMITS) if name in values)]
-    mean[single] = std[single] = math.nan  # limits and p-values are of single runs, or of the mean of runs
-    scores = by_run(data.sentences, names.metric.name)
+    mean[single] = std[single] = math.nan
     for place, seeds in groups["seed"]:
-        means = of_means(names, scores, place[:4], place[4:], [*seeds], against)
-        for name, value in means.items():
+        for name, value in of_means(names, scores, place[:4], place[4:], [*seeds], against).items():
             mean.loc[place, name] = value
     over = [
         frame.assign(runs=groups.size(), statistic=name).reset_index() for name, frame in (("mean", mean), ("std", std))
@@ -91,43 +91,38 @@ def by_run(sentences: pd.DataFrame, value: str) -> dict[Key, pd.DataFrame]:
     return runs
 
 
-def of_runs(names: Names, data: Data, against: System) -> pd.DataFrame:
+def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.DataFrame], against: System) -> pd.DataFrame:
     """The rows of single runs."""
-    columns, how, first = names.study.columns, names.statistics, names.cells[0].backbone
-    require_costs(data.cells, ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)])
-    scores = by_run(data.sentences, names.metric.name)
+    columns, first = names.study.columns, names.cells[0].backbone
+    costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
+    require_costs(data.cells, costs)
     texts = by_run(data.sentences, "hypothesis") if "changed" in columns else {}
-    whole = {(key_of(cell), system_of(cell)): cell for cell in data.cells.itertuples()}
-    fixed = fixed_ratios(names)
+    over = {column: [name] for column, name in CLOSURES.items()}
+    if BEST in columns:
+        over[BEST] = fixed_ratios(names)
     rows = []
-    for shown, cell in zip(names.cells, data.cells.itertuples(), strict=True):
-        key, system = key_of(cell), system_of(cell)
-        row = dict(zip((*TRAINED, *SYSTEM), (*key, *system), strict=True))
-        row |= {metric.name: getattr(cell, metric.name) for metric in names.metrics}
-        row |= {"mae": getattr(cell, "length_mae", math.nan), "calls": cell.calls, "slots": cell.slots}
-        row |= {"passes": cell.passes, "untouched": cell.within_steps, "sentences": cell.sentences}
-        if "tokens" in columns:
-            row["tokens"] = cell.run_tokens
-        if is_timed(names):
-            measured = data.files.latency(shown)
-            row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
-        if "changed" in columns:
-            other = texts.get((first, *key[1:]))
-            row["changed"] = math.nan
-            if key[0] != first and other is not None and system in other:
-                row["changed"] = (texts[key][system] != other[system]).mean()
-        rivals = {name: cell for (run, name), cell in whole.items() if run == key}
-        row |= gaps(rivals, scores[key], system, against, fixed, names.metric.name, BEST in columns)
-        row |= dict.fromkeys(TESTED, math.nan)
-        if against in scores[key] and system != against:
-            test = asdict(paired_test(scores[key][against], scores[key][system], how))
-            row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
-        rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
-    return pd.DataFrame(rows)
-
-
-def key_of(cell: Any) -> Key:
-    return tuple(getattr(cell, name) for name in TRAINED)
+    for key, cells in data.cells.groupby(TRAINED, sort=False):
+        rivals = {system_of(cell): cell for cell in cells.itertuples()}
+        for system, cell in rivals.items():
+            row: dict[str, float] = {}
+            if is_timed(names):
+                measured = data.files.latency(names.cells[cell.Index])
+                row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+            if "changed" in columns:
+                other = texts.get((first, *key[1:]))
+                row["changed"] = math.nan
+                if key[0] != first and other is not None and system in other:
+                    row["changed"] = (texts[key][system] != other[system]).mean()
+            row |= gaps(rivals, scores[key], system, against, over, names.metric.name)
+            row |= dict.fromkeys(TESTED, math.nan)
+            if against in rivals and system != against:
+                test = asdict(paired_test(scores[key][against], scores[key][system], names.statistics))
+                row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
+            rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
+    shown = [metric.name for metric in names.metrics]
+    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
+    own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
+    return own.join(pd.DataFrame(rows))
 
 
 def system_of(cell: Any) -> System:
@@ -145,25 +140,26 @@ def gaps(
     scores: pd.DataFrame,
     own: System,
     against: System,
-    fixed: Sequence[str],
+    over: Mapping[str, Sequence[str]],
     metric: str,
-    best: bool,
 ) -> dict[str, float]:
-    """Closures and cost in a run, by Ratio and Oracle under the system's own order and T, or else the main table's."""
-    values = dict.fromkeys((*CLOSURES, *[BEST] * best, "cost"), math.nan)
+    """Closures over the best of some ratios, by column, and cost, of a system in a run.
+
+    Ratio and Oracle are those under the system's own order and T; where there are none, those of the main table.
+    """
+    values = dict.fromkeys((*over, "cost"), math.nan)
     for setting in (against[1:], own[1:]):  # its own comes last, and wins
-        over = {column: rivals.get((name, *setting)) for column, name in CLOSURES.items()}
-        if best:
-            ratios = [rivals[name, *setting] for name in fixed if (name, *setting) in rivals]
-            over[BEST] = max(ratios, key=lambda cell: getattr(cell, metric), default=None)
-        oracle = rivals.get(("oracle", *setting))
-        for column, ratio in over.items():
-            if oracle is not None and ratio is not None:
-                chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(ratio)])
-                share = closure(*(getattr(cell, metric) for cell in (rivals[own], ratio, oracle)))
-                values[column] = math.nan if chance else float(share)
-        if (ratio := over["closure"]) is not None:
+        oracle, ratio = (rivals.get((name, *setting)) for name in ("oracle", "ratio"))
+        if ratio is not None:
             values["cost"] = rivals[own].calls / ratio.calls
+        for column, methods in over.items():
+            ratios = [rivals[name, *setting] for name in methods if (name, *setting) in rivals]
+            if oracle is None or not ratios:
+                continue
+            best = max(ratios, key=lambda cell: getattr(cell, metric))
+            chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(best)])
+            share = closure(*(getattr(cell, metric) for cell in (rivals[own], best, oracle)))
+            values[column] = math.nan if chance else float(share)
     return values
 
 
@@ -180,11 +176,10 @@ def of_means(
             return None
         return sum(run[system] for run in runs if run is not None) / len(runs)
 
-    own = mean(system)
+    own, first = mean(system), names.cells[0].backbone
     values: dict[str, float] = {}
     if "difference" in names.study.columns:
         values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
-        first = names.cells[0].backbone
         other = mean(system, first) if place[0] != first else None
         if own is not None and other is not None:
             test = asdict(paired_test(own, other, names.statistics))
