@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, remembered
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import declares, order_settings, origins
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
@@ -56,7 +56,7 @@ class Names:
     @functools.cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """All that its cells were scored by, the main one first."""
-        return remembered(self.experiment, "metrics", lambda: metrics_of(self.experiment.scoring))
+        return _metrics(self.experiment)
 
     @property
     def metric(self) -> Metric:
@@ -135,3 +135,8 @@ class Names:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
         section = order_settings(self.experiment, name)
         return formats.order_label(name, section["order"], section["order_settings"])
+
+
+@functools.cache
+def _metrics(experiment: Experiment) -> tuple[Metric, ...]:
+    return metrics_of(experiment.scoring)
