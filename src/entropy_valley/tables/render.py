@@ -196,7 +196,7 @@ def to_latex(table: Shown, caption: str = "", label: str = "") -> str:
         widths.append(max(map(len, lines), default=0))
         wide = widths[-1] > LONG
         types += (TEXT if long else column.align.upper()) if wide else column.align
-    text = _LATEX.get_template("table.tex").render(
+    text = LATEX.get_template("table.tex").render(
         table=table,
         long=long,
         kind="tabular" if types.islower() else "tabulary",
@@ -276,10 +276,11 @@ def _latex_cell(text: str, column: Column) -> str:
     return (r"\cellcolor[RGB]{230,241,248}" if column.shaded else "") + r"\newline ".join(lines)
 
 
-_LATEX = Environment(
+LATEX = Environment(
     loader=TEMPLATES.loader, block_start_string="<%", block_end_string="%>", variable_start_string="<<",
     variable_end_string=">>",
     comment_start_string="<#", comment_end_string="#>", trim_blocks=True, lstrip_blocks=True, autoescape=False,
+    keep_trailing_newline=True,
     undefined=StrictUndefined,
 )  # fmt: skip
-_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "all_shown": all_shown}
+LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "all_shown": all_shown}
