@@ -16,7 +16,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.prompt import PLACE, Prompt, Tokenizer
+from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
@@ -158,7 +158,7 @@ def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
 def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
     limit = longest_pair(job.settings.context, job.settings.eos_padding)
-    prompts = {one: Prompt(job.spec["prompts"][one], Tokenizer(tokenizer.backend_tokenizer), bos) for one in rows}
+    prompts = {one: Prompt(job.spec["prompts"][one], tokenizer, bos) for one in rows}
     return {one: tokenise(pairs, prompts[one], tokenizer.eos_token_id, limit) for one, pairs in rows.items()}
 
 
