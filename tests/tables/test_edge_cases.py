@@ -11,7 +11,7 @@ import finished
 import pandas as pd
 import pytest
 
-from entropy_valley import files
+from entropy_valley import files, tables
 from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, record_path
 from entropy_valley.tables.paired_tests import holds
@@ -184,7 +184,7 @@ def test_a_transfer_is_tested_under_its_own_step_budget(tmp_path):
 
 
 def test_a_methods_label_also_stands_in_the_titles_of_columns(tmp_path):
-    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley"}})
+    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley of entropy", "short": "Valley"}})
     assert "| Valley − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
     head = run.text("tables/defr_transfer").splitlines()[0]
     assert "| toy COMET: Valley | Valley − Ratio [95 % CI] |" in head
@@ -366,3 +366,13 @@ class TestSettings:
             note for note in notes_of(run.text("tables/direct_length_baselines")) if note.startswith("Latency, with")
         ]
         assert len(notes) == 2 and any(note.endswith("2020-02-02.") for note in notes)
+
+
+def test_without_a_comet_the_gap_is_judged_by_chrf(tmp_path):
+    """BLEU has no scores of sentences, so chrF stands in the place of the main metric."""
+    run = finished.Run(tmp_path, scoring={"comet": None})
+    numbers = run.numbers("tables/main").query("method == 'ev' and direction == 'en-zh'").set_index("metric")
+    assert {*numbers.index} == {"chrf", "bleu"} and numbers["gap_closure_runs"].to_list() == [2, 2]
+    assert "chrF: Gap closure | " in run.text("tables/main")
+    assert "| System | chrF | EV − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
+    assert "tables/paper_comparison" not in tables.configured(run.experiment)  # whose numbers are COMET's

@@ -101,10 +101,19 @@ def test_files_are_the_same_each_time(unchanged):
     assert b"CreationDate" not in first["pdf"]
 
 
-def test_both_formats_have_one_layout(unchanged, tmp_path):
+def test_a_users_settings_go_before_ours(unchanged, tmp_path):
+    own = tmp_path / "matplotlibrc"
+    own.write_text("font.size: 15\nfont.family: DejaVu Serif\n")
+    drawn = unchanged.report("figures/pareto").shown(unchanged.results).draw(style.settings(str(own)))
+    label = drawn.axes[0].yaxis.label
+    assert label.get_fontfamily() == ["DejaVu Serif"] and drawn.axes[0].get_xticklabels()[0].get_fontsize() > 10
+
+
+def test_all_formats_have_one_layout(unchanged, tmp_path):
     saved, one = (unchanged.figure("figures/pareto") for _ in range(2))
-    style.save(saved, pdf=tmp_path / "a.pdf", png=tmp_path / "a.png")
+    style.save(saved, {kind: tmp_path / f"a.{kind}" for kind in style.UNDATED})
     with mpl.rc_context(style.RC):
+        one.draw_without_rendering()
         one.savefig(tmp_path / "b.pdf")
     places = [[axes.get_position().bounds for axes in figure.axes] for figure in (saved, one)]
     assert places[0] == places[1]

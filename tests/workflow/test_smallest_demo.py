@@ -128,7 +128,7 @@ def test_tables_and_figures_are_there(demo):
     tables += ("coverage", "faithfulness_summary", "failure_buckets", "hyperparams", "prompts", "cost")
     names = {f"{name}.{ending}" for name in tables for ending in ("tex", "float.tex", "md", "html", "csv")}
     figures = ("hero", "method", "dissociation", "cases")
-    names |= {f"{name}.{ending}" for name in figures for ending in ("pdf", "png", "csv")}
+    names |= {f"{name}.{ending}" for name in figures for ending in ("pdf", "svg", "png", "csv")}
     names |= {f"paper_comparison.{ending}" for ending in ("html", "md", "csv")}
     assert names == {path.name for path in paths if not path.name.endswith(ENDING)}
     assert (folder / live.NAME).stat().st_size > 1e5

@@ -200,7 +200,7 @@ def shards_of(pattern):
 
 def comet_files():
     """What says which COMET checkpoints the metrics have; the one that is trained here, too."""
-    trained = [TOY_COMET, *TOY_COMET_FILES] if EXPERIMENT.scoring.comet.training else []
+    trained = [TOY_COMET, *TOY_COMET_FILES] if EXPERIMENT.scoring.trains_comet else []
     return [*trained, *expand(COMET, checkpoint=paths.downloaded_comets(EXPERIMENT))]
 
 

@@ -49,17 +49,18 @@ rule comparison:
 
 
 rule figure:
-    """A figure: PDF, PNG and the plotted numbers."""
+    """A figure: PDF, SVG, PNG and the plotted numbers."""
     input:
         read_by("figures"),
     output:
         f"{R}/figures/{{figure}}.pdf",
+        f"{R}/figures/{{figure}}.svg",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
         f"{R}/figures/{{figure}}.csv",
     log:
         f"{R}/logs/figure/{{figure}}.log",
     wildcard_constraints:
-        figure=one_of(in_folder("figures", "pdf", "png", "csv")),
+        figure=one_of(in_folder("figures", "pdf", "svg", "png", "csv")),
     localrule: True
     conda:
         "../../envs/workflow.yaml"

@@ -24,6 +24,7 @@ from entropy_valley.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellS
 from entropy_valley.runs.jobs import Jobs, listed
 from entropy_valley.runs.plan import aligned, where
 from entropy_valley.tables import formats, render
+from entropy_valley.tables.names import method_names
 from entropy_valley.texts import counted
 
 RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
@@ -67,7 +68,7 @@ def report(jobs: Jobs, only: Mapping[str, Sequence[str]], cells: bool = False) -
     print(total(states))
     if not any(only.values()):
         try:
-            write(Path(jobs.root, "audit"), states, jobs.root)
+            write(Path(jobs.root, "audit"), states, jobs.experiment, jobs.root)
         except OSError as error:  # another's results may be read-only
             print(f"\nThe page of this audit is not written: {error}")
     return states
@@ -138,12 +139,12 @@ def total(states: pd.DataFrame) -> str:
     return f"{len(states)} cells: {named}"
 
 
-def write(folder: Path, states: pd.DataFrame, root: str) -> None:
+def write(folder: Path, states: pd.DataFrame, experiment: Experiment, root: str) -> None:
     """Write the frame as a file, and as a page with a square for each cell."""
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "matrix.tsv") as path:
         states.to_csv(path, sep="\t", index=False)
-    methods = {name: formats.method(name) for name in states["method"].unique()}
+    methods = {name: method_names(experiment, name) for name in states["method"].unique()}
     data = {
         "made": time.strftime("%Y-%m-%d %H:%M"),
         "results": root,

@@ -108,7 +108,12 @@ def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str
 
 
 def _metrics(experiment: Experiment) -> list[str]:
-    return [experiment.scoring.comet.key, "bleu", "chrf", *experiment.scoring.metrics]
+    return [*_own_metrics(experiment), *experiment.scoring.metrics]
+
+
+def _own_metrics(experiment: Experiment) -> list[str]:
+    comet = experiment.scoring.comet
+    return [*([comet.key] if comet else []), "bleu", "chrf"]
 
 
 def _taken(experiment: Experiment) -> Iterator[Problem]:
@@ -122,7 +127,7 @@ def _taken(experiment: Experiment) -> Iterator[Problem]:
         if name in KNOWN and block.order != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
     for name in experiment.scoring.metrics:
-        if name in (experiment.scoring.comet.key, "bleu", "chrf", *METRIC_FILES):
+        if name in (*_own_metrics(experiment), *METRIC_FILES):
             yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
 
 

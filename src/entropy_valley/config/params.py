@@ -491,7 +491,7 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 def scores(experiment: Experiment, cells: CellSet) -> str:
     """For the scores of a set. Of a COMET that is trained here they have a digest, of any other its name."""
     run, target = cells.run, cells.run.direction.split("-")[1]
-    trained = {"comet": digest(comet_training(experiment))} if experiment.scoring.comet.training else {}
+    trained = {"comet": digest(comet_training(experiment))} if experiment.scoring.trains_comet else {}
     return _slice(
         direction=run.direction,
         target_language=target,
@@ -515,7 +515,7 @@ def comet(experiment: Experiment, checkpoint: str) -> str:
 def comet_training(experiment: Experiment) -> str:
     return _slice(
         revision=revisions.SCORING,
-        **dump(experiment.scoring.comet.training),
+        **dump(main.training if (main := experiment.scoring.comet) else None),
         made_from=corpus_digests(experiment, *experiment.matrix.directions),
     )
 

@@ -124,6 +124,7 @@ class UserMethod(UserClass):
     KIND, KEY, OURS = "length method", "method", BLOCKS
     method: str = USERS
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
+    short: Printed[str | None] = Field(None, description="the same where there is little room")
 
 
 if TYPE_CHECKING:
@@ -214,19 +215,24 @@ class CometSection(MainComet):
 class Scoring(Section):
     """Metrics. All of a cell are computed in one job and written into one file."""
 
-    comet: CometSection
+    comet: CometSection | None = Field(description="the main metric; null: none, and chrF takes its place beside BLEU")
     bleu: Bleu = Bleu()
     chrf: Chrf = Chrf()
     metrics: dict[Name, MetricBlock] = Field({}, description="further ones, by their key in files")
 
+    @property
+    def trains_comet(self) -> bool:
+        """Whether the main metric is a toy COMET that is trained here."""
+        return self.comet is not None and self.comet.training is not None
+
 
 def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
-    """All metrics of the config: the main one (that of ``scoring.comet``), BLEU, chrF, and the further ones."""
-    metrics = [
-        describe(scoring.comet.key, scoring.comet.label, scoring.comet),
-        describe("bleu", "sacreBLEU", scoring.bleu),
-        describe("chrf", "chrF", scoring.chrf),
-    ]
+    """All metrics of the config, the main one first: that of ``scoring.comet``, BLEU, chrF, and the further ones.
+    Without a COMET the main one is chrF, since BLEU scores no single sentence."""
+    bleu, chrf = describe("bleu", "sacreBLEU", scoring.bleu), describe("chrf", "chrF", scoring.chrf)
+    metrics = [chrf, bleu]
+    if scoring.comet:
+        metrics = [describe(scoring.comet.key, scoring.comet.label, scoring.comet), bleu, chrf]
     for name, block in scoring.metrics.items():
         made = make_metric(block.metric, block.model_extra or {}) if isinstance(block, UserMetric) else block
         metrics.append(describe(name, block.label, made))
@@ -236,13 +242,15 @@ def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
 def scoring_params(scoring: Scoring, direction: str, bleu: Bleu | None = None) -> dict[str, Any]:
     """The metrics of a direction with what their numbers depend on; ``bleu`` goes before that of ``scoring``. Those of
     a user's own class also have its code. How the toy COMET is trained is not among them."""
-    comet, further = numbers_of(scoring.comet), {}
-    del comet["training"]
+    params, further = {}, {}
+    if scoring.comet:
+        params["comet"] = numbers_of(scoring.comet)
+        del params["comet"]["training"]
     for name, block in scoring.metrics.items():
         numbers = numbers_of(block.of(direction) if isinstance(block, Bleu) else block)
         further[name] = numbers | {"metric": plugins.with_code(numbers["metric"])}
     return {
-        "comet": comet,
+        **params,
         "bleu": numbers_of((bleu or scoring.bleu).of(direction)),
         "chrf": numbers_of(scoring.chrf),
         "metrics": further,
@@ -251,7 +259,8 @@ def scoring_params(scoring: Scoring, direction: str, bleu: Bleu | None = None) -
 
 def checkpoints(scoring: Scoring) -> dict[str, Comet]:
     """The metrics that have a COMET checkpoint, by the name of its folder; the main one's is ``comet``."""
-    return {"comet": scoring.comet} | {name: one for name, one in scoring.metrics.items() if isinstance(one, Comet)}
+    main: dict[str, Comet] = {"comet": scoring.comet} if scoring.comet else {}
+    return main | {name: one for name, one in scoring.metrics.items() if isinstance(one, Comet)}
 
 
 # --- Backbones, directions, and which of them the matrix, the tables and the studies have.
@@ -480,6 +489,9 @@ class Tables(Section):
     )
     cases: list[str] = Field(
         [], description="ids of the test sentences that the table `cases` shows; none: three, chosen by rule"
+    )
+    matplotlibrc: str | None = Field(
+        None, description="a file of matplotlib's settings (font.family, font.size, savefig.dpi, ...) for all figures"
     )
 
 

@@ -102,6 +102,7 @@ class LengthMethod(Section):
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
     # By its name: of a positional default, a type checker without pydantic's plugin knows nothing.
     label: Printed[str | None] = Field(default=None, description="its printed name in tables and figures")
+    short: Printed[str | None] = Field(default=None, description="the same where there is little room")
 
     @abstractmethod
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:

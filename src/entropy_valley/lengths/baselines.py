@@ -375,6 +375,7 @@ class Reassigned(Section):
 
     method: Literal["reassigned"] = "reassigned"
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
+    short: Printed[str | None] = Field(None, description="the same where there is little room")
     of: Name = Field("ev", description="the method whose ratios L/|x| are permuted")
     seed: PositiveInt = Field(description="of the permutation")
     within: Literal["all", "deciles"] = Field(

@@ -215,10 +215,12 @@ class Work:
 
     @functools.cached_property
     def _comet(self) -> float:
-        """Parameters of the main COMET: those of its file, if it exists."""
+        """Parameters of the main COMET: those of its file, if it exists; 0 without one."""
+        if self.experiment.scoring.comet is None:
+            return 0.0
         path = Path(comet_folder(self.experiment))
         path = path / CHECKPOINT if path.is_dir() else path
-        usual = TOY if self.experiment.scoring.comet.training else COMET
+        usual = TOY if self.experiment.scoring.trains_comet else COMET
         return path.stat().st_size / BYTES["float32"] if path.is_file() else usual
 
     def _text(self, direction: str, name: str) -> Text:

@@ -30,8 +30,10 @@ def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
 
 def from_params(params: Mapping[str, Any]) -> dict[str, Scorer]:
     """The metrics that a ``score`` job's params name, by their keys in files, in the order of the files' keys."""
-    comet = MainComet(**params["comet"])
-    scorers: dict[str, Scorer] = {comet.key: comet}
+    scorers: dict[str, Scorer] = {}
+    if "comet" in params:
+        comet = MainComet(**params["comet"])
+        scorers[comet.key] = comet
     scorers |= {"bleu": Bleu(**params.get("bleu", {})), "chrf": Chrf(**params.get("chrf", {}))}
     for name, settings in params.get("metrics", {}).items():
         own = {key: value for key, value in settings.items() if key != "metric"}

@@ -94,8 +94,10 @@ def spec(experiment: Experiment) -> str:
     config = _with_code(values_of(experiment))
     sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
-    paper = files.file_digest(TRANSCRIPTION)[:SHORT]
-    return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], "paper": paper})
+    read = {"paper": files.file_digest(TRANSCRIPTION)[:SHORT]}
+    if own := experiment.tables.matplotlibrc:
+        read["matplotlibrc"] = files.file_digest(own)[:SHORT]
+    return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], **read})
 
 
 def _with_code(value: Any, key: str = "") -> Any:

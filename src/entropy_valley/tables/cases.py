@@ -57,10 +57,9 @@ SIZE = 7.5  # points
 FEWEST = 8  # lines of a case, for its curve
 # Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
 CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
-LEFT_OUT = "(Chinese text, left out)"
-NO_FONT = (  # below the figure
-    "Chinese texts are left out: this machine has no Chinese font. The table cases has them.",
-    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}) and make the figure again.",
+NO_FONT = (  # a line in the log
+    "figure cases: rows with Chinese texts are left out: this machine has no Chinese font. The table cases has them. "
+    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}) and make the figure again.\n"
 )
 _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
@@ -245,9 +244,9 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
 def cases_figure(names: Names, data: Data) -> Figure:
     """A block for each case: the texts, and beside them EV's entropies by candidate."""
     numbers = case_numbers(names, data)
-    below = _below(numbers)
-    if NO_FONT[0] in below:
-        sys.stderr.write("figure cases: " + " ".join(NO_FONT) + "\n")
+    below = absent(numbers)
+    if any(len(_printable(case)) < len(_lines(case)) for case in numbers.itertuples()):
+        sys.stderr.write(NO_FONT)
     lines = sum(_height(case) for case in numbers.itertuples()) + len(below) + 0.5
     panel = functools.partial(_draw, names, list(numbers.itertuples()), below, lines)
     return Figure(numbers, [panel], width=WIDTH, height=LINE * lines)
@@ -271,7 +270,7 @@ def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
     families = [RC["font.family"], *chinese_fonts()]
     axes.text(0, top - 1, heading(names, case), fontweight="bold")
     y = top - 2.2
-    for line in _lines(case):
+    for line in _printable(case):
         if has_canvas := not isnan(line.slots):
             name = {"Reference": "oracle"}.get(line.label, line.label.lower())
             axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
@@ -281,8 +280,7 @@ def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
         elif not isnan(line.score):
             text = formats.number(line.score, names.metric.decimals)
             axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
-        # Boxes in the place of characters would look like an output.
-        for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
+        for text in wrapped(line.text):
             axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1
 
@@ -305,17 +303,15 @@ def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
 
 def _height(case: Any) -> int:
     """The lines of a case in the figure, with its heading and the space below."""
-    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
+    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _printable(case)))
 
 
-def _below(numbers: pd.DataFrame) -> list[str]:
-    """The lines below the cases: which there are not, and what to install where a text of theirs has no font."""
-    texts = (line.text for case in numbers.itertuples() for line in _lines(case))
-    return [*absent(numbers), *(NO_FONT if any(map(_is_left_out, texts)) else ())]
-
-
-def _is_left_out(text: str) -> bool:
-    return bool(re.search(_WIDE, text)) and not chinese_fonts()
+def _printable(case: Any) -> list[_Line]:
+    """The lines of a case whose text this machine has a font for."""
+    lines = _lines(case)
+    if chinese_fonts():
+        return lines
+    return [line for line in lines if not re.search(_WIDE, line.text)]
 
 
 def chinese_fonts() -> list[str]:

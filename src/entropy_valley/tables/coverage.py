@@ -165,7 +165,7 @@ def coverage(names: Names, data: Data) -> Shown:
     numbers = coverage_numbers(names, data)
     rivals = rivals_of(numbers)
     columns = [*heads(names, "Category", rivals)]
-    columns += [Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals]
+    columns += [Column("Δ [95 % CI]", names.difference(EV, name)) for name in rivals]
     few = footnotes.few_sentences(numbers["sentences"])
     notes = [*reading(names, data, numbers), TESTS, *few]
     return Shown(numbers, columns, [*item_rows(names, numbers, tested=True)], notes)

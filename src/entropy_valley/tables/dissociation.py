@@ -175,7 +175,7 @@ def dissociation(names: Names, data: Data) -> Shown:
     parts = numbers[numbers["canvas"].isin([*CANVASES, "all"]) & numbers["seed"].isna()]
     rows = []
     for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
-        section = formats.difference(str(name), str(baseline))
+        section = names.difference(str(name), str(baseline))
         rows += [
             Row(part_texts(names, part), section, shaded=part.canvas == "all")
             for _, of_place in of_pair.groupby(PLACE, sort=False)

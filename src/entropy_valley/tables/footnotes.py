@@ -43,24 +43,24 @@ def setting(names: Names, *more: str) -> str:
     return f"{'; '.join([backbones, order, *more])}."
 
 
-def spread(numbers: pd.DataFrame) -> list[str]:
+def spread(numbers: pd.DataFrame) -> str:
     """What mean and deviation are, with the number of runs; a single run has its value alone."""
     fewest, most = numbers["runs"].min(), numbers["runs"].max()
     if most == 1:
-        return ["One run (training seed)."]
-    runs = f"{most} runs" if fewest == most else f"{fewest} to {most} runs"
-    lines = [f"Mean ± sample standard deviation over {runs} (training seeds)."]
-    return lines + (["A score without ± is of one run."] if fewest == 1 else [])
+        return "One run (training seed)."
+    if fewest == most:
+        return f"Mean ± sample standard deviation over {most} runs (training seeds)."
+    text = f"Mean ± sample standard deviation over {fewest} to {most} runs (training seeds)."
+    return f"{text} A score without ± is of one run." if fewest == 1 else text
 
 
 def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
     """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
     return [
-        *spread(numbers),
+        f"{spread(numbers)} Bold: the best method that sees no reference.",
         "Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; mean ± std.",
         *([SLOT] if "ratio_eos" in set(numbers["method"]) else []),
         ORACLE,
-        "Bold: the best method that sees no reference.",
         *(f"{metric.label}: lower is better." for metric in names.shown_metrics if not metric.higher_is_better),
         *doubtful_gaps(names, data),
     ]
@@ -78,7 +78,7 @@ def doubtful_gaps(names: Names, data: Data, baselines: Iterable[str] = summary.B
                 where = f"{names.backbone(backbone)} {names.place(*place)}"
                 places.append(f"{where} ({runs.sum()} of {counted(len(runs), 'run')})")
         if places:
-            title, lead = formats.closure_title(baseline), f"Oracle's lead in {names.metric.label}"
+            title, lead = formats.CLOSURE_TITLES[baseline], f"Oracle's lead in {names.metric.label}"
             chance = "may be chance (at most 1.96 standard errors over sentences)"
             yield (
                 f"{title} leaves out runs, in any metric, where {lead} {chance}: {', '.join(places)}. Its means are "

@@ -1,70 +1,18 @@
-"""What tables and figures print: names, of length methods in the order of the paper, and numbers as it has them."""
+"""What tables and figures print: names, and numbers as the paper has them."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from entropy_valley.scoring.metrics import Metric
 
-# --- Names: length methods, reveal orders, directions.
+# --- Names of reveal orders and directions. Those of length methods and backbones are in their blocks of the config.
 
-
-@dataclass(frozen=True)
-class MethodNames:
-    """A method's printed names."""
-
-    label: str
-    short: str
-
-
-METHODS = {
-    "oracle": MethodNames("Oracle length", "Oracle"),
-    "oracle_-2": MethodNames("Reference's length − 2", "Oracle − 2"),
-    "oracle_-1": MethodNames("Reference's length − 1", "Oracle − 1"),
-    "oracle_1": MethodNames("Reference's length + 1", "Oracle + 1"),
-    "oracle_2": MethodNames("Reference's length + 2", "Oracle + 2"),
-    "oracle_on_grid": MethodNames("EV's candidate nearest to the reference", "Oracle on grid"),
-    "oracle_on_line": MethodNames("The line's candidate nearest to it", "Oracle on line"),
-    "ratio": MethodNames("Fixed ratio", "Ratio"),
-    "ratio_eos": MethodNames("Fixed ratio + EOS slot", "Ratio + EOS"),
-    "fixed": MethodNames("No choice, 64 slots", "64 slots"),
-    "ev": MethodNames("Entropy-Valley", "EV"),
-    "ev_reassigned_1": MethodNames("EV, ratios reassigned", "EV reassigned"),
-    "ev_narrow": MethodNames("EV, narrow grid", "EV narrow"),
-    "ev_medium": MethodNames("EV, medium grid", "EV medium"),
-    "ev_wide": MethodNames("EV, wide grid", "EV wide"),
-    "ev_full": MethodNames("EV, full grid", "EV full"),
-    "ev_extra": MethodNames("EV, extra grid", "EV extra"),
-    "ev_sum": MethodNames("EV, summed entropy", "EV sum"),
-    "ev_normalised": MethodNames("EV, mean entropy / log L", "EV / log L"),
-    "ev_median": MethodNames("EV, median entropy", "EV median"),
-    "adaptive_ev": MethodNames("Adaptive EV", "Adaptive EV"),
-    "smartcrop_style": MethodNames("SmartCrop-style", "SmartCrop-style"),
-    "lr_style": MethodNames("LR-style", "LR-style"),
-    "cal": MethodNames("CAL", "CAL"),
-    "ev_fit": MethodNames("EV fit: entropy, prior, repeats", "EV fit"),
-    "ev_fit_4": MethodNames("EV fit, K = 4", "EV fit 4"),
-    "ev_fit_no_repeats": MethodNames("EV fit without repeats", "EV fit, no repeats"),
-    "ev_fit_no_prior": MethodNames("EV fit without prior", "EV fit, no prior"),
-    "ev_fit_no_entropy": MethodNames("EV fit without entropy", "EV fit, no entropy"),
-    "ev_fit_entropy": MethodNames("EV fit, entropy alone", "EV fit, entropy"),
-    "ev_weighed": MethodNames("EV fit with given weights", "EV weighed"),
-    "ev_line": MethodNames("EV along the length line", "EV line"),
-    "length_line": MethodNames("Length line alone", "Line"),
-    "neighbours": MethodNames("Decode five neighbours", "Neighbours"),
-    "neighbours_reveal": MethodNames("Decode five neighbours, scored as revealed", "Neighbours, reveal"),
-    "length_head": MethodNames("Length head", "Length head"),
-    "length_head_beam5": MethodNames("Length head, beam 5", "Length head 5"),
-    "daedal": MethodNames("DAEDAL", "DAEDAL"),
-    "daedal_own": MethodNames("DAEDAL, own defaults", "DAEDAL own"),
-    "eos_probe": MethodNames("EOS probe", "EOS probe"),
-    "partial_unmask": MethodNames("Partial unmask", "Partial unmask"),
-}
 RISING = ("ratio", "ev", "oracle")  # the paper's three, as their scores are expected to rise
+# Titles of the columns of gap closures by what they are over; the paper's, over Fixed Ratio, goes without its name.
+CLOSURE_TITLES = {"ratio": "Gap closure", "ratio_eos": "Closure over Ratio + EOS"}
 
 ORDERS = {
     "med": "MED",
@@ -78,31 +26,6 @@ ORDERS = {
     "random": "Random",
 }
 _UNSAID = {"seed"}  # settings that make no other kind of order
-
-
-def method(name: str) -> MethodNames:
-    """The printed names of a method: ``beam4`` is a beam search, any other not listed goes by its own name."""
-    beam = re.fullmatch(r"beam(\d+)", name)
-    return METHODS.get(name) or (
-        MethodNames(f"Beam search, beam {beam[1]}", "Beam") if beam else MethodNames(name, name)
-    )
-
-
-def difference(first: str, second: str) -> str:
-    """``EV − Ratio``, ``EV − (Ratio + EOS)``: the difference of two methods, by their short names."""
-    names = (method(name).short for name in (first, second))
-    return " − ".join(f"({name})" if re.search(" [+−] ", name) else name for name in names)
-
-
-def closure_title(baseline: str) -> str:
-    """The title of a column of gap closures; that over Fixed Ratio, the paper's, goes without its name."""
-    return "Gap closure" if baseline == "ratio" else f"Closure over {method(baseline).short}"
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Distinct methods, the paper's first and in its order, then the others as they come."""
-    distinct = dict.fromkeys(names)
-    return [name for name in METHODS if name in distinct] + [name for name in distinct if name not in METHODS]
 
 
 def order_label(name: str, order: str, settings: Mapping[str, Any]) -> str:
@@ -129,8 +52,12 @@ NONE = "–"  # a number that there is not
 
 
 def mean_std(mean: float, std: float, decimals: int) -> str:
-    """``0.8517 ± 0.0006``; a single run has no deviation and prints its value alone."""
-    return number(mean, decimals) + ("" if math.isnan(mean) or math.isnan(std) else f" ± {std:.{decimals}f}")
+    """``0.8517 ± 0.0006``; a single run has no deviation and prints its value alone. What rounds to 0 is a bound:
+    ``± < 0.0001``."""
+    if math.isnan(mean) or math.isnan(std):
+        return number(mean, decimals)
+    least = 10**-decimals
+    return f"{number(mean, decimals)} ± " + (f"< {least:.{decimals}f}" if std < least / 2 else f"{std:.{decimals}f}")
 
 
 def interval(value: float, low: float, high: float, decimals: int) -> str:

@@ -222,14 +222,14 @@ def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
     # The text stands above the error bar.
     top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
     axes.annotate(
-        text, (position, top), (0, SIZE / 2 + 2), textcoords="offset points", ha="center", va="bottom", fontsize=7,
-        linespacing=0.9, bbox=style.ON_WHITE,
+        text, (position, top), (0, SIZE / 2 + 2), textcoords="offset points", ha="center", va="bottom",
+        fontsize="small", linespacing=0.9, bbox=style.ON_WHITE,
     )  # fmt: skip
 
 
 def _frame(axes: Axes, places: Sequence[str]) -> None:
     """The places' names, and below them a legend of two columns: what was drawn first comes first."""
-    axes.set_xticks(range(len(places)), places, fontsize=7)
+    axes.set_xticks(range(len(places)), places, fontsize="small")
     axes.set_xlim(-0.5, len(places) - 0.5)
     axes.margins(y=0.22)
     named: dict[str, Any] = {}
@@ -237,6 +237,6 @@ def _frame(axes: Axes, places: Sequence[str]) -> None:
         # The band of each place has the same label.
         named.setdefault(label, handle)
     axes.legend(
-        named.values(), named.keys(), loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=2, fontsize=7,
+        named.values(), named.keys(), loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=2, fontsize="small",
         handlelength=1, handletextpad=0.4, columnspacing=1,
     )  # fmt: skip

@@ -22,8 +22,9 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.prompt import WHOLE
 from entropy_valley.results import Record, header_path, moved, read_record, rows
 from entropy_valley.settings import read_object
-from entropy_valley.tables import formats, render
+from entropy_valley.tables import render
 from entropy_valley.tables.coverage import EXTRACTORS, PLACEHOLDERS
+from entropy_valley.tables.names import method_names
 from entropy_valley.tables.reader import Results, require_of_config
 
 NAME = "live.html"
@@ -173,7 +174,12 @@ def _method(results: Results, cell: Cell) -> dict[str, Any]:
     if kind not in CLASSES or settings.get("score", "mean") != "mean" or settings.get("exact") is False:
         problem = f"{cell.method} is {kind} with {settings}: the page does not compute that"
         raise InputError(translations(results.experiment, cell, results.root), problem, REMEDY)
-    method = {"name": cell.method, "label": formats.method(cell.method).short, "class": kind, "settings": settings}
+    method = {
+        "name": cell.method,
+        "label": method_names(results.experiment, cell.method).short,
+        "class": kind,
+        "settings": settings,
+    }
     if kind == "ev_fit":
         line, weights = fits["length_statistics"]["line"], fits["learned"][cell.method]["weights"]
         method["fit"] = {"line": line, "weights": weights}

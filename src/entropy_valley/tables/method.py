@@ -98,7 +98,7 @@ def snapshots(length: int, steps: int, schedule: str) -> dict[int, int]:
 
 
 def _text(axes: Axes, x: float, y: float, text: str, **look: Any) -> None:
-    axes.text(x, y, text, va="center", fontsize=7, **look)
+    axes.text(x, y, text, va="center", fontsize="small", **look)
 
 
 def _masked(slots: int) -> list[str]:

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell
-from entropy_valley.config.methods import declares, method_settings, order_settings, origins
+from entropy_valley.config.methods import declares, order_settings, origins
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.significance import Analysis
 from entropy_valley.tables import formats
-from entropy_valley.tables.formats import MethodNames
+
+
+class MethodNames(NamedTuple):
+    """A length method's printed names."""
+
+    label: str
+    short: str
+
+
+def method_names(experiment: Experiment, name: str) -> MethodNames:
+    """The printed names of a length method, as its block of the config gives them, or its own name. ``beam4`` is a beam
+    search, which has no block."""
+    if beam := re.fullmatch(r"beam(\d+)", name):
+        return MethodNames(f"Beam search, beam {beam[1]}", "Beam")
+    block = getattr(experiment.length_methods, name, None)
+    label = getattr(block, "label", None) or name
+    return MethodNames(label, getattr(block, "short", None) or label)
 
 
 class Names:
@@ -81,9 +98,13 @@ class Names:
     # Length methods and reveal orders.
 
     def method(self, name: str) -> MethodNames:
-        """The printed names of a method, which the config may give."""
-        label = getattr(self._methods.get(name), "label", None)
-        return MethodNames(label, label) if label else formats.method(name)
+        """The printed names of a method."""
+        return method_names(self.experiment, name)
+
+    def difference(self, first: str, second: str) -> str:
+        """``EV − Ratio``, ``EV − (Ratio + EOS)``: the difference of two methods, by their short names."""
+        names = [self.method(name).short for name in (first, second)]
+        return " − ".join(f"({name})" if re.search(" [+−] ", name) else name for name in names)
 
     @functools.cached_property
     def informed(self) -> set[str]:
@@ -96,33 +117,24 @@ class Names:
         }
 
     def method_in(self, name: str, direction: str) -> str:
-        """The label of a method's row in a direction; a fixed ratio has its number: ``Fixed ratio 0.8 + EOS slot``."""
-        if getattr(self._methods.get(name), "label", None) or not self.is_ratio(name):
-            return self.method(name).label
-        what, plus, slot = (formats.method(name).label if name in formats.METHODS else "Fixed").partition(" + ")
-        return f"{what} {self._ratio(name, direction):g}{plus}{slot}"
-
-    def is_ratio(self, name: str) -> bool:
-        """Whether a method is a fixed ratio, with a slot for the EOS or without."""
-        return name in self._methods and (self._methods[name].method or name) == "ratio"
+        """The label of a method's row in a direction. A ratio that depends on it stands behind the first part of the
+        label: ``Fixed ratio 0.8 + EOS slot``."""
+        label = self.method(name).label
+        ratios = getattr(self._methods.get(name), "ratios", None)
+        if not isinstance(ratios, Mapping) or self._methods[name].method != "ratio":
+            return label
+        what, plus, slot = label.partition(" + ")
+        return f"{what} {ratios[direction]:g}{plus}{slot}"
 
     @functools.cached_property
     def _methods(self) -> dict[str, Any]:
         """The blocks of the config's length methods."""
         return dict(self.experiment.length_methods)
 
-    def _ratio(self, name: str, direction: str) -> float:
-        return _ratio(self.experiment, name, direction)
-
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
         section = order_settings(self.experiment, name)
         return formats.order_label(name, section["order"], section["order_settings"])
-
-
-@functools.cache
-def _ratio(experiment: Experiment, name: str, direction: str) -> float:
-    return method_settings(experiment, name, direction)["ratios"]
 
 
 @functools.cache

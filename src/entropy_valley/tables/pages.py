@@ -18,6 +18,7 @@ from entropy_valley.results import SET_FILES
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
+from entropy_valley.tables.names import method_names
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.report import data_of, systems_of
 from entropy_valley.texts import base_language
@@ -95,7 +96,7 @@ def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     method's scores are negative log-probabilities."""
     label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
     gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
-    return [formats.method(cell.method).short, label, cell.method, cell.backbone == main, gives]
+    return [method_names(experiment, cell.method).short, label, cell.method, cell.backbone == main, gives]
 
 
 def _categories(text: str, language: str) -> list[int]:

@@ -42,7 +42,7 @@ def full_significance(names: Names, data: Data) -> Shown:
     for test in tests.itertuples():
         texts = [
             f"{names.place(test.direction, test.testset)}, seed {test.seed}",
-            formats.difference(test.first, test.second),
+            names.difference(test.first, test.second),
             formats.interval(test.delta, test.ci_low, test.ci_high, metric.decimals),
             test.p_two_sided_printed,
             formats.small_p(test.wilcoxon_p),
@@ -91,7 +91,7 @@ def held(names: Names, tests: pd.DataFrame) -> Iterator[str]:
             for backbone, of_one in rows.groupby("backbone", sort=False)
         ]
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-        yield f"{formats.difference(str(first), str(second))}: {_counted(rows)}{several}."
+        yield f"{names.difference(str(first), str(second))}: {_counted(rows)}{several}."
 
 
 def _counted(tests: pd.DataFrame) -> str:
@@ -136,7 +136,7 @@ def ar_reference(names: Names, data: Data) -> Shown:
     columns = [Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l")]
     columns += [Column(names.place(*place), f"{names.metric.label} × 100") for place in places]
     rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
-    notes = [footnotes.setting(names), *footnotes.spread(means), *READING]
+    notes = [footnotes.setting(names), footnotes.spread(means), *READING]
     return Shown(numbers, columns, rows, notes)
 
 

@@ -43,7 +43,7 @@ def compared_tables(names: Names) -> list[str]:
     lambda experiment: [],
     files=compared_tables,
     scored=False,
-    wanted=lambda names: bool(names.experiment.paper_comparison.compare),
+    wanted=lambda names: bool(names.experiment.paper_comparison.compare and names.experiment.scoring.comet),
     rule="comparison",
 )
 def paper_comparison(names: Names, data: Data) -> Shown:
@@ -348,9 +348,9 @@ def _one_system(name: str) -> str:
     if kind == "hybrid":
         named = f"{formats.ORDERS[kind]}, p = 0.{setting}"
     elif kind == "ratio":
-        named = f"{formats.method(kind).short} {setting}"
+        named = f"{NAMED[kind]} {setting}"
     else:
-        named = formats.ORDERS.get(name) or formats.method(name).short.replace("_", " ")
+        named = formats.ORDERS.get(name) or NAMED.get(name, name.replace("_", " "))
     return f"{named}, T = {steps}" if steps else named
 
 

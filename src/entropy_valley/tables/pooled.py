@@ -17,7 +17,7 @@ from entropy_valley.frames import PLACE
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.stats.summary import BASELINES, closure, require_costs
 from entropy_valley.tables import footnotes, formats
-from entropy_valley.tables.formats import closure_title, ordered
+from entropy_valley.tables.formats import CLOSURE_TITLES
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, needs_methods, one_setting, table
 from entropy_valley.tables.show import Column, Row, Shown
@@ -55,7 +55,7 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
     require_costs(data.cells, ["calls", "passes"])
     scores = data.sentences.pivot(index=[*RUNS, "id"], columns="method", values=names.metric.name)
     every = pd.MultiIndex.from_frame(data.sentences[[*RUNS, "id"]].drop_duplicates())
-    scores = scores.reindex(index=every, columns=ordered(data.cells["method"]))
+    scores = scores.reindex(index=every, columns=data.cells["method"].unique())
     if best_of:
         scores[HINDSIGHT] = scores[[*best_of]].max(axis=1)
     backbones = [*data.cells["backbone"].unique()]
@@ -140,7 +140,7 @@ def section(names: Names, row: Any) -> str:
 )
 def pooled(names: Names, data: Data) -> Shown:
     table, against = numbers(names, data), names.study.against
-    columns = [Column("Length method", align="l"), *map(Column, map(closure_title, BASELINES))]
+    columns = [Column("Length method", align="l"), *map(Column, CLOSURE_TITLES.values())]
     titles = ("Canvas error", f"Leads {names.method(against).short}", "Calls", "Passes")
     columns += [Column(title, align="r") for title in titles]
     rows = []
@@ -161,10 +161,10 @@ def ceiling(names: Names, data: Data) -> Shown:
     """What lies above the reference's length: canvases beside it, the nearest candidates to it, and hindsight, the best
     score of the reference's length and of those at an offset from it, by sentence. It sees the scores: no method can
     have it."""
-    methods, against = ordered(cell.method for cell in names.cells), names.study.against
+    methods, against = dict.fromkeys(cell.method for cell in names.cells), names.study.against
     beside = [name for name in methods if base_method(names.experiment, name) == "oracle"]
     table = numbers(names, data, beside)
-    columns = [Column("Length method", align="l"), *map(Column, map(closure_title, BASELINES))]
+    columns = [Column("Length method", align="l"), *map(Column, CLOSURE_TITLES.values())]
     columns += [Column(title, align="r") for title in ("Canvas error", "Above the reference's", "Below")]
     rows = []
     for row in table.itertuples():

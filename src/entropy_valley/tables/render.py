@@ -48,7 +48,11 @@ def to_markdown(table: Shown) -> str:
         if heading:
             lines.append(_markdown_row([Bold(heading), *[""] * (len(titles) - 1)]))
         lines += [_markdown_row(row.texts) for group in groups for row in group]
-    notes = [*map(_paragraph, table.notes), *(f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures)]
+    notes = [*map(_paragraph, table.open_notes)]
+    folded = [*map(_paragraph, table.folded_notes)]
+    folded += [f"{_paragraph(name)} {_code(text)}" for name, text in table.signatures]
+    if folded:
+        notes += ["<details><summary>Further notes, and how this was made</summary>", *folded, "</details>"]
     return "\n".join(all_shown(lines)) + "\n\n" + "\n\n".join(all_shown(notes)) + "\n"
 
 
@@ -192,7 +196,7 @@ def to_latex(table: Shown, caption: str = "", label: str = "") -> str:
         widths.append(max(map(len, lines), default=0))
         wide = widths[-1] > LONG
         types += (TEXT if long else column.align.upper()) if wide else column.align
-    text = _LATEX.get_template("table.tex").render(
+    text = LATEX.get_template("table.tex").render(
         table=table,
         long=long,
         kind="tabular" if types.islower() else "tabulary",
@@ -272,10 +276,11 @@ def _latex_cell(text: str, column: Column) -> str:
     return (r"\cellcolor[RGB]{230,241,248}" if column.shaded else "") + r"\newline ".join(lines)
 
 
-_LATEX = Environment(
+LATEX = Environment(
     loader=TEMPLATES.loader, block_start_string="<%", block_end_string="%>", variable_start_string="<<",
     variable_end_string=">>",
     comment_start_string="<#", comment_end_string="#>", trim_blocks=True, lstrip_blocks=True, autoescape=False,
+    keep_trailing_newline=True,
     undefined=StrictUndefined,
 )  # fmt: skip
-_LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "all_shown": all_shown}
+LATEX.filters |= {"tex": escape, "cell": _latex_cell, "label": _latex_label, "all_shown": all_shown}

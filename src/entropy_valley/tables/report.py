@@ -30,7 +30,7 @@ from entropy_valley.tables.style import Figure
 ENDINGS = {
     "table": ("tex", "float.tex", "md", "html", "csv"),
     "comparison": ("html", "md", "csv"),
-    "figure": ("pdf", "png", "csv"),
+    "figure": ("pdf", "svg", "png", "csv"),
 }
 
 
@@ -189,7 +189,8 @@ class Report:
         if not (self.kind.scored and self.cells):
             return Data(pd.DataFrame(), pd.DataFrame(), results)
         data = data_of(results, self.cells, self.columns)
-        require_means(data, self.names.metric.name)
+        if self.experiment.scoring.comet:  # chrF of a corpus is not the mean of its sentences'
+            require_means(data, self.names.metric.name)
         return data
 
     def shown(self, results: Results) -> Shown | Figure:
@@ -207,7 +208,8 @@ class Report:
         written = self.shown(results)
         render.write_csv(paths["csv"], written.numbers)
         if isinstance(written, Figure):
-            style.save(written.draw(), pdf=paths["pdf"], png=paths["png"])
+            rc = style.settings(self.experiment.tables.matplotlibrc)
+            style.save(written.draw(rc), paths, rc)
             return
         if "tex" in paths:
             files.write_text(paths["tex"], render.to_latex(written))

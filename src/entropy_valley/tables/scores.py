@@ -20,7 +20,7 @@ from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.paper_numbers import Published, deviation, find
 from entropy_valley.stats.summary import BASELINES, costs, summary
 from entropy_valley.tables import footnotes, formats, style
-from entropy_valley.tables.formats import RISING, closure_title, ordered
+from entropy_valley.tables.formats import CLOSURE_TITLES, RISING
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Bold, Column, Row, Shown
@@ -81,7 +81,7 @@ def baselines(numbers: pd.DataFrame) -> list[str]:
 def score_columns(numbers: pd.DataFrame, metric: Metric) -> list[Column]:
     """Scores and gap closures in a metric."""
     mean = "Mean ± Std" if numbers["runs"].max() > 1 else "One run"
-    return [Column(title, metric.label) for title in (mean, *map(closure_title, baselines(numbers)))]
+    return [Column(title, metric.label) for title in (mean, *(CLOSURE_TITLES[name] for name in baselines(numbers)))]
 
 
 def method_label(names: Names, row: Any) -> str:
@@ -120,7 +120,7 @@ def main(names: Names, data: Data) -> Shown:
 def method_rows(names: Names, of_setting: pd.DataFrame) -> Iterator[tuple[str, list[str], bool]]:
     """Label and texts of each method of a setting, and whether it is EV."""
     by_metric = Rows(of_setting, "metric", "method")
-    for method in ordered(of_setting["method"]):
+    for method in of_setting["method"].unique():
         texts = []
         for metric in names.shown_metrics:
             row = by_metric[metric.name, method]
@@ -195,7 +195,7 @@ def backbones_beside(names: Names, data: Data, numbers: pd.DataFrame) -> Shown:
     methods = [name for name in COMPARED if name in set(numbers["method"])]
     columns = [Column("Backbone", align="l"), Column("Direction", align="l")]
     columns += [Column(names.method(name).short, shaded=name == "ev") for name in methods]
-    columns += [Column("EV − Ratio"), *(Column(closure_title(name), shaded=True) for name in baselines(numbers))]
+    columns += [Column("EV − Ratio"), *(Column(CLOSURE_TITLES[name], shaded=True) for name in baselines(numbers))]
     shown = ranked(names, numbers[numbers["metric"] == metric.name])
     rows = []
     for (backbone, *place), of_place in shown.groupby(["backbone", *PLACE], sort=False):
@@ -238,7 +238,7 @@ def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
             text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
             height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
             axes.annotate(
-                text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize=7,
+                text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize="small",
                 bbox=style.ON_WHITE,
             )  # fmt: skip
     axes.margins(y=0.1)
@@ -297,7 +297,7 @@ def budgets(names: Names, data: Data) -> Shown:
         rows.append(Row([*texts, f"{100 * ev.within_steps:.1f}%"]))
     cell = names.cells[0]
     whose = f"{names.backbone(cell.backbone)}, reveal order {names.order(cell.order)}"
-    notes = [f"{metric.label} at each step budget T; {whose}.", *footnotes.spread(numbers), *BUDGETS]
+    notes = [f"{metric.label} at each step budget T; {whose}.", footnotes.spread(numbers), *BUDGETS]
     return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data, ["ratio"])], labels=2)
 
 
@@ -330,14 +330,14 @@ def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
             label=names.method(name).short,
         )  # fmt: skip
     axes.set_xscale("log", base=2)
-    axes.set_xticks(steps, [*map(str, steps)], fontsize=7)
+    axes.set_xticks(steps, [*map(str, steps)], fontsize="small")
     axes.minorticks_off()
     axes.set_xlabel("denoising steps T")
     axes.set_title(names.place(*place))
     if place == (first.direction, first.testset):
         axes.set_ylabel(metric.label)
         axes.legend(  # below the panel: within it, it would lie over a line
-            loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize=7, handlelength=1.2,
+            loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize="small", handlelength=1.2,
             columnspacing=1,
         )  # fmt: skip
 
@@ -365,10 +365,10 @@ def readings(names: Names, data: Data) -> Shown:
     metric, against = names.metric, names.study.against
     changed = changed_scores(names, data).assign(metric=metric.name)
     numbers = summary(data, names.metrics).merge(changed, "left", on=[*SETTING, "method", "metric"])
-    methods = ordered(numbers["method"])
+    methods = numbers["method"].unique()
     columns = [Column("Readings", align="l"), *(Column(names.method(name).short, metric.label) for name in methods)]
     columns += [Column(names.method(against).short, other.label) for other in names.shown_metrics[1:]]
-    columns += [*map(Column, map(closure_title, baselines(numbers))), Column("Changed", align="r")]
+    columns += [*map(Column, (CLOSURE_TITLES[name] for name in baselines(numbers))), Column("Changed", align="r")]
     rows = []
     for (*place, backbone), of_row in numbers.assign(best=False).groupby([*PLACE, "backbone"], sort=False):
         of_method = Rows(of_row, "metric", "method")
@@ -385,7 +385,7 @@ def readings(names: Names, data: Data) -> Shown:
         f"Changed: sentences with another {metric.label} than under the readings of the first row of the backbone, "
         "mean over runs.",
         *(note(names, column) for column, name in CLOSURES.items() if name in baselines(numbers)),
-        *footnotes.spread(numbers),
+        footnotes.spread(numbers),
         footnotes.ORACLE,
     ]
     return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data)])
@@ -440,7 +440,7 @@ def reproduction(names: Names, data: Data) -> Shown:
     rows = []
     for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
         of_method = Rows(of_place, "metric", "method")
-        for method in ordered(of_place["method"]):
+        for method in of_place["method"].unique():
             own = [of_method[metric.name, method] for metric in names.shown_metrics]
             texts = [names.place(*place), names.method_in(method, place[0])]
             texts += [dash(formats.number(value, 2)) for value in (own[0].canvas, own[0].paper_canvas)]

@@ -20,7 +20,6 @@ from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.stats.summary import run_by_run
 from entropy_valley.tables import footnotes, formats
-from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Column, Row, Shown
@@ -150,13 +149,9 @@ def checks(names: Names, data: Data) -> Shown:
     """A column for each direction; a check that was not run has no rows."""
     numbers = check_numbers(names, data)
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
-    # Methods come in the order of every table, whatever the study says.
-    rank = {name: at for at, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     for check in ("sweep", "chosen", "score", "test"):
         rows = numbers[numbers["check"] == check]
-        if check == "score":
-            rows = rows.sort_values("item", key=lambda items: items.map(rank), kind="stable")
         for (item, seed, *place), of_line in rows.groupby(["item", "seed", *PLACE], sort=False, dropna=False):
             values = dict(zip(of_line["metric"], of_line["value"], strict=True))
             part, label, text = line_of(names, check, item, seed, values)

@@ -34,10 +34,15 @@ class Row:
     parts: bool = False
 
 
+OPEN = 3  # notes below a table that everybody reads
+
+
 @dataclass(frozen=True)
 class Shown:
     """``numbers`` is the tidy frame of the CSV file. ``columns`` and ``rows`` are what people read, all of it plain
-    Unicode; below come the ``notes``, then the ``signatures``, each in typewriter type behind its name.
+    Unicode; below come the ``notes``, then the ``signatures``, each in typewriter type behind its name. The first
+    :data:`OPEN` notes are always in sight. The rest, and the signatures, are folded in pages and Markdown, and comments
+    in LaTeX.
 
     The first ``labels`` columns say what a row is. All but the last of them are left out where they are those of the
     row above: rows that share the first one are a group.
@@ -49,6 +54,14 @@ class Shown:
     notes: Sequence[str] = ()
     labels: int = 1
     signatures: Sequence[tuple[str, str]] = ()
+
+    @property
+    def open_notes(self) -> Sequence[str]:
+        return self.notes[:OPEN]
+
+    @property
+    def folded_notes(self) -> Sequence[str]:
+        return self.notes[OPEN:]
 
     @property
     def sections(self) -> list[tuple[str, list[list[Row]]]]:

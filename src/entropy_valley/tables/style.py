@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
 
@@ -24,15 +24,18 @@ BACKBONE_COLOURS, BACKBONE_MARKERS = ("#D55E00", "#CC79A7", "#009E73"), ("^", "v
 INK, GRID, BAND = "#222222", "#D9D9D9", "#EBEBEB"
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # the box of a text, which hides the grid behind it
 
+# Sizes are relative to `font.size`, so that one key of a user's changes them all; "small" is 7 points.
 RC = {
-    "font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8,
+    "font.family": "DejaVu Sans", "font.size": 8.5, "axes.titlesize": "medium", "axes.labelsize": "medium",
+    "legend.fontsize": "medium",
     "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
     "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.axisbelow": True,
     "axes.grid": True, "axes.grid.axis": "y", "grid.color": GRID, "grid.linewidth": 0.6,
     "xtick.bottom": False, "xtick.major.width": 0.7, "ytick.major.width": 0.7, "legend.frameon": False,
     "lines.linewidth": 1.2, "errorbar.capsize": 2.5, "figure.constrained_layout.use": True,
-    "text.parse_math": False, "pdf.fonttype": 42, "savefig.dpi": 200,
+    "text.parse_math": False, "pdf.fonttype": 42, "savefig.dpi": 200, "svg.hashsalt": "entropy-valley",
 }  # fmt: skip
+UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}  # metadata of each format
 
 LETTER = -0.18  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
 
@@ -51,8 +54,19 @@ class Figure:
     width: float = COLUMN
     height: float = 2.7
 
-    def draw(self) -> figure.Figure:
-        return draw(*self.panels, width=self.width, height=self.height)
+    def draw(self, rc: Mapping[str, Any] = RC) -> figure.Figure:
+        return draw(*self.panels, width=self.width, height=self.height, rc=rc)
+
+
+def settings(own: str | None) -> Mapping[str, Any]:
+    """RC, and above it a user's own ``matplotlibrc``: fonts, sizes, resolution."""
+    import matplotlib as mpl
+
+    if own is None:
+        return RC
+    if not Path(own).is_file():
+        raise files.not_there(own)
+    return RC | dict(mpl.rc_params_from_file(own, use_default_template=False))
 
 
 def faint(colour: str) -> tuple[float, float, float]:
@@ -64,7 +78,7 @@ def faint(colour: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.Figure:
+def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7, rc: Mapping[str, Any] = RC) -> figure.Figure:
     """Rows of panels, each drawn by a function of its axes and lettered A, B, … when there are several.
 
     ``width`` and ``height`` are one panel's, in inches; a row has as many as fit on a page. So the figure is printed as
@@ -76,7 +90,7 @@ def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7) -> figure.F
 
     columns = max(1, min(len(panels), int(PAGE / width + 1e-9)))
     rows = math.ceil(len(panels) / columns)
-    with mpl.rc_context(RC):  # type: ignore[arg-type]  # its stub wants literal keys
+    with mpl.rc_context(rc):  # type: ignore[arg-type]  # its stub wants literal keys
         drawn = figure.Figure(figsize=(width * columns, height * rows))
         grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
         for axes in grid[len(panels) :]:
@@ -92,18 +106,19 @@ def legend_above(axes: Axes) -> None:
     """A legend of what one panel shows, above all panels, where it hides nothing."""
     drawn = axes.figure.get_figure(root=True)
     columns = max(1, int(drawn.get_figwidth() / LEGEND))
-    drawn.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=columns, fontsize=7)
+    drawn.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=columns, fontsize="small")
 
 
-def save(drawn: figure.Figure, *, pdf: Path, png: Path) -> None:
-    """Write both formats in one layout, each whole, without a date: the same figure gives the same bytes."""
+def save(drawn: figure.Figure, paths: Mapping[str, Path], rc: Mapping[str, Any] = RC) -> None:
+    """Write all formats in one layout, each whole, without a date: the same figure gives the same bytes."""
 
     import matplotlib as mpl
 
-    with mpl.rc_context(RC):  # type: ignore[arg-type]
-        for path, kind, undated in ((pdf, "pdf", {"CreationDate": None}), (png, "png", {})):
+    with mpl.rc_context(rc):  # type: ignore[arg-type]
+        drawn.draw_without_rendering()  # the first layout chooses ticks, the second makes room for their labels
+        for kind, undated in UNDATED.items():
             buffer = io.BytesIO()  # matplotlib hides a failed write behind an error of its own
             drawn.savefig(buffer, format=kind, metadata=undated)
-            with files.atomic(path) as temporary:
+            with files.atomic(paths[kind]) as temporary:
                 temporary.write_bytes(buffer.getvalue())
             drawn.set_layout_engine("none")  # a second layout moves what the first has placed

@@ -20,7 +20,7 @@ from entropy_valley.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.stats.significance import paired_test
 from entropy_valley.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
 from entropy_valley.tables import footnotes, formats
-from entropy_valley.tables.formats import METHODS, closure_title, ordered
+from entropy_valley.tables.formats import CLOSURE_TITLES
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.tables.show import Bold, Column, Row, Shown
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # --- The numbers of a study: a row for each system and run, then its mean and deviation over runs.
 
 TRAINED = ["backbone", *PLACE, "pool", "seed"]  # what systems of a study are compared within
-MAIN = "comet"  # the column of the main metric; the others have their names
+MAIN = "comet"  # the main metric in `columns` of a study, whatever its key
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
 BEST = "closure_best"  # over the best of the run's fixed ratios
@@ -54,25 +54,25 @@ def main_system(names: Names) -> System:
 def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
-    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; ``comet``, the main metric, and the others by their
-    names; ``mae``, the mean absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per
-    sentence; ``untouched``, the share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed
-    Ratio's; TESTED, of the system ``against`` minus the system, sentence by sentence in the main metric. And where a
-    column has it: BEST; ``tokens`` of all passes per sentence; ``changed``, the share of sentences whose text is not
-    that of the first backbone with the same system; DIFFERENCES from that backbone and LIMITS, of a run, or of the mean
-    of runs; medians of measured seconds per sentence, one at a time and all together, TIMED.
+    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean
+    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
+    share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed Ratio's; TESTED, of the system
+    ``against`` minus the system, sentence by sentence in the main metric. And where a column has it: BEST; ``tokens``
+    of all passes per sentence; ``changed``, the share of sentences whose text is not that of the first backbone with
+    the same system; DIFFERENCES from that backbone and LIMITS, of a run, or of the mean of runs; medians of measured
+    seconds per sentence, one at a time and all together, TIMED.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    runs = of_runs(names, data, against)
+    scores = by_run(data.sentences, names.metric.name)
+    runs = of_runs(names, data, scores, against)
     groups = runs.groupby([*(key for key in TRAINED if key != "seed"), *SYSTEM], sort=False, dropna=False)
     values = [name for name in runs if name not in (*TRAINED, *SYSTEM)]
     mean, std = groups[values].mean(), groups[values].std()
+    # Limits and p-values are of single runs, or of the mean of runs, never a mean themselves.
     single = [*TESTED[1:], *(name for name in (*DIFFERENCES.values(), *LIMITS) if name in values)]
-    mean[single] = std[single] = math.nan  # limits and p-values are of single runs, or of the mean of runs
-    scores = by_run(data.sentences, names.metric.name)
+    mean[single] = std[single] = math.nan
     for place, seeds in groups["seed"]:
-        means = of_means(names, scores, place[:4], place[4:], [*seeds], against)
-        for name, value in means.items():
+        for name, value in of_means(names, scores, place[:4], place[4:], [*seeds], against).items():
             mean.loc[place, name] = value
     over = [
         frame.assign(runs=groups.size(), statistic=name).reset_index() for name, frame in (("mean", mean), ("std", std))
@@ -91,44 +91,38 @@ def by_run(sentences: pd.DataFrame, value: str) -> dict[Key, pd.DataFrame]:
     return runs
 
 
-def of_runs(names: Names, data: Data, against: System) -> pd.DataFrame:
+def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.DataFrame], against: System) -> pd.DataFrame:
     """The rows of single runs."""
-    columns, how, first = names.study.columns, names.statistics, names.cells[0].backbone
-    require_costs(data.cells, ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)])
-    scores = by_run(data.sentences, names.metric.name)
+    columns, first = names.study.columns, names.cells[0].backbone
+    costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
+    require_costs(data.cells, costs)
     texts = by_run(data.sentences, "hypothesis") if "changed" in columns else {}
-    whole = {(key_of(cell), system_of(cell)): cell for cell in data.cells.itertuples()}
-    fixed = fixed_ratios(names)
+    over = {column: [name] for column, name in CLOSURES.items()}
+    if BEST in columns:
+        over[BEST] = fixed_ratios(names)
     rows = []
-    for shown, cell in zip(names.cells, data.cells.itertuples(), strict=True):
-        key, system = key_of(cell), system_of(cell)
-        row = dict(zip((*TRAINED, *SYSTEM), (*key, *system), strict=True))
-        for column, metric in metrics_by_column(names.metrics).items():
-            row[column] = getattr(cell, metric.name)
-        row |= {"mae": getattr(cell, "length_mae", math.nan), "calls": cell.calls, "slots": cell.slots}
-        row |= {"passes": cell.passes, "untouched": cell.within_steps, "sentences": cell.sentences}
-        if "tokens" in columns:
-            row["tokens"] = cell.run_tokens
-        if is_timed(names):
-            measured = data.files.latency(shown)
-            row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
-        if "changed" in columns:
-            other = texts.get((first, *key[1:]))
-            row["changed"] = math.nan
-            if key[0] != first and other is not None and system in other:
-                row["changed"] = (texts[key][system] != other[system]).mean()
-        rivals = {name: cell for (run, name), cell in whole.items() if run == key}
-        row |= gaps(rivals, scores[key], system, against, fixed, names.metric.name, BEST in columns)
-        row |= dict.fromkeys(TESTED, math.nan)
-        if against in scores[key] and system != against:
-            test = asdict(paired_test(scores[key][against], scores[key][system], how))
-            row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
-        rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
-    return pd.DataFrame(rows)
-
-
-def key_of(cell: Any) -> Key:
-    return tuple(getattr(cell, name) for name in TRAINED)
+    for key, cells in data.cells.groupby(TRAINED, sort=False):
+        rivals = {system_of(cell): cell for cell in cells.itertuples()}
+        for system, cell in rivals.items():
+            row: dict[str, float] = {}
+            if is_timed(names):
+                measured = data.files.latency(names.cells[cell.Index])
+                row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+            if "changed" in columns:
+                other = texts.get((first, *key[1:]))
+                row["changed"] = math.nan
+                if key[0] != first and other is not None and system in other:
+                    row["changed"] = (texts[key][system] != other[system]).mean()
+            row |= gaps(rivals, scores[key], system, against, over, names.metric.name)
+            row |= dict.fromkeys(TESTED, math.nan)
+            if against in rivals and system != against:
+                test = asdict(paired_test(scores[key][against], scores[key][system], names.statistics))
+                row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
+            rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
+    shown = [metric.name for metric in names.metrics]
+    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
+    own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
+    return own.join(pd.DataFrame(rows))
 
 
 def system_of(cell: Any) -> System:
@@ -146,25 +140,26 @@ def gaps(
     scores: pd.DataFrame,
     own: System,
     against: System,
-    fixed: Sequence[str],
+    over: Mapping[str, Sequence[str]],
     metric: str,
-    best: bool,
 ) -> dict[str, float]:
-    """Closures and cost in a run, by Ratio and Oracle under the system's own order and T, or else the main table's."""
-    values = dict.fromkeys((*CLOSURES, *[BEST] * best, "cost"), math.nan)
+    """Closures over the best of some ratios, by column, and cost, of a system in a run.
+
+    Ratio and Oracle are those under the system's own order and T; where there are none, those of the main table.
+    """
+    values = dict.fromkeys((*over, "cost"), math.nan)
     for setting in (against[1:], own[1:]):  # its own comes last, and wins
-        over = {column: rivals.get((name, *setting)) for column, name in CLOSURES.items()}
-        if best:
-            ratios = [rivals[name, *setting] for name in fixed if (name, *setting) in rivals]
-            over[BEST] = max(ratios, key=lambda cell: getattr(cell, metric), default=None)
-        oracle = rivals.get(("oracle", *setting))
-        for column, ratio in over.items():
-            if oracle is not None and ratio is not None:
-                chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(ratio)])
-                share = closure(*(getattr(cell, metric) for cell in (rivals[own], ratio, oracle)))
-                values[column] = math.nan if chance else float(share)
-        if (ratio := over["closure"]) is not None:
+        oracle, ratio = (rivals.get((name, *setting)) for name in ("oracle", "ratio"))
+        if ratio is not None:
             values["cost"] = rivals[own].calls / ratio.calls
+        for column, methods in over.items():
+            ratios = [rivals[name, *setting] for name in methods if (name, *setting) in rivals]
+            if oracle is None or not ratios:
+                continue
+            best = max(ratios, key=lambda cell: getattr(cell, metric))
+            chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(best)])
+            share = closure(*(getattr(cell, metric) for cell in (rivals[own], best, oracle)))
+            values[column] = math.nan if chance else float(share)
     return values
 
 
@@ -181,11 +176,10 @@ def of_means(
             return None
         return sum(run[system] for run in runs if run is not None) / len(runs)
 
-    own = mean(system)
+    own, first = mean(system), names.cells[0].backbone
     values: dict[str, float] = {}
     if "difference" in names.study.columns:
         values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
-        first = names.cells[0].backbone
         other = mean(system, first) if place[0] != first else None
         if own is not None and other is not None:
             test = asdict(paired_test(own, other, names.statistics))
@@ -301,7 +295,7 @@ COLUMNS = {
     "ratios": StudyColumn("Ratios", ratios_text, align="c"),
     "mae": StudyColumn("MAE", 2, "MAE: mean |canvas length − reference canvas|, in slots."),
     "closure": StudyColumn(
-        closure_title("ratio"),
+        CLOSURE_TITLES["ratio"],
         lambda row: closure_text(row, "closure"),
         "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
     ),
@@ -312,7 +306,7 @@ COLUMNS = {
         align="c",
     ),
     "closure_eos": StudyColumn(
-        closure_title("ratio_eos"),
+        CLOSURE_TITLES["ratio_eos"],
         lambda row: closure_text(row, "closure_eos"),
         "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     ),
@@ -358,12 +352,12 @@ COLUMNS = {
 
 
 def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
-    """The metrics by their columns."""
-    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics[1:]}
+    """The metrics by the columns of a study: MAIN, and their names."""
+    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics}
 
 
 def column_names(experiment: Experiment) -> list[str]:
-    """What ``columns`` of a study may list: costs, then the metrics of the config, the main one as ``comet``."""
+    """What ``columns`` of a study may list: costs, then the metrics of the config."""
     return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
@@ -411,12 +405,13 @@ def systems_table(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
     the best scores, and the lowest MAE, of the systems that could be deployed."""
     against = main_system(names)
-    table = numbers(names, data, against)
-    metrics = {
-        name: StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
-        for name, metric in metrics_by_column(names.metrics).items()
-    }
-    columns = {name: (COLUMNS | metrics)[name] for name in names.study.columns}
+    table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
+    columns = {}  # by their names in the numbers
+    for name in names.study.columns:
+        if metric := by_column.get(name):
+            columns[metric.name] = StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+        else:
+            columns[name] = COLUMNS[name]
     rival = names.method(against[0]).short
     titles = [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
     rows = []
@@ -444,8 +439,9 @@ def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
     """The best mean in each metric, and the lowest error of the length, of the systems that could be deployed."""
     deployable = means[~means["method"].isin(names.informed)]
     best = {"mae": deployable["mae"].min()}
-    for name, metric in metrics_by_column(names.metrics).items():
-        best[name] = deployable[name].max() if metric.higher_is_better else deployable[name].min()
+    for metric in names.metrics:
+        scores = deployable[metric.name]
+        best[metric.name] = scores.max() if metric.higher_is_better else scores.min()
     return best
 
 
@@ -506,7 +502,7 @@ def transfer(names: Names, data: Data) -> Shown:
     against = (names.study.against, names.cells[0].order, names.cells[0].steps)  # which all of its systems have
     table = numbers(names, data, against)
     runs = table[table["statistic"] == "run"]
-    methods = ordered(runs["method"])
+    methods = runs["method"].unique()
     deployable = [name for name in methods if name not in names.informed]
     columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
     columns += [Column(names.method(name).short, metric.label) for name in methods]
@@ -516,7 +512,7 @@ def transfer(names: Names, data: Data) -> Shown:
     for (backbone, direction, testset), of_testset in runs.groupby(["backbone", *PLACE], sort=False):
         for (pool, seed), of_run in of_testset.groupby(["pool", "seed"], sort=False):
             of_method = of_run.set_index("method")
-            scores, test = of_method[MAIN], of_method.loc["ratio"]
+            scores, test = of_method[metric.name], of_method.loc["ratio"]
             texts = [testset, pool or formats.NONE, f"{seed:.0f}"]
             for name in methods:
                 text = formats.number(scores[name], metric.decimals)
@@ -573,7 +569,7 @@ def systems_figure(names: Names, data: Data) -> Figure:
 
 def _points(names: Names, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
-    looks = _looks(ordered(rows["method"]))
+    looks = _looks(rows["method"].unique())
     points = [Point(_name(names, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
     points.sort(key=lambda point: point.row.mean)
     for point in points:
@@ -611,8 +607,7 @@ def _draw(axes: Axes, point: Point) -> None:
 def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
     order, steps = usual
-    by_name = row.method in METHODS or not names.is_ratio(row.method)
-    parts = [names.method(row.method).short if by_name else names.method_in(row.method, row.direction)]
+    parts = [names.method(row.method).short]
     if row.order not in (order, row.method):
         parts.append(row.order)
     if row.steps != steps:
@@ -630,7 +625,7 @@ def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
             name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
             annotation_clip=False, zorder=1,
             arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
-            va="center", fontsize=7, fontweight="bold" if row.method in METHOD_COLOURS else "normal",
+            va="center", fontsize="small", fontweight="bold" if row.method in METHOD_COLOURS else "normal",
         )  # fmt: skip
         axes.plot(
             [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,

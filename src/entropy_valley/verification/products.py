@@ -106,7 +106,7 @@ def _check_file(report: Report, part: str, file: str, stored: bytes, follows: by
     same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
     if file.endswith(".csv"):
         _check_numbers(report, part, file, stored, follows)
-    elif not file.endswith((".pdf", ".png", live.NAME)):
+    elif not file.endswith((".pdf", ".svg", ".png", live.NAME)):
         lines = (content.decode().splitlines() for content in (stored, follows))
         for number, (line, expected) in enumerate(itertools.zip_longest(*lines, fillvalue="no line"), 1):
             report.compare(part, file, f"line {number}", line, expected)
