@@ -57,7 +57,7 @@ def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> De
     torch.manual_seed(seed_of(seed, "lora"))
     adapters.inject(model, peft_settings(settings), modules)
     if settings.products == "backbone" and model.dtype != torch.float32:
-        model.autocast = True
+        model.autocast = model.dtype
         for layer in adapters.attached(model).values():  # PEFT's helper ends before the backward pass, which recomputes
             layer.cast_input_dtype_enabled = False
     return model

@@ -359,7 +359,7 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.T
     Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
     sequence.
     """
-    with torch.autocast(model.device.type, model.dtype, enabled=model.autocast):
+    with torch.autocast(model.device.type, model.autocast, enabled=model.autocast is not None):
         logits = model.lm_head(model.hidden_states(batch.packed, Rows(batch.rows - int(shifted))))
     return cross_entropy(logits.float(), batch.labels, reduction="none")
 
