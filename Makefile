@@ -1,5 +1,5 @@
 # make demo | demo-full | demo-authors | findings | ship | install | lint | lock | licences | clean
-# make test | test-instructions | test-faults | test-cluster | test-core | nightly
+# make test | test-instructions | test-faults | test-cluster | test-core | test-cuda | nightly
 # make install CUDA=cu126: torch built for that CUDA (docs/running.md); CUDA=cpu: the CPU build.
 SHELL := /bin/bash
 # The first of these that runs; any other by PYTHON=….
@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 # Small models on few cores are fastest with one thread a job.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster test-core nightly lint lock clean licences audit-packages
+.PHONY: install demo demo-full demo-authors findings ship test test-instructions test-faults test-cluster test-core test-cuda nightly lint lock clean licences audit-packages
 
 install: $(INSTALLED)
 
@@ -127,16 +127,24 @@ nightly: install
 	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py tests/pages/test_live_page.py \
 		tests/benchmarks/test_benchmarks.py
 	ENTROPY_VALLEY_FAULT_TRIALS=600 ENTROPY_VALLEY_FAULT_SEED=$$(date +%F) $(MAKE) test-faults
-	$(MAKE) test-core
+	$(MAKE) test-core test-cuda
 
 # The core as on a machine with a torch of its own: the oldest torch, the newest transformers, numpy 2. This torch is a
-# build for CUDA (4.6 GB), which needs no GPU to be imported: it also rehearses what only GPUs reach.
+# build for CUDA (4.6 GB), which needs no GPU to be imported: it also rehearses what only GPUs reach, without COMET.
 test-core:
 	python3 -m venv .venv-core
 	.venv-core/bin/pip install -q torch==2.11.0 transformers==5.17.0 'numpy>=2' 'pandas>=3' peft pydantic pyyaml jinja2 \
 		huggingface_hub scipy statsmodels sacrebleu pytest hypothesis
 	PYTHONPATH=src .venv-core/bin/python -m pytest tests/test_cuda_rehearsal.py tests/model tests/decoding/test_engine.py \
 		tests/decoding/test_autoregressive.py
+
+# The rest of this rehearsal: COMET, whose package needs the numpy of the lock.
+test-cuda:
+	$(PYTHON) -m venv .venv-cuda
+	.venv-cuda/bin/pip install -q "$(TORCH)"
+	.venv-cuda/bin/pip install -q --no-deps --require-hashes -r requirements.lock
+	.venv-cuda/bin/python -c 'import torch; assert torch.version.cuda, "this build of torch is for CPUs"'
+	PYTHONPATH=src .venv-cuda/bin/python -m pytest tests/test_cuda_rehearsal.py -k comet
 
 # ruff and snakefmt check the style, mypy that annotations are true, lint-imports that no import runs upward, snakemake its
 # rules. Last, that tests have the same names in each process that collects them, or pytest's workers stop: no name holds

@@ -1,4 +1,3 @@
-import gc
 import os
 
 from snakemake.utils import min_version
@@ -9,8 +8,6 @@ from entropy_valley import config as configuration, errors, machine, tables
 from entropy_valley.config import matrix
 from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.runs import snapshot
-
-gc.set_threshold(200_000, 50, 100)  # a large matrix has millions of objects, and few of them go before the end
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import torch
 
-from entropy_valley import files, machine
-from entropy_valley.demo import shipped
+from entropy_valley import files, machine, shipped
 from entropy_valley.demo.pretraining import PretrainingJob, first_losses
 from entropy_valley.model import checkpoint
 

@@ -15,11 +15,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from entropy_valley.config.load import released, tiny
+    from entropy_valley.config.released import released
     from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.errors import InputError, SentenceError
     from entropy_valley.frames import load_results
     from entropy_valley.lengths import LENGTH_METHODS, Choice, LengthMethod, Sentence, candidate_length, make_method
+    from entropy_valley.shipped import tiny
     from entropy_valley.translation.choose_length import choose_length
     from entropy_valley.translation.translator import Translation, Translator
 
@@ -44,8 +45,8 @@ _MODULES = {
     "choose_length": "translation.choose_length",
     "load_results": "frames",
     "make_method": "lengths",
-    "released": "config.load",
-    "tiny": "config.load",
+    "released": "config.released",
+    "tiny": "shipped",
 }
 __all__ = [
     "LENGTH_METHODS",

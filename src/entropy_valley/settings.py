@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, brief, listed, question, refusal
+from entropy_valley.errors import InputError, brief, listed, question
 from entropy_valley.texts import checked_sentence
 
 # The folders of the repository: nothing that is computed goes there.
@@ -88,8 +88,26 @@ def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
     return ValidationError.from_exception_data("config", lines)
 
 
+# What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
+_WORDS = {
+    "missing": "it is required",
+    "model_type": "must be a block of keys",
+    "dict_type": "must be a block of keys",
+    "list_type": "must be a list, in brackets: [ ]",
+    "string_type": "must be a text; in YAML a number or a date that is a text needs quotation marks",
+    "too_short": "must have at least {min_length} item",
+    "union_tag_not_found": "it is required",
+    "union_tag_invalid": "must be one of {expected_tags}",
+}
+
+
 def words_of(item: Mapping[str, Any]) -> str:
     """What is wrong by one of pydantic's errors: ours as it is, of its own what the value must be."""
+    context, kind = item.get("ctx", {}), item["type"]
+    if kind in _WORDS:
+        return _WORDS[kind].format_map(context)
+    if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
+        return f"must be {PATTERNS[context['pattern']]}"
     return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
 
 
@@ -175,8 +193,10 @@ def check_template(text: str) -> None:
 
 
 def _template(text: str) -> str:
-    if problem := refusal(check_template, text):
-        raise ValueError(problem)
+    try:
+        check_template(text)
+    except InputError as error:
+        raise ValueError(f"{error.problem}. {error.remedy}") from None
     return text
 
 

@@ -1,4 +1,4 @@
-"""Text: what can be in a file and in a sentence. docs/performance.md, "Text", has the policy.
+"""Text: what can be in a file and in a sentence. docs/performance.md has the policy.
 
 Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
 """
@@ -112,6 +112,11 @@ def shown(text: str) -> str:
 def all_shown(texts: Iterable[T]) -> list[T]:
     """:func:`shown` of each text, of its own class."""
     return [type(text)(shown(text)) for text in texts]
+
+
+def base_language(code: str) -> str:
+    """``zh`` of ``zh_tw``: a language without its script or region."""
+    return code.partition("_")[0]
 
 
 def counted(count: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 import zipfile
@@ -106,8 +107,15 @@ def test_a_missing_package_of_the_library_is_named(elsewhere):
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_the_schema_needs_only_the_packages_of_the_library(elsewhere):
+    program = "import sys; sys.modules['pandas'] = None; sys.argv = ['entropy-valley', 'schema']; "
+    program += "from entropy_valley.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "properties" in json.loads(done.stdout)
+
+
 def test_a_wheel_has_the_config_files(tmp_path):
     """In the repository they are links."""
     with zipfile.ZipFile(wheels.build(tmp_path)) as wheel:
-        for file in ("config.yaml", "config/studies.yaml", "config/released.yaml"):
+        for file in ("config.yaml", "config/studies.yaml", "config/released.yaml", "config/schema.json"):
             assert wheel.read(f"entropy_valley/defaults/{file}") == (ROOT / file).read_bytes()

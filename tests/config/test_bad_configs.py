@@ -104,7 +104,7 @@ FORM = [  # keys and values
     ({"training": "short"}, "training = 'short': must be a block of keys"),
     ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a valid number"),
     ({"corpus": {"filters": {"en": {"words": [True, 9]}}}}, "words.0 = True: must be a valid integer"),
-    ({"matrix": {"seeds": ["3"]}}, "matrix.seeds.0 = '3': must be a valid integer. YAML reads it as a text; write 3, "),
+    ({"matrix": {"seeds": ["3"]}}, "matrix.seeds.0 = '3': must be a valid integer"),
     ({"matrix": {"seeds": 3}}, "matrix.seeds = 3: must be a list, in brackets"),
     ({"matrix": {"seeds": []}}, "matrix.seeds = []: must have at least 1 item"),
     ({"matrix": {"directions": ["en_ger"]}}, "directions.0 = 'en_ger': must be two codes of languages in lower case"),
@@ -121,9 +121,8 @@ FORM = [  # keys and values
         for seed in (-1, 2**32)
     ),
     ({"matrix": {"steps": [10**9]}}, "matrix.steps.0 = 1000000000: must be less than or equal to 65536"),
-    ({"corpus": {"train": "1e5"}}, "train = '1e5': must be a valid integer. YAML reads it as a text; write 100000"),
-    ({"training": {"learning_rate": "1e-3"}}, "YAML reads it as a text; write 1.0e-3, without quotation marks"),
-    ({"directions": {"en-zh": {"pools": {500: 500}}}}, 'another value; a text needs quotation marks: "500"'),
+    ({"corpus": {"train": "1e5"}}, "train = 100000.0: must be a valid integer"),
+    ({"directions": {"en-zh": {"pools": {500: 500}}}}, "its name must be a text; in YAML a number or a date that is"),
     ({"training": {"learning_rate": "fast"}}, "training.learning_rate = 'fast': must be a valid number"),
     ({"training": {"processes": 3.0}}, "training.processes = 3.0: must be a valid integer"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
@@ -226,7 +225,7 @@ UNFIT = [  # configs that cannot run
     (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),
     (
         {**study(methods=["narrow"]), "length_methods": NARROW},
-        "studies.mine: method 'narrow' has no ratios for zh-en; add that key",
+        "length_methods.narrow.ratios: has none for zh-en, en-de; add them, or list the directions",
     ),
     (
         {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}},
@@ -284,30 +283,12 @@ def test_all_mistakes_of_a_file_at_once(load):
         assert sum(f"mine.yaml: {key}" in line for line in lines) == 1
 
 
-def test_names_that_nothing_defines_are_said_beside_bad_values(load):
-    """Not those that a bad value or a mistyped key would define."""
-    methods = {"ratio": {"ratios": {"en-de": -1}}, "mine": 5}
-    matrix = {"methods": ["oracle", "ratio", "ev", "evvv", "mine"], "steps": [16, 0]}
-    lines = refused(load, {"length_methods": methods, "matrix": matrix, "tables": {"steps": 16}})
-    assert len(lines) == 4 and any("'evvv' is not defined; did you mean ev?" in line for line in lines)
-
-
-def test_a_mistyped_key_causes_no_other_problem(load):
-    block = {"mine": {"method": "ev", "ratios": [1.0]}}
-    listed = {"matrix": {"methods": ["oracle", "ratio", "ev", "mine"], "orders": ["nobody"]}}
-    lines = refused(load, {"lenght_methods": block, **listed})
-    assert any("mine.yaml: lenght_methods: unknown key. Did you mean length_methods?" in line for line in lines)
-    assert not any("'mine' is not defined" in line for line in lines)
-    assert len(refused(load, listed)) == 3
-
-
 def test_a_direction_without_ratios_names_each_method(load):
     direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
     over = {"matrix": {"directions": ["en-fr"]}, "directions": {"en-fr": direction}}
     lines = refused(load, over)
     for method in ("ratio", "ev"):
-        problem = f"mine.yaml: matrix.directions = ['en-fr']: `length_methods.{method}.ratios` has no en-fr"
-        assert any(problem in line for line in lines)
+        assert any(f"length_methods.{method}.ratios: has none for en-fr" in line for line in lines)
 
 
 def test_a_language_needs_no_length_limits(load):

@@ -11,7 +11,7 @@ EACH = "ratio_{ratios:.2f}"
 
 
 def methods(**blocks):
-    return expand({"length_methods": blocks}).config["length_methods"]
+    return expand({"length_methods": blocks})[0]["length_methods"]
 
 
 def test_a_list_makes_a_method_of_each_value():
@@ -31,7 +31,7 @@ def test_a_block_of_the_same_name_lies_over_the_one_that_is_made():
 def test_a_block_of_a_list_stands_for_all_its_methods():
     made = {"length_methods": {"m_{seed}": {"each": {"seed": [1, 2]}}}, "matrix": {"methods": ["ev", "m_{seed}"]}}
     made["studies"] = {"mine": {"methods": {"en-zh": ["m_{seed}", "ev"]}}}
-    config = expand(made).config
+    config, _ = expand(made)
     assert config["matrix"]["methods"] == ["ev", "m_1", "m_2"]
     assert config["studies"]["mine"]["methods"] == {"en-zh": ["m_1", "m_2", "ev"]}
 

@@ -81,7 +81,7 @@ def test_a_subset_by_hand(by_number):
         11: "nothing",
     }
     numbered = [(number, (text, str(number))) for number, text in reversed(sources.items())]
-    drawn = challenge.challenge(numbered, 8, 1, "en-zh", "stratified")
+    drawn = challenge.challenge(numbered, 8, 1, "en_gb-zh", "stratified")
     assert [number for number, _ in drawn] == [1, 2, 3, 4, 5, 8, 9, 10]
 
 
@@ -103,7 +103,7 @@ def test_the_first_sentences_with_a_category_are_the_authors_subset():
     assert [number for number, _ in first] == [1, 4, 5]
     assert first != ours
     swapped = [(number, pair[::-1]) for number, pair in numbered]
-    back = challenge.challenge(swapped, 3, 1, "zh-en", "first")  # the rules look at the English side
+    back = challenge.challenge(swapped, 3, 1, "zh_tw-en_gb", "first")  # the rules look at the English side
     assert [number for number, _ in back] == [1, 4, 5]
 
 

@@ -55,8 +55,8 @@ def test_candidate_lengths_are_enough(llada):
 @pytest.mark.parametrize(
     ("logits_of", "method", "problem"),
     [
-        (lambda ids: torch.zeros(ids.shape[1], 9), [], "are no lengths"),
-        (lambda ids: torch.zeros(ids.shape[1], 9), [1, 4], "are no lengths"),
+        (lambda ids: torch.zeros(ids.shape[1], 9), [], "lengths = .* at least 1 item"),
+        (lambda ids: torch.zeros(ids.shape[1], 9), [1, 4], "lengths.0 = 1: must be greater than or equal to 2"),
         (lambda ids: torch.zeros(3, 9), [4], r"returns \(3, 9\) for 6 ids"),
         (lambda ids: torch.full((1, ids.shape[1], 9), torch.nan), [4], "returns NaN"),
         (None, make_method("oracle", {}), "needs the reference"),

@@ -105,9 +105,9 @@ def test_the_ledger_counts_the_padding(narrow, canvases):
 def test_mean_states_of_prompts_are_those_of_each_alone(narrow):
     rng = random.Random(4)
     prompts = [[rng.randrange(len(narrow.tokenizer)) for _ in range(length)] for length in (3, 9, 40, 41, 100)]
-    together = dict(mean_states(narrow, prompts, fill=128))
+    together = dict(mean_states(Engine(narrow, fill=128), prompts))
     for place, prompt in enumerate(prompts):
-        ((_, alone),) = mean_states(narrow, [prompt], fill=128)
+        ((_, alone),) = mean_states(Engine(narrow, fill=128), [prompt])
         assert torch.equal(alone, together[place])
 
 

@@ -64,6 +64,22 @@ def test_from_folders_with_a_prompt_and_ratios(released):
     assert texts(with_bos) == by_hand(released, bos=True)
 
 
+@pytest.mark.parametrize("checkpoint", ["llada_instruct", "a2d_qwen2", "a2d_qwen3"])
+def test_a_prompt_in_the_familys_chat(checkpoints, checkpoint):
+    """A text ends with the turn under the base's name, too."""
+    given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
+    folder, kind = checkpoints / checkpoint, FAMILIES[checkpoint]
+    chat = Translator.load(folder, chat=True, **given)
+    assert chat.backbone.family == kind and chat.prompt.template == kind.chat.replace("{prompt}", PROMPT)
+    assert texts(chat) != texts(Translator.load(folder, **given))
+    if checkpoint == "llada_instruct":
+        end = chat.backbone.tokenizer.get_vocab()["<|eot_id|>"]
+        base = Translator.load(folder, family="llada", **given)
+        assert base._texts.turn_end == chat._texts.turn_end == end
+        with pytest.raises(InputError, match="chat: the family llada has no chat template"):
+            Translator.load(folder, family="llada", chat=True, **given)
+
+
 def test_a_bos_that_the_family_does_not_have(released, monkeypatch):
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(FAMILIES["llada"], bos_token=None))
     with pytest.raises(InputError, match=r"bos: the family llada has no BOS token\. Leave it out"):
@@ -147,7 +163,7 @@ def test_a_class_is_made_with_the_ratios(released, monkeypatch):
         ({"backbone": "someone/model"}, "model: nothing here says of which family it is, and there is no such folder"),
         ({"backbone": "models/mine", "family": "llada"}, "mine: cannot be downloaded .*, and there is no such folder"),
         ({"adapter": "adapters/mine"}, "mine: cannot be downloaded .*, and there is no such folder here"),
-        ({"backbone": "{}/dream"}, "model_type 'Dream' is that of several families.* dream, dream_instruct"),
+        ({"backbone": "{}/dream_instruct"}, "model_type 'Dream' is that of several families.* dream, dream_instruct"),
         ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
         ({"device": "gpu"}, "device: 'gpu' is neither cpu nor cuda"),
@@ -160,7 +176,7 @@ def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch
     reach("http://127.0.0.1:9")  # nothing answers there
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("entropy_valley.model.load.load_backbone", lambda *_, **more: pytest.fail("it was loaded"))
-    for name in ("dream", "llama3"):
+    for name in ("dream_instruct", "llama3"):
         ignore = shutil.ignore_patterns(checkpoint.MANIFEST)
         shutil.copytree(checkpoints / name, tmp_path / name, ignore=ignore)
     given = {"backbone": released / "llada", "adapter": released / "adapter", "prompt": PROMPT, "ratios": RATIOS}

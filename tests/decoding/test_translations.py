@@ -232,7 +232,7 @@ def with_a_record_that_fits(change):
     ("manipulate", "problem"),
     [
         (of_another_seed, r"1of2\.jsonl: was made with other params: made_from\.adapter: .*seed 2"),
-        (of_another_testset, r"0of2\.jsonl: was made from another small\.jsonl"),
+        (of_another_testset, r"0of2\.jsonl: small ratio med-T4: id 'small0' where 'small1' is due"),
         (exchanged, r"1of2\.jsonl: 1of2\.jsonl was edited: its digest is [0-9a-f]{12}, .* was written"),
         (without_a_record, r"1of2\.jsonl: has no record"),
         (

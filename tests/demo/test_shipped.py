@@ -9,10 +9,10 @@ import json
 
 import pytest
 
-from entropy_valley import Translator, files, tables, tiny
-from entropy_valley.config import base_files, load_files, params
+from entropy_valley import Translator, files, shipped, tables, tiny
+from entropy_valley.config import base_files, load_files, methods, params
 from entropy_valley.data import build
-from entropy_valley.demo import grammar, pretraining, shipped
+from entropy_valley.demo import grammar, pretraining
 from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
 from entropy_valley.model import checkpoint
@@ -34,6 +34,8 @@ def experiment():
 def test_its_settings_are_those_of_the_config(experiment):
     """If not, `make ship`."""
     assert MADE["spec"] == json.loads(params.pretraining(experiment, "llada-tiny", 1))
+    for direction, ratios in shipped.RATIOS.items():
+        assert ratios == methods.method_settings(experiment, "ev", direction)["ratios"]
 
 
 def test_its_files_are_those_that_were_made_together():

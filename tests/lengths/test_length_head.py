@@ -7,6 +7,7 @@ import torch
 from tiny_checkpoints import checkpoints  # noqa: F401 - a fixture
 
 from entropy_valley.decoding.canvas import Ledger
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.length_head import LengthHead, fit, mean_states, report
 from entropy_valley.model.attention import pack
@@ -58,7 +59,7 @@ def test_a_constant_state_is_no_division_by_zero():
 def test_a_mean_state_is_of_the_prompt_alone(checkpoints):  # noqa: F811
     backbone, ledger = load_backbone(checkpoints / "diffullama", "diffullama"), Ledger()
     prompts = [[5, 6, 7, 8, 9], [10, 11, 12, 13], [5, 6, 7, 8, 20, 21, 22]]
-    means = dict(mean_states(backbone, prompts, ledger, budget=12))
+    means = dict(mean_states(Engine(backbone, ledger, budget=12), prompts))
     assert sorted(means) == [0, 1, 2]
     for place, prompt in enumerate(prompts):
         with torch.no_grad():

@@ -87,6 +87,12 @@ def test_neighbours_are_two_on_either_side_of_the_valley():
     assert chosen("neighbours", radius=1)["contenders"] == [7, 8, 9]
 
 
+@pytest.mark.parametrize("method", ["ev", "lr_style", "eos_probe", "neighbours"])
+def test_given_lengths_are_the_candidates_of_a_grid_that_has_them(method):
+    given = make_method(method, {"lengths": [11, 9, 6, 8]})
+    assert search(given, 3, ENTROPIES.__getitem__) == search(make_method(method, GRID), 10, ENTROPIES.__getitem__)
+
+
 def test_no_neighbour_is_shorter_than_a_slot_and_its_eos():
     choice = make_method("neighbours", {"ratios": [1.0]}).choose(Sentence(2), {3: reading(1.0, 1.0, 0.0)})
     assert list(choice.contenders) == [2, 3, 4, 5]

@@ -14,7 +14,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import special_ids
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import NO_TOKEN, load_backbone
-from entropy_valley.model.prompt import load_tokenizer
+from entropy_valley.model.prompt import Tokenizer, load_tokenizer
 
 KINDS = ("mask", "eos", "pad", "bos")
 
@@ -33,15 +33,16 @@ def released_with(family, folder, **ids):
 
 
 def refusal(family, kind, message):
-    """Of a token that the family has; where it has none, nothing that is said of it matters."""
-    has = getattr(family, f"{kind}_token") is not None
+    """Of a token that the family has; where it has none, nothing that is said of it matters. Of an EOS that the family
+    leaves to the tokenizer, that is not the case."""
+    has = kind == "eos" or getattr(family, f"{kind}_token") is not None
     return pytest.raises(InputError, match=message) if has else contextlib.nullcontext()
 
 
 def test_they_are_those_of_the_literal_tokens(tiny, family):
     backbone = load_backbone(tiny[family.name][1], family.name)
     vocabulary = backbone.tokenizer.get_vocab()
-    assert backbone.eos_id == vocabulary[family.eos_token]
+    assert backbone.eos_id == vocabulary[family.eos_token or backbone.tokenizer.eos_token]
     assert backbone.bos_id == vocabulary.get(family.bos_token)
     assert backbone.mask_id == (NO_TOKEN if family.causal else vocabulary[family.mask_token])
 
@@ -55,7 +56,7 @@ def test_another_id_in_the_config_is_named(folder, family, kind):
 
 def test_one_of_several_ids_in_the_config_is_enough(folder, family):
     tokenizer = load_tokenizer(folder, family)
-    eos = tokenizer.get_vocab()[family.eos_token]
+    eos = tokenizer.get_vocab()[family.eos_token or tokenizer.eos_token]
     edit_config(folder, eos_token_id=[77, eos])
     assert special_ids(folder, family, tokenizer).eos == eos
     edit_config(folder, eos_token_id=[77, 78])
@@ -69,6 +70,12 @@ def test_another_id_in_a_release_of_its_vocabulary_is_named(tiny, family, kind):
     assert special_ids(folder, released_with(family, folder), tokenizer).eos is not None
     with refusal(family, kind, rf"{kind} id is \d+, {family.releases[0].repository} has 77"):
         special_ids(folder, released_with(family, folder, **{kind: 77}), tokenizer)
+
+
+def test_an_eos_that_nothing_declares_is_named(tiny):
+    folder, family = tiny["illada"][1], FAMILIES["illada"]
+    with pytest.raises(InputError, match="tokenizer: declares no EOS token"):
+        special_ids(folder, family, Tokenizer(load_tokenizer(folder, family)._rust))
 
 
 def test_all_that_is_wrong_is_said_at_once(folder, family):

@@ -12,8 +12,9 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, torch_dtype
 
 # What their config.json say of the computation and the special ids. LLaDA's, Dream's, EuroBERT's and LLaMA-3's as
-# published; DiffuLLaMA's from a copy saved with transformers. Those of Dream-Instruct and of A2D were not to be seen:
-# they are taken to be Dream's, and those of Qwen3-0.6B under A2D's own type.
+# published; DiffuLLaMA's from a copy saved with transformers. Those of models tuned on chats and of A2D were not to be
+# seen: they are taken to be those of their bases, under A2D's own type. iLLaDA's is of its card and its authors' code,
+# which say neither theta nor epsilon.
 LLADA = {
     "activation_type": "silu", "alibi": False, "attention_dropout": 0.0, "attention_layer_norm": False,
     "block_type": "llama", "d_model": 4096, "embedding_dropout": 0.0, "embedding_size": 126464,
@@ -51,6 +52,15 @@ QWEN3 = {
     "rope_scaling": None, "rope_theta": 1000000, "sliding_window": None, "tie_word_embeddings": True,
     "use_sliding_window": False, "vocab_size": 151936,
 }  # fmt: skip
+QWEN2 = {key: value for key, value in QWEN3.items() if key not in ("head_dim", "attention_bias")} | {
+    "hidden_size": 896, "intermediate_size": 4864, "max_position_embeddings": 32768, "model_type": "a2d-qwen2",
+    "num_attention_heads": 14, "num_hidden_layers": 24, "num_key_value_heads": 2,
+}  # fmt: skip
+ILLADA = LLAMA | {
+    "eos_token_id": 2, "intermediate_size": 14336, "layer_norm_eps": None, "max_position_embeddings": 8192,
+    "model_type": "illada", "num_key_value_heads": 8, "rope_theta": 500000.0, "tie_word_embeddings": True,
+    "vocab_size": 155136,
+}  # fmt: skip
 EUROBERT = LLAMA | {
     "eos_token_id": 128001, "hidden_dropout": 0.0, "hidden_size": 768, "intermediate_size": 3072,
     "mask_token_id": 128002, "max_position_embeddings": 8192, "model_type": "eurobert",
@@ -59,10 +69,14 @@ EUROBERT = LLAMA | {
 }  # fmt: skip
 PUBLISHED = {
     "GSAI-ML/LLaDA-8B-Base": LLADA,
+    "GSAI-ML/LLaDA-8B-Instruct": LLADA,
+    "GSAI-ML/LLaDA-1.5": LLADA,
+    "GSAI-ML/iLLaDA-8B-Base": ILLADA,
     "Dream-org/Dream-v0-Base-7B": DREAM,
     "Dream-org/Dream-v0-Instruct-7B": DREAM,
     "diffusionfamily/diffullama": DIFFULLAMA,
     "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1": QWEN3,
+    "dllm-hub/Qwen2.5-Coder-0.5B-Instruct-diffusion-mdlm-v0.1": QWEN2,
     "EuroBERT/EuroBERT-210m": EUROBERT,
     "meta-llama/Meta-Llama-3-8B": LLAMA3,
 }
@@ -78,9 +92,9 @@ def llada_tensors():
     return {f"model.transformer.{name}.weight": shape for name, shape in named.items()}
 
 
-def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False, queries=None, head=None):
+def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False, queries=None, head=None, tied=False):
     """``queries``: the width of all heads of q, where it is not that of the model; ``head``: that of one head of a
-    model with norms of q and k, and a tied head."""
+    model with norms of q and k; ``tied``: no tensor of the LM head."""
     queries = queries or width
     attention = {"q_proj": (queries, width), "k_proj": (kv, width), "v_proj": (kv, width), "o_proj": (width, queries)}
     feed = {"gate_proj": (ffn, width), "up_proj": (ffn, width), "down_proj": (width, ffn)}
@@ -90,7 +104,7 @@ def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False, queries=None
     block |= dict.fromkeys(("input_layernorm.weight", "post_attention_layernorm.weight"), (width,))
     block |= {"self_attn.q_norm.weight": (head,), "self_attn.k_norm.weight": (head,)} if head else {}
     outside = {"model.embed_tokens": (vocabulary, width), "model.norm": (width,)}
-    outside |= {} if head else {"lm_head": (vocabulary, width)}
+    outside |= {} if tied else {"lm_head": (vocabulary, width)}
     return {f"model.layers.{i}.{name}": shape for i in range(layers) for name, shape in block.items()} | {
         f"{name}.weight": shape for name, shape in outside.items()
     }
@@ -98,10 +112,18 @@ def stock_tensors(layers, width, ffn, kv, vocabulary, biases=False, queries=None
 
 TENSORS = {
     "GSAI-ML/LLaDA-8B-Base": llada_tensors(),
+    "GSAI-ML/LLaDA-8B-Instruct": llada_tensors(),
+    "GSAI-ML/LLaDA-1.5": llada_tensors(),
+    "GSAI-ML/iLLaDA-8B-Base": stock_tensors(32, 4096, 14336, 1024, 155136, tied=True),
     "Dream-org/Dream-v0-Base-7B": stock_tensors(28, 3584, 18944, 512, 152064, biases=True),
     "Dream-org/Dream-v0-Instruct-7B": stock_tensors(28, 3584, 18944, 512, 152064, biases=True),
     "diffusionfamily/diffullama": stock_tensors(32, 4096, 11008, 4096, 32000),
-    "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1": stock_tensors(28, 1024, 3072, 1024, 151936, queries=2048, head=128),
+    "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1": stock_tensors(
+        28, 1024, 3072, 1024, 151936, queries=2048, head=128, tied=True
+    ),
+    "dllm-hub/Qwen2.5-Coder-0.5B-Instruct-diffusion-mdlm-v0.1": stock_tensors(
+        24, 896, 4864, 128, 151936, biases=True, tied=True
+    ),
     "EuroBERT/EuroBERT-210m": stock_tensors(12, 768, 3072, 768, 128256),
     "meta-llama/Meta-Llama-3-8B": stock_tensors(32, 4096, 14336, 1024, 128256),
 }
@@ -148,7 +170,7 @@ def test_a_release_is_known_before_its_download(repository):
 
 def test_a_folder_of_ones_own_may_be_of_another_size(repository, tmp_path):
     family = RELEASES[repository]
-    layers = "n_layers" if family.name == "llada" else "num_hidden_layers"
+    layers = "n_layers" if family.model_type == "llada" else "num_hidden_layers"
     (tmp_path / "config.json").write_text(json.dumps(PUBLISHED[repository] | {layers: 2}))
     assert config_arguments(tmp_path, family)["num_hidden_layers"] == 2
 

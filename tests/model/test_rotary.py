@@ -36,7 +36,7 @@ def stock(states, positions):
 def test_only_llada_asks_for_it(tiny, family):
     model = load_backbone(tiny[family.name][1], family.name, dtype="bfloat16").model
     table, _ = model.angles.at(torch.arange(3), model.device, model.dtype)
-    assert (table.dtype == torch.float32) == (family.name == "llada")
+    assert (table.dtype == torch.float32) == (family.model_type == "llada")
 
 
 def test_a_rotation_in_float32_is_the_one_of_the_authors():

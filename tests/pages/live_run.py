@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, results, tables
+from entropy_valley import files, results, shipped, tables
 from entropy_valley.config import Experiment, base_files, params, paths
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import Cell, sets_of, single_name
 from entropy_valley.data import build
-from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.tables import live
 from entropy_valley.translation import translations

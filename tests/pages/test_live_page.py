@@ -69,6 +69,22 @@ def test_its_tokenizer_is_the_checkpoints(by_node):
         assert answer == {"tokens": tokenizer.encode(text, add_special_tokens=False).ids, "text": text}
 
 
+@pytest.mark.parametrize(
+    ("lengths", "worth"),
+    [
+        ({}, True),
+        ({"ev": 5, "ev_fit": 5}, False),  # at the edge of EV's grid
+        ({"ev_fit": 9}, False),  # a length beside the grid is better by EV fit
+        ({"ratio": 6}, False),
+        ({"ratio_eos": 6}, False),
+    ],
+)
+def test_the_first_sentence_shows_what_ev_does(lengths, worth):
+    lengths = {"ratio": 4, "ratio_eos": 5, "ev": 6, "ev_fit": 6, **lengths}
+    canvases = {method: {"length": length, "candidates": [5, 6, 8]} for method, length in lengths.items()}
+    assert live.worth_seeing(canvases) is worth
+
+
 def test_it_holds_the_model_and_is_small(page):
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 4e6 and "http:" not in text.replace("http://www.w3.org/2000/svg", "")
@@ -121,6 +137,9 @@ def test_it_shows_every_step_of_what_the_workflow_has(run, tab):
     chosen = tab.locator(".chosen .length").all_text_contents()
     lengths = sorted({rows[method]["length"] for method in ("ev", "ev_fit")})
     assert [int(text.split()[0]) for text in chosen] == lengths
+    outside = {int(text.split()[0]) for text in tab.locator(".outside .length").all_text_contents()}
+    assert outside.isdisjoint({*rows["ev"]["canvas"]["candidates"], *lengths})
+    assert outside | {*lengths} >= {*rows["ev_fit"]["canvas"]["candidates"]} - {*rows["ev"]["canvas"]["candidates"]}
     tab.click("#play")
     tab.wait_for_function("document.getElementById('play').textContent === 'Play'")
     assert tab.input_value("#step") == tab.get_attribute("#step", "max")

@@ -51,7 +51,7 @@ class TestItems:
         assert capitalised_words(text) == []
 
     def test_capitals_mark_no_names_in_german_and_chinese(self):
-        assert [len(extractors(code)) for code in ("en", "fr", "de", "zh")] == [3, 3, 2, 2]
+        assert [len(extractors(code)) for code in ("en", "en_gb", "fr", "de", "zh")] == [3, 3, 3, 2, 2]
 
     def test_an_item_of_the_source_that_comes_twice_counts_twice(self):
         assert retention(["5", "5", "7"], "5") == pytest.approx(2 / 3)

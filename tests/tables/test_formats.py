@@ -32,6 +32,14 @@ def test_many_resamples_give_a_p_that_four_decimals_would_print_as_zero(p, text)
     assert formats.p_value(p, 100_000) == text
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("en-zh", "En→Zh"), ("yue-en", "Yue→En"), ("en-zh_tw", "En→Zh-TW"), ("sr_latn-es_419", "Sr-Latn→Es-419")],
+)
+def test_directions(name, label):
+    assert formats.direction(name) == label
+
+
 def test_interval():
     assert formats.interval(0.1, -0.21, 0.4, 2) == "+0.10 [−0.21, +0.40]"
 

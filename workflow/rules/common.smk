@@ -9,7 +9,6 @@
 # So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
 # is.
 
-import inspect
 import itertools
 
 from entropy_valley.model import adapters, checkpoint
@@ -41,26 +40,18 @@ def record(path):
     return str(record_path(path))
 
 
-def of_jobs(function):
-    """A function that Snakemake calls for each job. For each call it asks for the signature several times, which takes
-    longer than the call: a signature that is there already is not worked out again."""
-    function.__signature__ = inspect.signature(function)
-    return function
-
-
 def spec_of(rule):
     """What the numbers of a rule's jobs depend on, by their wildcards; ends the run for a set that no run has."""
 
-    @of_jobs
     def spec(wildcards):
-        return params.SPECS[rule](EXPERIMENT, dict(wildcards.items()))
+        return params.spec_of(EXPERIMENT, rule, dict(wildcards.items()))
 
     return spec
 
 
 def execution_of(execution):
     """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
-    return of_jobs(lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R)))
+    return lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R))
 
 
 # What jobs that run a model request of a cluster beside GPUs. Their time limits are in its profile.
@@ -72,7 +63,7 @@ def memory_of(name):
     if GPU and name == "train":
         return max(MEMORY["train"] * EXPERIMENT.training.processes, MEMORY["translate"])
     first = MEMORY[name] if GPU else 8_000
-    return of_jobs(lambda wildcards, attempt: first * min(attempt, 2))
+    return lambda wildcards, attempt: first * min(attempt, 2)
 
 
 # Sentence pairs.
@@ -111,7 +102,6 @@ def run_of(wildcards):
     return params.run_of(dict(wildcards.items()))
 
 
-@of_jobs
 def backbone_of(wildcards):
     """What says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
     seed = run_of(wildcards).seed if "seed" in wildcards.keys() else None
@@ -121,7 +111,6 @@ def backbone_of(wildcards):
 def adapter_of(*names):
     """Files of the adapter that a run decodes with; none for a zero-shot backbone."""
 
-    @of_jobs
     def adapter(wildcards):
         folder = paths.adapter_folder(EXPERIMENT, run_of(wildcards))
         return [f"{folder}/{name}" for name in names] if folder else []
@@ -135,7 +124,6 @@ def given_files(wildcards):
     return existing(f"{folder}/{name}" for name in (adapters.WEIGHTS, adapters.SETTINGS) if folder)
 
 
-@of_jobs
 def all_gpus(wildcards, output, resources):
     """The GPUs of a training. Ends a run that allows fewer before anything is downloaded: Snakemake would start the
     training with those. An adapter that exists may have been trained elsewhere."""
@@ -185,7 +173,6 @@ def set_of(wildcards):
     return params.set_of(EXPERIMENT, dict(wildcards.items()))
 
 
-@of_jobs
 def testsets_of(wildcards):
     """The test sets of a set."""
     return [TESTSET.format(direction=wildcards.direction, testset=name) for name in set_of(wildcards).testsets]
@@ -197,7 +184,6 @@ def diagnosed_testsets(wildcards):
     return [TESTSET.format(direction=wildcards.direction, testset=name) for name in sorted(names)]
 
 
-@of_jobs
 def pairs_of(wildcards):
     """The training pairs of a run, where a length method is fitted to them. Ends the run for a set that no run has."""
     return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []

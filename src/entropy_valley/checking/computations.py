@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from entropy_valley import errors, files, machine
+from entropy_valley import errors, files, machine, shipped
 from entropy_valley.checking.checks import Check, CheckError, SkippedError
 from entropy_valley.checking.subject import Subject, model_config
 from entropy_valley.decoding import reference
@@ -27,7 +27,6 @@ from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import MinimumEntropy, reveal_counts
-from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import Synthetic
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
 from entropy_valley.model.checkpoint import write_checkpoint

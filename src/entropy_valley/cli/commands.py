@@ -24,7 +24,6 @@ FILE_FIRST = "Write the file to translate before the options."
 def add(commands: Any) -> None:
     # In the order in which a user comes to them.
     parser = _command(commands, "schema", "print the JSON schema of config.yaml: every key")
-    parser.add_argument("--json", action="store_true", help="as JSON, which is also what it prints without this option")
     parser.set_defaults(command=_schema)
 
     parser = _command(commands, "check", "say whether the jobs of a config will run on this machine, and how fast")
@@ -185,10 +184,9 @@ def _plan(arguments: argparse.Namespace) -> None:
 
 
 def _schema(arguments: argparse.Namespace) -> None:
-    from entropy_valley import tables
-    from entropy_valley.config.schema import json_schema
+    from entropy_valley.config.load import INSTALLED
 
-    print(json_schema(tables.known()), end="")
+    print((INSTALLED / "config/schema.json").read_text(encoding="utf-8"), end="")
 
 
 def _show(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files, hub
+from entropy_valley import files, hub, shipped
 from entropy_valley.cli import configs
 from entropy_valley.cli.commands import FILE_FIRST
 from entropy_valley.config import Experiment, params, paths
@@ -26,7 +26,6 @@ from entropy_valley.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.config.schema import UserMethod
 from entropy_valley.decoding.canvas import CachePolicy
-from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.lengths import find_method, make_method
 from entropy_valley.lengths.base import declared

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from entropy_valley.errors import unknown
 
 KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
+MISSING = object()
 METHODS = "length_methods"
 SHORT_FORMS = {  # keys of a length method's block that stand for others, for the JSON schema
     "each": {
@@ -18,22 +18,7 @@ SHORT_FORMS = {  # keys of a length method's block that stand for others, for th
     },
     "same_ratios_as": {"description": "a method whose `ratios` it takes over", "type": "string"},
 }
-
-
-@dataclass(frozen=True)
-class Expanded:
-    """A config without short forms."""
-
-    config: dict[str, Any]
-    problems: list[Problem] = field(default_factory=list)
-    written: dict[KeyPath, KeyPath] = field(default_factory=dict)  # key here: key of the files that it was made from
-
-    def as_written(self, path: KeyPath) -> KeyPath:
-        """The key of the config files that sets what this key holds."""
-        for end in range(len(path), 0, -1):
-            if path[:end] in self.written:
-                return self.as_written((*self.written[path[:end]], *path[end:]))
-        return path
+OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")
 
 
 def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,126 +30,134 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def expand(merged: Mapping[str, Any]) -> Expanded:
-    """Write out every short form of a merged config. A bad one becomes a problem, and its block is left out."""
-    expanded = _with_variants(merged)
-    methods = expanded.config.get(METHODS)
-    if isinstance(methods, Mapping):
-        groups = {name: _made(name, block, expanded) for name, block in methods.items() if _is_template(name, block)}
-        blocks = {name: block for group in groups.values() for name, block in group.items()}
-        blocks = overlay(blocks, {name: block for name, block in methods.items() if name not in groups})
-        expanded.config[METHODS] = _with_shared_ratios(blocks, expanded)
-        _name_made_methods(expanded.config, {name: list(group) for name, group in groups.items()})
-    return expanded
+def at(path: KeyPath, node: Any) -> Any:
+    """What stands at a path, or MISSING."""
+    try:
+        for key in path:
+            node = node[key]
+    except (KeyError, IndexError, TypeError):
+        return MISSING
+    return node
 
 
-def _with_variants(merged: Mapping[str, Any]) -> Expanded:
+def expand(merged: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """A merged config with every short form written out. A bad one becomes a problem, and its block is left out."""
+    config, problems = dict(merged), list[Problem]()
+    if isinstance(backbones := merged.get("backbones"), Mapping):
+        config["backbones"] = _with_variants(backbones, problems)
+    if isinstance(methods := merged.get(METHODS), Mapping):
+        groups = {name: _made(name, block, problems) for name, block in methods.items() if _is_list(name, block)}
+        written: dict[str, Any] = {}
+        for name, block in methods.items():
+            written = overlay(written, groups.get(name, {name: block}))
+        config[METHODS] = _with_shared_ratios(written, problems)
+        config["matrix"] = _naming(merged.get("matrix"), groups)
+        if isinstance(studies := merged.get("studies"), Mapping):
+            config["studies"] = {name: _naming(study, groups) for name, study in studies.items()}
+    return config, problems
+
+
+def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
+    """The key of the config files that sets what a key of the expanded config holds."""
+    if len(path) < 2 or at(path, merged) is not MISSING:
+        return path
+    section, name, *rest = path
+    for key in ("variant_of", "same_ratios_as"):
+        taken = (section, at((section, name, key), merged), *rest)
+        if at(taken, merged) is not MISSING:
+            return taken
+    for template, block in merged[METHODS].items() if section == METHODS else ():
+        made = _made(template, block, []) if _is_list(template, block) else {}
+        if name in made:
+            key = next(iter(block["each"]))
+            return (METHODS, template, *(["each", key, [*made].index(name)] if rest[:1] == [key] else rest))
+    return path
+
+
+def _with_variants(backbones: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """Each variant of a backbone laid over the backbone that it is one of."""
-    backbones = merged.get("backbones")
-    if not isinstance(backbones, Mapping):
-        return Expanded(dict(merged))
-    expanded = Expanded({**merged, "backbones": {}})
+    whole = {}
     for name, section in backbones.items():
-        base = get(section, "variant_of")
+        base, problem = at(("variant_of",), section), ""
         if not isinstance(base, str):
-            expanded.config["backbones"][name] = section
-        elif not isinstance(backbones.get(base), Mapping) or base == name:
-            others = [one for one in backbones if one != name]
-            problem = unknown(base, "is not another backbone", others, "`backbones` has")
-            expanded.problems.append((("backbones", name, "variant_of"), problem))
-        elif get(backbones[base], "variant_of"):
+            whole[name] = section
+        elif not isinstance(backbones.get(base), Mapping):
+            problem = unknown(base, "is not another backbone", backbones, "`backbones` has")
+        elif "variant_of" in backbones[base]:
             problem = "is a variant itself; name the backbone that has the checkpoint"
-            expanded.problems.append((("backbones", name, "variant_of"), problem))
         else:
-            expanded.config["backbones"][name] = overlay(backbones[base], section)
-            taken = _taken(backbones[base], section)
-            expanded.written.update({("backbones", name, *key): ("backbones", base, *key) for key in taken})
-            for key in ("family", "hub", "folder", "pretraining", "pretrained"):
-                if section.get(key, backbones[base].get(key)) != backbones[base].get(key):
-                    problem = f"a variant has the checkpoint of {base}; remove this key"
-                    expanded.problems.append((("backbones", name, key), problem))
-    return expanded
+            whole[name] = overlay(backbones[base], section)
+            for key in OF_CHECKPOINT:
+                if whole[name].get(key) != backbones[base].get(key):
+                    problems.append(
+                        (("backbones", name, key), f"a variant has the checkpoint of {base}; remove this key")
+                    )
+        if problem:
+            problems.append((("backbones", name, "variant_of"), problem))
+    return whole
 
 
-def _taken(base: Mapping[str, Any], over: Mapping[str, Any]) -> Iterator[KeyPath]:
-    """The keys that stay as ``base`` has them where ``over`` is laid on it."""
-    for key, value in base.items():
-        if key not in over:
-            yield (key,)
-        elif isinstance(value, Mapping) and isinstance(over[key], Mapping):
-            yield from ((key, *below) for below in _taken(value, over[key]))
-
-
-def _is_template(name: Any, block: Any) -> bool:
+def _is_list(name: Any, block: Any) -> bool:
     return isinstance(block, Mapping) and ("each" in block or "{" in str(name))
 
 
-def _made(template: str, block: Mapping[str, Any], expanded: Expanded) -> dict[str, dict[str, Any]]:
+def _made(template: str, block: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
     """A block for each value that ``each`` lists, under the name that the template gives it."""
-    place, each = (METHODS, template, "each"), block.get("each")
+    place: KeyPath = (METHODS, template, "each")
+    each = block.get("each")
     key, values = next(iter(each.items())) if isinstance(each, Mapping) and len(each) == 1 else ("", None)
     if not (isinstance(values, list) and values):
-        expanded.problems.append((place, "give one key and the list of its values, like {seed: [1, 2, 3]}"))
+        problems.append((place, "give one key and the list of its values, like {seed: [1, 2, 3]}"))
         return {}
-    shared, blocks = {name: value for name, value in block.items() if name != "each"}, {}
-    for index, value in enumerate(values):
+    blocks: dict[str, dict[str, Any]] = {}
+    for value in values:
         try:
             name = template.format(**{key: value})
         except (KeyError, IndexError, ValueError, TypeError, AttributeError):
             name = template
         if name == template or name in blocks:
             problem = f"no name of its own for {value!r}; the block's name must hold the value, as {{{key}}}"
-            expanded.problems.append(((*place, key), problem))
+            problems.append(((*place, key), problem))
             return {}
-        label = {"label": shared["label"].format(**{key: value})} if "label" in shared else {}
-        blocks[name] = {**shared, **label, key: value}
-        expanded.written[(METHODS, name)] = (METHODS, template)
-        expanded.written[(METHODS, name, key)] = (*place, key, index)
+        blocks[name] = {**block, key: value}
+        del blocks[name]["each"]
+        for printed in ("label", "short"):
+            if printed in block:
+                blocks[name][printed] = block[printed].format(**{key: value})
     return blocks
 
 
-def _with_shared_ratios(blocks: Mapping[str, Any], expanded: Expanded) -> dict[str, Any]:
+def _with_shared_ratios(methods: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """``same_ratios_as`` replaced by that method's ratios, under those that the block itself has."""
+    having = {name: at((name, "ratios"), methods) for name in methods}
+    having = {name: ratios for name, ratios in having.items() if ratios is not MISSING}
     whole = {}
-    for name, block in blocks.items():
-        other = get(block, "same_ratios_as")
-        ratios = get(blocks.get(other), "ratios") if isinstance(other, str) else None
-        if not other:
+    for name, block in methods.items():
+        other = at(("same_ratios_as",), block)
+        if other is MISSING:
             whole[name] = block
-        elif ratios is None:
-            named = [one for one, block in blocks.items() if get(block, "ratios") is not None]
-            problem = unknown(other, "names no method that sets `ratios` itself", named, "`length_methods` has")
-            expanded.problems.append(((METHODS, name, "same_ratios_as"), problem))
+        elif isinstance(other, str) and other in having:
+            whole[name] = overlay({"ratios": having[other]}, block)
+            del whole[name]["same_ratios_as"]
         else:
-            own = {key: value for key, value in block.items() if key != "same_ratios_as"}
-            whole[name] = overlay({"ratios": ratios}, own)
-            source, taken = (METHODS, other, "ratios"), (METHODS, name, "ratios")
-            if "ratios" not in own:
-                expanded.written[taken] = source
-            elif isinstance(ratios, Mapping) and isinstance(own["ratios"], Mapping):
-                keys = [key for key in ratios if key not in own["ratios"]]
-                expanded.written.update({(*taken, key): (*source, key) for key in keys})
+            problem = unknown(other, "names no method that sets `ratios` itself", having, "`length_methods` has")
+            problems.append(((METHODS, name, "same_ratios_as"), problem))
     return whole
 
 
-def _name_made_methods(config: dict[str, Any], groups: Mapping[str, list[str]]) -> None:
-    """In lists of methods, the name of a block with ``each`` replaced by the names of the methods that it makes."""
-
-    def names(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: names(one) for key, one in value.items()}
-        if not isinstance(value, list):
-            return value
-        return [one for name in value for one in (groups.get(name, [name]) if isinstance(name, str) else [name])]
-
-    def section(value: Any) -> Any:
-        return {**value, "methods": names(value["methods"])} if get(value, "methods") else value
-
-    config["matrix"] = section(config.get("matrix"))
-    if isinstance(config.get("studies"), Mapping):
-        config["studies"] = {name: section(study) for name, study in config["studies"].items()}
+def _naming(section: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A section in whose `methods` the block of a list stands for the methods that it makes."""
+    methods = at(("methods",), section)
+    return section if methods is MISSING else {**section, "methods": _named(methods, groups)}
 
 
-def get(block: Any, key: str) -> Any:
-    """What a block has under a key; None if it has none, or is no block."""
-    return block.get(key) if isinstance(block, Mapping) else None
+def _named(methods: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A list of methods, perhaps by direction."""
+    if isinstance(methods, Mapping):
+        return {direction: _named(names, groups) for direction, names in methods.items()}
+    if not isinstance(methods, list):
+        return methods
+    named: list[Any] = []
+    for name in methods:
+        named += groups.get(name, [name]) if isinstance(name, str) else [name]
+    return named

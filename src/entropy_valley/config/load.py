@@ -1,6 +1,6 @@
 """Config files: read, laid over each other, written out, checked.
 
-Errors come in two rounds, all of a round at once: keys, values and names that nothing defines, then what cannot run.
+Errors come in two rounds, all of a round at once: keys and values, then names that nothing defines and what cannot run.
 """
 
 from __future__ import annotations
@@ -8,46 +8,31 @@ from __future__ import annotations
 import copy
 import functools
 import io
-import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.config.checks import Further, find_problems, nothing_further, undefined_names
-from entropy_valley.config.expand import KeyPath, Problem, expand, overlay
-from entropy_valley.config.methods import method_settings
+from entropy_valley.config import problems
+from entropy_valley.config.checks import Further, find_problems, nothing_further
+from entropy_valley.config.expand import expand, overlay
 from entropy_valley.config.schema import Experiment
-from entropy_valley.demo import shipped
-from entropy_valley.errors import InputError, brief, question, unknown
+from entropy_valley.errors import InputError, brief
 from entropy_valley.files import regular
-from entropy_valley.settings import IN_CONFIG, PATTERNS, words_of
-from entropy_valley.texts import counted, decoded
+from entropy_valley.settings import IN_CONFIG
+from entropy_valley.texts import decoded
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
-ELSEWHERE = f"Where another config file has a backbone, name this file, as `{EXTENDS}: config/demo.yaml`. "
 INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
 RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
-MISSING = object()
 _CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
 LAST = "Write targets and other files before --configfile, which takes all that follows it."
-# What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
-MESSAGES = {
-    "missing": "it is required",
-    "model_type": "must be a block of keys",
-    "dict_type": "must be a block of keys",
-    "list_type": "must be a list, in brackets: [ ]",
-    "too_short": "must have at least {min_length} item",
-    "union_tag_not_found": "it is required",
-    "union_tag_invalid": "must be one of {expected_tags}",
-}
 
 
 def base_files(root: str | Path = ".") -> list[Path]:
@@ -102,6 +87,8 @@ def _place(at: Any) -> str:
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
+# YAML 1.1 has 1e-3 for a text: its numbers need a point and a sign, as 1.0e-3.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), "-+0123456789")
 
 
 @functools.lru_cache(maxsize=32)
@@ -193,53 +180,16 @@ def load_merged(
         remedy = "Unset PYTHONUTF8, or set it to 1."
         raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
-    expanded, experiment = expand(merged), None
-    problems = list(expanded.problems)
+    config, found = expand(merged)
     try:
-        experiment = Experiment.model_validate(expanded.config, context=IN_CONFIG)
+        experiment = Experiment.model_validate(config, context=IN_CONFIG)
     except ValidationError as error:
-        problems += _problems(error, expanded.config)
-    if experiment is not None and not problems:
-        problems = [] if checked else find_problems(experiment, further)
-    elif files:
-        problems += _undefined_names([expanded.as_written(path) for path, _ in problems], files)
-    if experiment is None or problems:
-        lines = []
-        for path, message in problems:
-            written = expanded.as_written(path)
-            values = [_value(path, expanded.config), _value(written, merged)]
-            value = next((one for one in values if one is not MISSING), MISSING)
-            lines.append(f"{_file(written, files)}{'.'.join(map(str, written))}{_shown(value)}: {message}")
-        lines = list(dict.fromkeys(lines))
-        listing = f"{counted(len(lines), 'problem')}:" + "".join(f"\n  {line}" for line in lines)
-        backbones = any(path[-1] in ("backbones", "family") for path, _ in problems)  # that this config does not have
-        raise InputError("config", listing, f"\n{ELSEWHERE * backbones}`entropy-valley schema` prints every key.")
+        raise problems.refused([*found, *problems.of_values(error, config)], config, merged, files) from None
+    if not (found or checked):
+        found = find_problems(experiment, further)
+    if found:
+        raise problems.refused(found, config, merged, files)
     return experiment
-
-
-def _undefined_names(wrong: Sequence[KeyPath], files: Mapping[str, dict[str, Any]]) -> list[Problem]:
-    """Names that nothing defines in a config whose values at ``wrong`` are bad: they are left out, so that files below
-    set these keys. None where no file does and the config needs them."""
-    contents = [copy.deepcopy(content) for content in files.values()]
-    wrong = [tuple(itertools.takewhile(lambda key: isinstance(key, str), path)) for path in wrong]
-    for keys in wrong:
-        for content in reversed(contents):
-            if isinstance(block := _value(keys[:-1], content), dict) and keys[-1] in block:
-                del block[keys[-1]]
-                break
-    expanded = expand(functools.reduce(overlay, contents, {}))
-    try:
-        experiment = Experiment.model_validate(expanded.config, context=IN_CONFIG)
-    except ValidationError:
-        return []
-    in_files = {key for content in files.values() for key in _keys(content)}  # perhaps in a block that is left out
-    return [] if expanded.problems else list(undefined_names(experiment, in_files, wrong))
-
-
-def _keys(block: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in block.items():
-        yield key
-        yield from _keys(value) if isinstance(value, Mapping) else ()
 
 
 def read_values(value: Any, in_files: Any) -> Any:
@@ -259,109 +209,3 @@ def read_values(value: Any, in_files: Any) -> Any:
     except (yaml.YAMLError, InputError):
         return value
     return read if read is None or isinstance(read, bool | int | float) else value
-
-
-def _problems(error: ValidationError, config: Any) -> list[Problem]:
-    """Pydantic's errors, those of one key together: a value of several kinds has one for each kind."""
-    messages: dict[KeyPath, list[str]] = {}
-    for item in error.errors():
-        context, location = item.get("ctx", {}), item["loc"]
-        message = MESSAGES[item["type"]].format_map(context) if item["type"] in MESSAGES else words_of(item)
-        if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
-            location = (*location, context["discriminator"].strip("'"))
-        if item["type"] == "string_pattern_mismatch":
-            message = f"must be {PATTERNS[context['pattern']]}" if context["pattern"] in PATTERNS else message
-        message = f"its name {message}" if location[-1] == "[key]" else message
-        choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
-        hint = question(context.get("tag", item["input"]), choices if len(choices) > 2 else ()).rstrip()
-        if item["type"] in ("int_type", "float_type"):
-            hint = _number(item["input"], item["type"] == "int_type")
-        if item["type"] == "string_type" and isinstance(item["input"], int | float | date):  # a name such as 500
-            hint = f'YAML reads it as another value; a text needs quotation marks: "{item["input"]}"'
-        messages.setdefault(_key_path(location, config, item["type"] in ("missing", "union_tag_not_found")), []).append(
-            f"{message}. {hint}" if hint else message
-        )
-    return [(path, ", or ".join(dict.fromkeys(some))) for path, some in messages.items()]
-
-
-def _number(text: Any, whole: bool) -> str:
-    """How a number is written that YAML reads as a text, such as 1e-3: for a remedy; empty if the text is none."""
-    match = re.fullmatch(r"([-+]?\d+)(\.\d*)?(?:[eE]([-+]?)(\d+))?", text if isinstance(text, str) else "")
-    if match is None or (whole and not float(text).is_integer()):
-        return ""
-    digits, point, sign, power = match.groups()
-    number = text if power is None else f"{digits}{point or '.0'}e{sign or '+'}{power}"
-    return f"YAML reads it as a text; write {int(float(text)) if whole else number}, without quotation marks"
-
-
-def _key_path(location: Sequence[str | int], config: Any, missing: bool) -> KeyPath:
-    """The place of one of pydantic's errors without the names of types, which are no keys of the file."""
-    *outer, last = location
-    path: KeyPath = ()
-    for key in location if not missing else outer:
-        if _value((*path, key), config) is not MISSING:
-            path = (*path, key)
-    return (*path, last) if missing else path
-
-
-def _value(path: KeyPath, node: Any) -> Any:
-    """What stands at a path, or MISSING."""
-    for key in path:
-        inside = key in node if isinstance(node, Mapping) else isinstance(node, list) and key in range(len(node))
-        if not inside:
-            return MISSING
-        node = node[key]
-    return node
-
-
-def _shown(value: Any) -> str:
-    return " is missing" if value is MISSING else "" if isinstance(value, Mapping) else f" = {brief(repr(value), 100)}"
-
-
-def _file(path: KeyPath, files: Mapping[str, Any]) -> str:
-    """The last file that sets the longest part of a key's path."""
-
-    def depth(content: Any) -> int:
-        return sum(_value(path[:end], content) is not MISSING for end in range(1, len(path) + 1))
-
-    deepest = max(map(depth, files.values()), default=0)
-    return next((f"{name}: " for name, content in reversed([*files.items()]) if depth(content) == deepest), "")
-
-
-# --- Models with all that belongs to them, for the library: those of the paper's authors, and LLaDA-tiny.
-
-
-def released(direction: str) -> dict[str, Any]:
-    """What belongs together for a direction, such as ``en-zh``, as arguments of ``Translator.load``.
-
-    ``backbone`` and ``adapter`` are repositories of the hub, ``prompt`` is that of the adapter's training, and
-    ``ratios`` are those that EV tries in the paper. Raises InputError for a direction without a released adapter.
-    """
-    experiment = load_files([*base_files(INSTALLED), INSTALLED / RELEASED])
-    backbone = experiment.tables.backbone
-    hub, adapters = experiment.backbones[backbone].hub, experiment.released[backbone]
-    if direction not in adapters:
-        problem = unknown(direction, f"no released adapter for {direction!r}", adapters)
-        raise InputError("direction", problem, "Give one of these.")
-    (adapter,) = adapters[direction].values()
-    return {
-        "backbone": hub and hub.repository,
-        "adapter": f"{adapter.repository}@{adapter.revision}" if adapter.revision else adapter.repository,
-        "prompt": experiment.directions[direction].prompt,
-        "ratios": method_settings(experiment, "ev", direction)["ratios"],
-    }
-
-
-def tiny(direction: str) -> dict[str, Any]:
-    """LLaDA-tiny, the demo's model, which comes with this package: arguments of ``Translator.load`` for a direction.
-
-    It knows the words of the demo's made-up sentences. Raises InputError for a direction other than ``en-zh``,
-    ``zh-en`` and ``en-de``.
-    """
-    adapter = shipped.adapter(direction)
-    experiment = load_files([*base_files(INSTALLED), INSTALLED / DEMO])
-    return {
-        "backbone": shipped.CHECKPOINT,
-        "adapter": adapter,
-        "ratios": method_settings(experiment, "ev", direction)["ratios"],
-    }

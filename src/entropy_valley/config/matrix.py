@@ -5,38 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
-from weakref import finalize
+from typing import Self
 
-from entropy_valley.config.schema import Experiment, Study
+from entropy_valley.config.schema import ALL, Experiment, Study
 from entropy_valley.errors import FEW, InputError, listed, question
 from entropy_valley.results import SCORES, TRANSLATIONS
-
-T = TypeVar("T")
-_computed: dict[int, dict[Hashable, Any]] = {}  # by the config's identity: its model cannot be hashed
-
-
-def remembered(experiment: Experiment, key: Hashable, compute: Callable[[], T]) -> T:
-    """What ``compute`` returns, computed at the first call with this config and key."""
-    if id(experiment) not in _computed:
-        finalize(experiment, _computed.pop, id(experiment), None)
-    values = _computed.setdefault(id(experiment), {})
-    if key not in values:
-        values[key] = compute()
-    return values[key]
-
-
-def once(compute: Callable[..., T]) -> Callable[..., T]:
-    """A function of a config and of what can be a key that computes each value once. Nobody changes what it returns."""
-
-    @functools.wraps(compute)
-    def call(experiment: Experiment, *key: Hashable) -> T:
-        return remembered(experiment, (compute, *key), lambda: compute(experiment, *key))
-
-    return call
-
 
 # --- Runs, cells, and which cells the matrix, the tables and each study have.
 
@@ -144,7 +119,7 @@ def runs(experiment: Experiment, backbones: Sequence[str] | None = None) -> list
     ]
 
 
-@once
+@functools.cache
 def cells(experiment: Experiment) -> list[Cell]:
     """Every cell of the product, in the config's order."""
     matrix = experiment.matrix
@@ -170,16 +145,17 @@ def table_cells(experiment: Experiment, backbone: str | None = None) -> list[Cel
 def valley_cells(experiment: Experiment) -> list[Cell]:
     """EV's cells under the order and budget of the main tables, for the runs and test sets whose all-mask canvases are
     shown; backbones outside the matrix come last."""
-    matrix, tables, shown = experiment.matrix, experiment.tables, experiment.valley.backbones
-    seeds = experiment.valley.seeds
+    matrix, tables, settings = experiment.matrix, experiment.tables, experiment.valley
     if "ev" not in matrix.methods:
         return []
-    inside = [name for name in matrix.backbones if shown is None or name in shown]
-    outside = [name for name in shown or [] if name not in matrix.backbones]
+    shown = matrix.backbones
+    if settings.backbones is not None:
+        inside = [name for name in matrix.backbones if name in settings.backbones]
+        shown = list(dict.fromkeys([*inside, *settings.backbones]))
     return [
         Cell(run, testset, "ev", tables.order, tables.steps)
-        for run in runs(experiment, [*inside, *outside])
-        if seeds is None or run.seed in seeds
+        for run in runs(experiment, shown)
+        if settings.seeds is None or run.seed in settings.seeds
         for testset in experiment.directions[run.direction].tests
     ]
 
@@ -206,60 +182,54 @@ def instruct_cells(experiment: Experiment) -> list[Cell]:
     ]
 
 
-@once
+@functools.cache
 def study_cells(experiment: Experiment, name: str) -> list[Cell]:
     """The cells of a study, each once; none where ``tables.studies`` does not list it, or it has no direction."""
     if name not in experiment.tables.studies:
         return []
     study, tables = experiment.studies[name], experiment.tables
-    settings = list(itertools.product(study.orders or [tables.order], study.steps or [tables.steps]))
+    orders, budgets = study.orders or [tables.order], study.steps or [tables.steps]
     others = [(other.method, other.order or tables.order, other.steps or tables.steps) for other in study.others]
-    systems = {
-        direction: [
-            *((method, *setting) for setting, method in itertools.product(settings, study.methods_of(direction))),
-            *others,
-        ]
-        for direction in study_directions(experiment, study)
-    }
-    testsets = {name: study.testsets_of(name, experiment.directions[name].tests) for name in systems}
-    return [
-        Cell(run, testset, *system)
-        for run in study_runs(experiment, study)
-        for testset in testsets[run.direction]
-        for system in dict.fromkeys(systems[run.direction])
-    ]
+    cells: dict[Cell, None] = {}
+    for run in study_runs(experiment, study):
+        direction = run.direction
+        methods = study.methods.get(direction, []) if isinstance(study.methods, dict) else study.methods
+        named = study.testset.get(direction) if isinstance(study.testset, dict) else study.testset
+        tests = experiment.directions[direction].tests
+        product = itertools.product(orders, budgets, methods)
+        systems = [*((method, order, steps) for order, steps, method in product), *others]
+        for testset in tests if named == ALL else [named or tests[0]]:
+            cells |= dict.fromkeys(Cell(run, testset, *system) for system in systems)
+    return list(cells)
 
 
 def study_directions(experiment: Experiment, study: Study) -> list[str]:
     """The directions of a study: those of the matrix, or those that it names; of these only the matrix's, unless it
     goes beyond the matrix."""
-    own = experiment.matrix.directions
-    if study.directions is None:
-        return own
-    among = study.directions if study.beyond_matrix else own
-    return [direction for direction in among if direction in study.directions]
+    own, named = experiment.matrix.directions, study.directions
+    if named is None or study.beyond_matrix:
+        return named or own
+    return [direction for direction in own if direction in named]
 
 
 def directions(experiment: Experiment) -> list[str]:
     """Every direction of a cell: those of the matrix, then those that only studies have."""
-    further = (study_directions(experiment, experiment.studies[name]) for name in experiment.tables.studies)
-    return list(dict.fromkeys(itertools.chain(experiment.matrix.directions, *further)))
+    every = list(experiment.matrix.directions)
+    for name in experiment.tables.studies:
+        every += study_directions(experiment, experiment.studies[name])
+    return list(dict.fromkeys(every))
 
 
 def study_runs(experiment: Experiment, study: Study) -> list[Run]:
     """The training runs that a study looks at, those of the main backbone's first seed unless it says otherwise."""
-    matrix, main = experiment.matrix, [experiment.tables.backbone]
-    return [
-        Run(direction, backbone, seed, pool)
-        for backbone in (matrix.backbones if study.backbones == "all" else study.backbones or main)
-        for direction in study_directions(experiment, study)
-        for seed in _seeds(study, matrix.seeds_of.get(backbone, matrix.seeds))
-        for pool in study.pools or [""]
-    ]
-
-
-def _seeds(study: Study, given: list[int]) -> list[int]:
-    return given if study.seeds == "all" else study.seeds or given[:1]
+    matrix = experiment.matrix
+    backbones = matrix.backbones if study.backbones == "all" else study.backbones or [experiment.tables.backbone]
+    runs = []
+    for backbone, direction in itertools.product(backbones, study_directions(experiment, study)):
+        own = matrix.seeds_of.get(backbone, matrix.seeds)
+        seeds = own if study.seeds == "all" else study.seeds or own[:1]
+        runs += [Run(direction, backbone, seed, pool) for seed in seeds for pool in study.pools or [""]]
+    return runs
 
 
 def evaluated_cells(experiment: Experiment, direction: str) -> list[Cell]:
@@ -279,10 +249,9 @@ def evaluated_directions(experiment: Experiment) -> list[str]:
     return [name for name in experiment.matrix.directions if name in experiment.human_evaluation.directions]
 
 
-@once
 def all_cells(experiment: Experiment) -> list[Cell]:
     """Everything that is scored, each once."""
-    return list(dict.fromkeys(cell for _, listed in by_set(experiment) for cell in listed))
+    return list(sets_of(experiment).home)
 
 
 def by_set(experiment: Experiment) -> Iterator[tuple[str, list[Cell]]]:
@@ -357,19 +326,21 @@ class Sets:
     """The sets of a config. ``home`` is the set of each cell, ``all`` are those that have cells, in order."""
 
     def __init__(self, experiment: Experiment) -> None:
-        taken: dict[Cell, tuple[Run, str]] = {}
+        self.experiment = experiment
+        places: dict[Cell, tuple[Run, str]] = {}
         for name, cells in by_set(experiment):
             for cell in cells:
-                taken.setdefault(cell, (cell.run, name))
+                places.setdefault(cell, (cell.run, name))
         members: dict[tuple[Run, str], list[Cell]] = {}
-        for cell, place in taken.items():
+        for cell, place in places.items():
             members.setdefault(place, []).append(cell)
         sets = {place: CellSet(*place, tuple(sorted(cells))) for place, cells in members.items()}
-        self.experiment, self.all = experiment, list(sets.values())
-        self.home = {cell: sets[place] for cell, place in taken.items()}
+        self.all = list(sets.values())
+        self.home = {cell: sets[place] for cell, place in places.items()}
         self._of_run: dict[Run, dict[str, CellSet]] = {}
         for one in self.all:
             self._of_run.setdefault(one.run, {})[one.name] = one
+        self.runs = list(dict.fromkeys(cell.run for cell in self.home))
 
     def of_run(self, run: Run) -> list[CellSet]:
         """The sets of a run."""
@@ -403,30 +374,23 @@ class Sets:
     def diagnostics(self, run: Run) -> dict[str, list[str]]:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
         and without the source (``sig``). Empty where nothing shows them."""
-        return _diagnosed(self.experiment).get(run, {})
+        return self._diagnosed.get(run, {})
+
+    @functools.cached_property
+    def _diagnosed(self) -> dict[Run, dict[str, list[str]]]:
+        cells_of = {"valley": valley_cells(self.experiment), "sig": list[Cell]()}
+        kinds = {"checks": "valley", "categories": "sig"}
+        for name in self.experiment.tables.studies:
+            if kind := kinds.get(self.experiment.studies[name].layout):
+                cells_of[kind] += study_cells(self.experiment, name)
+        testsets: dict[Run, dict[str, list[str]]] = {}
+        for kind, cells in cells_of.items():
+            for run, testset in sorted({(cell.run, cell.testset) for cell in cells}):
+                testsets.setdefault(run, {}).setdefault(kind, []).append(testset)
+        return testsets
 
 
-@once
+@functools.cache
 def sets_of(experiment: Experiment) -> Sets:
     """The sets of a config."""
     return Sets(experiment)
-
-
-@once
-def _diagnosed(experiment: Experiment) -> dict[Run, dict[str, list[str]]]:
-    """The test sets that are diagnosed, by run and kind."""
-    of_layout = {
-        layout: [
-            cell
-            for name in experiment.tables.studies
-            if experiment.studies[name].layout == layout
-            for cell in study_cells(experiment, name)
-        ]
-        for layout in ("checks", "categories")
-    }
-    cells_of = {"valley": [*valley_cells(experiment), *of_layout["checks"]], "sig": of_layout["categories"]}
-    testsets: dict[Run, dict[str, set[str]]] = {}
-    for kind, diagnosed in cells_of.items():
-        for cell in diagnosed:
-            testsets.setdefault(cell.run, {}).setdefault(kind, set()).add(cell.testset)
-    return {run: {kind: sorted(names) for kind, names in kinds.items()} for run, kinds in testsets.items()}

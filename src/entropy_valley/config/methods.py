@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import plugins
-from entropy_valley.config.matrix import once
 from entropy_valley.config.schema import BLOCKS, Experiment
 from entropy_valley.decoding.orders import Order, SourceGuided
 from entropy_valley.decoding.requests import KNOWN
@@ -25,7 +24,7 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     block = getattr(experiment.length_methods, method)
     settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
-        for key, value in _dumped(experiment, method).items()
+        for key, value in dump(block).items()
         if key != "method"
     }
     if block.method != method:  # else the block's name says it
@@ -41,11 +40,6 @@ def grid(experiment: Experiment, method: str, direction: str) -> list[float]:
         return []
     ratios = method_settings(experiment, method, direction).get("ratios") or []
     return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
-
-
-@once
-def _dumped(experiment: Experiment, method: str) -> dict[str, Any]:
-    return dump(getattr(experiment.length_methods, method))
 
 
 def declares(experiment: Experiment, method: str, name: str) -> Any:

@@ -8,16 +8,16 @@ kill. What only says how a job runs (folders, a device, how often to save) is in
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import revisions
+from entropy_valley import revisions, shipped
 from entropy_valley.config import matrix, paths
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, all_cells, once, sets_of
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, sets_of
 from entropy_valley.config.methods import declares, dump, method_settings, order_settings, origins, source_guided
 from entropy_valley.config.schema import Experiment, checkpoints, metrics_of, scoring_params
-from entropy_valley.demo import shipped
 from entropy_valley.errors import InputError
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
@@ -41,7 +41,7 @@ def _slice(**settings: Any) -> str:
 # --- Corpora and test sets, and what is counted in them.
 
 
-@once
+@functools.cache
 def corpus(experiment: Experiment, direction: str) -> str:
     settings = experiment.corpus_of(direction)
     source = experiment.sources[experiment.directions[direction].train]
@@ -66,29 +66,29 @@ def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
 
 def reads_slowly(experiment: Experiment) -> bool:
     """Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network."""
-    directions = {run.direction for run in _runs(experiment)}
+    directions = {run.direction for run in sets_of(experiment).runs}
     return all(experiment.sources[experiment.directions[name].train].slow for name in directions)
 
 
-@once
+@functools.cache
 def trained(experiment: Experiment) -> set[str]:
     """The directions whose training pairs are drawn here for an adapter."""
     if experiment.adapters == "released":
         return set()
-    return {run.direction for run in _runs(experiment) if not experiment.backbones[run.backbone].zero_shot}
+    return {run.direction for run in sets_of(experiment).runs if not experiment.backbones[run.backbone].zero_shot}
 
 
-@once
-def testset(experiment: Experiment, direction: str, name: str) -> str:
+@functools.cache
+def testset(experiment: Experiment, direction: str, testset: str = DEV) -> str:
     """The params of a test set; the development pairs are a copy."""
-    if name == DEV:
+    if testset == DEV:
         return _slice(made_from={"corpus": digest(corpus(experiment, direction))})
     return _slice(
         direction=direction,
         revision=revisions.CORPUS,
         seed=experiment.corpus.seed,
-        source=experiment.sources[name].settings(direction, "test"),
-        **_sizes(experiment, direction, name),
+        source=experiment.sources[testset].settings(direction, "test"),
+        **_sizes(experiment, direction, testset),
     )
 
 
@@ -119,12 +119,12 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
     return sizes.get("challenge") or min(filter(None, (sizes["limit"], available)), default=DEFAULT_SENTENCES)
 
 
-def dataset(experiment: Experiment, name: str) -> str:
-    """For the download of a data set; ``name`` is that of its folder."""
-    return _slice(**paths.downloaded_datasets(experiment)[name].files._asdict())
+def dataset(experiment: Experiment, dataset: str) -> str:
+    """For the download of a data set, by the name of its folder."""
+    return canonical(paths.downloaded_datasets(experiment)[dataset].files._asdict())
 
 
-@once
+@functools.cache
 def overlap(experiment: Experiment, direction: str, testset: str) -> str:
     """For the counts of test sentences that occur in training."""
     train = corpus_digests(experiment, direction) if direction in trained(experiment) else {}
@@ -133,24 +133,18 @@ def overlap(experiment: Experiment, direction: str, testset: str) -> str:
 
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
-    names = (run.backbone for run in _runs(experiment) if run.direction == direction)
-    return list(dict.fromkeys(paths.checkpoint_of(experiment, name) for name in names))
+    runs = [run for run in sets_of(experiment).runs if run.direction == direction]
+    return list(dict.fromkeys(paths.checkpoint_of(experiment, run.backbone) for run in runs))
 
 
-@once
-def _runs(experiment: Experiment) -> list[Run]:
-    """Every run that has cells, in their order."""
-    return list(dict.fromkeys(cell.run for cell in all_cells(experiment)))
-
-
-def tokens(experiment: Experiment, direction: str, name: str, testset: str) -> str:
+def tokens(experiment: Experiment, direction: str, backbone: str, testset: str) -> str:
     """For the token counts of a test set, which depend on the tokenizer alone."""
     return _slice(
-        backbone=name,
-        family=experiment.backbones[name].family,
+        backbone=backbone,
+        family=experiment.backbones[backbone].family,
         revision=revisions.TOKENS,
         made_from={
-            "backbone": digest(backbone(experiment, name)),
+            "backbone": checkpoint_digest(experiment, backbone),
             **testset_digests(experiment, direction, [testset]),
         },
     )
@@ -164,7 +158,7 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
         tokenizers={name: experiment.backbones[name].family for name in names},
         made_from={
             **corpus_digests(experiment, direction),
-            **{f"backbone {name}": digest(backbone(experiment, name)) for name in names},
+            **{f"backbone {name}": checkpoint_digest(experiment, name) for name in names},
         },
     )
 
@@ -172,12 +166,12 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
 # --- Checkpoints, and the adapters of runs.
 
 
-def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
-    """The params of whatever makes the checkpoint of a backbone's run: variants share it."""
-    origin = paths.checkpoint_of(experiment, name)
+def checkpoint_digest(experiment: Experiment, backbone: str, seed: int | None = None) -> str:
+    """For what is made from the checkpoint of a backbone's run: variants share it."""
+    origin = paths.checkpoint_of(experiment, backbone)
     if experiment.backbones[origin].is_pretrained_here:
-        return pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed))
-    return hub(experiment, origin)
+        return digest(pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed)))
+    return digest(hub(experiment, origin))
 
 
 def hub(experiment: Experiment, backbone: str) -> str:
@@ -197,23 +191,21 @@ def hub(experiment: Experiment, backbone: str) -> str:
     )
 
 
-def pretraining(experiment: Experiment, backbone: str, seed: int) -> str:
+def pretraining(experiment: Experiment, backbone: str, seed: int | str) -> str:
     section = experiment.backbones[backbone]
     if section.pretraining is None:
         file = f"{experiment.results}/backbones/{backbone}.json"
         raise InputError(f"backbone {backbone}", "is not pre-trained here", f"Ask for {file}.")
     settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
+    directions = pretraining_directions(experiment, backbone)
     return _slice(
         revision=revisions.PRETRAINING,
         family=section.family,
         bos=section.bos,
-        seed=seed,
+        seed=int(seed),
         pretraining=settings,
-        prompts={
-            direction: prompt(experiment, backbone, direction)
-            for direction in pretraining_directions(experiment, backbone)
-        },
-        made_from=corpus_digests(experiment, *pretraining_directions(experiment, backbone)),
+        prompts={name: prompt(experiment, backbone, name) for name in directions},
+        made_from=corpus_digests(experiment, *directions),
     )
 
 
@@ -228,7 +220,7 @@ def any_adapter(experiment: Experiment, run: Run) -> str:
     return adapter(experiment, run) if experiment.adapters == "released" else training(experiment, run)
 
 
-@once
+@functools.cache
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
     settings = {
@@ -240,13 +232,13 @@ def training(experiment: Experiment, run: Run) -> str:
         "training": training_settings(experiment, run.backbone, run.direction, run.pool),
         "made_from": {
             **corpus_digests(experiment, run.direction),
-            "backbone": digest(backbone(experiment, run.backbone, run.seed)),
+            "backbone": checkpoint_digest(experiment, run.backbone, run.seed),
         },
     }
     return _slice(**settings)
 
 
-@once
+@functools.cache
 def training_settings(experiment: Experiment, backbone: str, direction: str, pool: str) -> dict[str, Any]:
     """What the params of a training hold of `training`, with what its direction and then its backbone change; the runs
     of all seeds share it.
@@ -277,7 +269,7 @@ def training_settings(experiment: Experiment, backbone: str, direction: str, poo
     return settings | changes
 
 
-@once
+@functools.cache
 def adapter(experiment: Experiment, run: Run) -> str:
     """For a given adapter. Its folder is no part of it: the digest of what is in it is."""
     given = paths.released_adapter(experiment, run)
@@ -290,7 +282,7 @@ def adapter(experiment: Experiment, run: Run) -> str:
         revision=revisions.ADOPTION,
         source=numbers_of(given),
         attention=section.attention,
-        made_from={"backbone": digest(backbone(experiment, run.backbone, run.seed))},
+        made_from={"backbone": checkpoint_digest(experiment, run.backbone, run.seed)},
     )
 
 
@@ -355,7 +347,7 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
     """What a job is made from that runs a run's model, which has an adapter or is a bare checkpoint, on test sets;
     ``fitted``: also on training pairs."""
     if experiment.backbones[run.backbone].zero_shot:
-        weights = {"backbone": digest(backbone(experiment, run.backbone, run.seed))}
+        weights = {"backbone": checkpoint_digest(experiment, run.backbone, run.seed)}
     else:
         weights = {"adapter": digest(any_adapter(experiment, paths.adapter_run(experiment, run)))}
     fits = corpus_digests(experiment, run.direction) if fitted else {}
@@ -365,14 +357,14 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
 # --- Translations of a set, latency of a cell, diagnostics of a run.
 
 
-@once
+@functools.cache
 def translation(experiment: Experiment, cells: CellSet) -> str:
     """For the translations of a set."""
     settings = translating(experiment, cells)
     return _slice(**settings, made_from=_of_model(experiment, cells.run, cells.testsets, "fits" in settings))
 
 
-@once
+@functools.cache
 def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     """The same without what the translations are made from, for whoever counts their work.
 
@@ -495,7 +487,7 @@ def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
 # --- Scores.
 
 
-@once
+@functools.cache
 def scores(experiment: Experiment, cells: CellSet) -> str:
     """For the scores of a set. Of a COMET that is trained here they have a digest, of any other its name."""
     run, target = cells.run, cells.run.direction.split("-")[1]
@@ -509,14 +501,14 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
     )
 
 
-@once
+@functools.cache
 def _metrics(experiment: Experiment, backbone: str, direction: str) -> dict[str, Any]:
     return scoring_params(experiment.scoring, direction, experiment.backbones[backbone].bleu)
 
 
-def comet(experiment: Experiment, metric: str) -> str:
-    """For the download of a metric's COMET checkpoint."""
-    section = checkpoints(experiment.scoring)[metric]
+def comet(experiment: Experiment, checkpoint: str) -> str:
+    """For the download of a COMET checkpoint, by the name of its folder."""
+    section = checkpoints(experiment.scoring)[paths.downloaded_comets(experiment)[checkpoint]]
     return _slice(repository=section.checkpoint, revision=section.revision)
 
 
@@ -554,8 +546,20 @@ def pack(experiment: Experiment, direction: str) -> str:
     )
 
 
+def forms(experiment: Experiment, direction: str, annotator: str) -> str:
+    return _of_pack(experiment, direction)
+
+
+def simulated(experiment: Experiment, direction: str, annotator: str) -> str:
+    return _of_pack(experiment, direction, seed=experiment.human_evaluation.seed)
+
+
+def ratings(experiment: Experiment, direction: str) -> str:
+    return _of_pack(experiment, direction, annotators=experiment.human_evaluation.annotators)
+
+
 def _of_pack(experiment: Experiment, direction: str, **settings: Any) -> str:
-    """For what is made of a pack: forms, and ratings."""
+    """For what is made of a pack."""
     made_from = {"pack": digest(pack(experiment, direction))}
     return _slice(revision=revisions.HUMAN_EVALUATION, **settings, made_from=made_from)
 
@@ -573,6 +577,44 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
 # --- By rule and wildcards, as the rules of the workflow and the audit ask for them.
 
 Wildcards = Mapping[str, str]
+# The spec of each rule, of its set, cell or run, see :func:`spec_of`; of other rules by their wildcards.
+SPECS: dict[str, Callable[..., str]] = {
+    "fetch_dataset": dataset,
+    "corpus": corpus,
+    "testset": testset,
+    "dev_as_testset": testset,
+    "overlap": overlap,
+    "length_ratios": length_ratios,
+    "tokens": tokens,
+    "fetch_backbone": hub,
+    "pretrain": pretraining,
+    "adopt_adapter": any_adapter,
+    "train": any_adapter,
+    "fetch_comet": comet,
+    "train_comet": comet_training,
+    "translate": translation,
+    "shard": translation,
+    "merge": translation,
+    "diagnose": diagnostics,
+    "latency": latency,
+    "score": scores,
+    "human_pack": pack,
+    "human_forms": forms,
+    "human_simulated": simulated,
+    "human_ratings": ratings,
+}
+
+
+def spec_of(experiment: Experiment, rule: str, wildcards: Wildcards) -> str:
+    """What the numbers of a job depend on. Raises InputError as :func:`set_of`."""
+    spec = SPECS[rule]
+    if "set" in wildcards:
+        return spec(experiment, set_of(experiment, wildcards))
+    if "method" in wildcards:
+        return spec(experiment, *cells_of(experiment, wildcards))
+    if {"direction", "backbone", "seed"} <= wildcards.keys():
+        return spec(experiment, run_of(wildcards))
+    return spec(experiment, **wildcards)
 
 
 def run_of(wildcards: Wildcards) -> Run:
@@ -580,51 +622,24 @@ def run_of(wildcards: Wildcards) -> Run:
     return Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
 
 
-def cells_of(experiment: Experiment, wildcards: Wildcards) -> tuple[Cell, ...]:
-    """The cells that a job computes, those of its set or the one that it times; none for other jobs.
-
-    Raises InputError for a set that its run does not have."""
-    if "set" in wildcards:
-        return set_of(experiment, wildcards).cells
-    return (_timed(wildcards),) if "method" in wildcards else ()
-
-
 def set_of(experiment: Experiment, wildcards: Wildcards) -> CellSet:
     """The set that wildcards name; raises InputError for one that its run does not have."""
     return sets_of(experiment).named(run_of(wildcards), wildcards["set"])
 
 
+def cells_of(experiment: Experiment, wildcards: Wildcards) -> tuple[Cell, ...]:
+    """The cells that a job computes, those of its set or the one that it times; none for other jobs.
+
+    Raises InputError as :func:`set_of`."""
+    if "set" in wildcards:
+        return set_of(experiment, wildcards).cells
+    if "method" not in wildcards:
+        return ()
+    testset, method, order = (wildcards[name] for name in ("testset", "method", "order"))
+    return (Cell(run_of(wildcards), testset, method, order, int(wildcards["steps"])),)
+
+
 def reads_pairs(experiment: Experiment, wildcards: Wildcards) -> bool:
-    """Whether a length method of a job's cells is fitted to training pairs. Raises InputError as :func:`cells_of`."""
+    """Whether a length method of a job's cells is fitted to training pairs. Raises InputError as :func:`set_of`."""
     cells = CellSet(run_of(wildcards), wildcards.get("set", ""), cells_of(experiment, wildcards))
     return "fits" in translating(experiment, cells)
-
-
-def _timed(wildcards: Wildcards) -> Cell:
-    testset, method, order = (wildcards[name] for name in ("testset", "method", "order"))
-    return Cell(run_of(wildcards), testset, method, order, int(wildcards["steps"]))
-
-
-SPECS: dict[str, Callable[[Experiment, Wildcards], str]] = {
-    "fetch_dataset": lambda config, w: dataset(config, w["dataset"]),
-    "corpus": lambda config, w: corpus(config, w["direction"]),
-    "testset": lambda config, w: testset(config, w["direction"], w["testset"]),
-    "dev_as_testset": lambda config, w: testset(config, w["direction"], DEV),
-    "overlap": lambda config, w: overlap(config, w["direction"], w["testset"]),
-    "length_ratios": lambda config, w: length_ratios(config, w["direction"]),
-    "tokens": lambda config, w: tokens(config, w["direction"], w["backbone"], w["testset"]),
-    "fetch_backbone": lambda config, w: hub(config, w["backbone"]),
-    "pretrain": lambda config, w: pretraining(config, w["backbone"], int(w["seed"])),
-    "adopt_adapter": lambda config, w: any_adapter(config, run_of(w)),
-    "train": lambda config, w: any_adapter(config, run_of(w)),
-    "fetch_comet": lambda config, w: comet(config, paths.downloaded_comets(config)[w["checkpoint"]]),
-    "train_comet": lambda config, w: comet_training(config),
-    **dict.fromkeys(("translate", "shard", "merge"), lambda config, w: translation(config, set_of(config, w))),
-    "diagnose": lambda config, w: diagnostics(config, run_of(w)),
-    "latency": lambda config, w: latency(config, _timed(w)),
-    "score": lambda config, w: scores(config, set_of(config, w)),
-    "human_pack": lambda config, w: pack(config, w["direction"]),
-    "human_forms": lambda config, w: _of_pack(config, w["direction"]),
-    "human_simulated": lambda config, w: _of_pack(config, w["direction"], seed=config.human_evaluation.seed),
-    "human_ratings": lambda config, w: _of_pack(config, w["direction"], annotators=config.human_evaluation.annotators),
-}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -24,12 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from entropy_valley import plugins
+from entropy_valley import plugins, shipped
 from entropy_valley.config.expand import SHORT_FORMS
 from entropy_valley.data.settings import CorpusSection, DirectionCorpus
 from entropy_valley.decoding.requests import KNOWN, make_denoiser
 from entropy_valley.decoding.settings import Decoding, OwnDecoding
-from entropy_valley.demo import shipped
 from entropy_valley.demo.grammar import AnySource
 from entropy_valley.demo.settings import Estimator, Pretraining
 from entropy_valley.errors import question, refusal
@@ -331,15 +330,6 @@ class Study(Section):
         description='of the layout `systems`; docs/extending.md, "A comparison", says what each is',
     )
 
-    def methods_of(self, direction: str) -> list[str]:
-        """The methods of the product in a direction."""
-        return self.methods.get(direction, []) if isinstance(self.methods, Mapping) else self.methods
-
-    def testsets_of(self, direction: str, tests: Sequence[str]) -> Sequence[str]:
-        """The test sets that it looks at, of a direction that has ``tests``."""
-        named = self.testset.get(direction) if isinstance(self.testset, Mapping) else self.testset
-        return tests if named == ALL else [named or tests[0]]
-
 
 class Hub(Section):
     """A repository of the Hugging Face hub."""
@@ -360,6 +350,7 @@ def _family(name: str) -> str:
 class BackboneSection(Section):
     """One backbone: a family, and a checkpoint from the hub, from a folder, or pre-trained here."""
 
+    AT_LEAST_ONE = ("hub", "folder", "pretraining", "pretrained")
     label: Printed[str] = METRIC_LABEL
     family: Annotated[Plugin, AfterValidator(_family)] = Field(
         description="docs/models_and_data.md lists ours; a user's own is module:NAME"
@@ -396,14 +387,6 @@ class BackboneSection(Section):
     )
     zero_shot: bool = Field(False, description="decode the bare checkpoint: no adapter is trained")
     bleu: Bleu | None = Field(None, description="BLEU of its translations; null: as in `scoring.bleu`")
-
-    @model_validator(mode="after")
-    def _one_origin(self) -> BackboneSection:
-        if (self.pretraining or self.pretrained) and (self.hub or self.folder):
-            raise ValueError("`pretraining` and `pretrained` exclude `hub` and `folder`")
-        if not (self.hub or self.folder or self.pretraining or self.pretrained):
-            raise ValueError("needs one of `hub`, `folder`, `pretraining`, `pretrained`")
-        return self
 
     @property
     def is_pretrained_here(self) -> bool:
@@ -560,6 +543,8 @@ class Experiment(Section):
     sig_concentration: SigConcentration = SigConcentration()
     human_evaluation: HumanEvaluation = HumanEvaluation()
     pages: Pages = Pages()
+
+    __hash__ = object.__hash__  # so that what follows from a config is worked out once: functools.cache
 
     def of(self, backbone: str) -> Experiment:
         """The config as a backbone has it: with the keys of `decoding` that it changes."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from entropy_valley.data.sampling import Pair, rank, shortage
 from entropy_valley.errors import InputError
+from entropy_valley.texts import base_language
 
 # --- Categories of source sentences that a source-guided order may translate better: dates, lists, names, numbers.
 #
@@ -191,7 +192,7 @@ Numbered = tuple[int, Pair]
 
 def refused(direction: str, rules: ChallengeRules) -> str | None:
     """Why rules find no categories in a direction; None if it does."""
-    sides = direction.split("-")
+    sides = [base_language(code) for code in direction.split("-")]
     if rules == "first":
         return None if "en" in sides else f"the rules are for English, and {direction} has no such side"
     return None if sides[0] in LANGUAGES else f"no categories for sources in {sides[0]}"
@@ -202,9 +203,10 @@ def categories_of(pair: Pair, direction: str, rules: ChallengeRules) -> tuple[st
     if problem := refused(direction, rules):
         remedy = "Set `corpus.challenge: stratified`" if rules == "first" else "Choose another direction"
         raise InputError(f"challenge subset: {direction}", problem, f"{remedy}, or name another test set.")
+    sides = [base_language(code) for code in direction.split("-")]
     if rules == "first":
-        return published_categories(pair[direction.split("-").index("en")])
-    return categories(pair[0], direction.split("-")[0])
+        return published_categories(pair[sides.index("en")])
+    return categories(pair[0], sides[0])
 
 
 def challenge(

@@ -7,7 +7,7 @@ READ :mod:`.reference` FIRST: the plain algorithm, Algorithm 1 for one sentence 
 - a *pass*: one forward pass of the model over the rows of many canvases, laid end to end. A *row* is a token.
 - the *batch*: the canvases on their way (:mod:`.batch`); the *queue*: those that wait.
 - the *budget*: the most rows of a pass. A canvas leaves as soon as it is done, and the next one enters.
-- the *lookahead*: canvases as their next steps may leave them, in passes that have room (:mod:`.lookahead`).
+- the *lookahead*: canvases as their next steps may leave them, in passes that have room (:class:`.Lookahead`).
 - the *SIG* of a slot: how much it depends on the source (:mod:`.head`); some orders ask for it, at each step or once.
 
 The rows of a batch of two canvases, 3 and 2 slots behind prompts of 2 and 4 tokens (M: a mask, still to be revealed):
@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from entropy_valley.decoding.batch import Batch, Pass
+from entropy_valley.decoding.batch import Batch, Lookahead, Pass
 from entropy_valley.decoding.canvas import VALUES, Canvas, Decoded, FinishedText, Ledger, ProbeResult, Queue
 from entropy_valley.decoding.head import (
     HEAD_ROWS,
@@ -52,7 +52,6 @@ from entropy_valley.decoding.head import (
     sourced_values,
     whole_sums,
 )
-from entropy_valley.decoding.lookahead import Lookahead
 from entropy_valley.decoding.orders import Order, needs_sourceless, not_a_number, scored
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError

@@ -122,7 +122,8 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> An
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    named = (family.pad_token, family.eos_token, family.bos_token, family.mask_token, *family.chat_tokens)
+    eos = family.eos_token or "<|endoftext|>"
+    named = (family.pad_token, eos, family.bos_token, family.mask_token, *family.chat_tokens)
     special = list(dict.fromkeys(token for token in named if token))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -134,7 +135,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> An
     tokenizer.train_from_iterator(texts, trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        eos_token=family.eos_token,
+        eos_token=eos,
         pad_token=family.pad_token,
         bos_token=family.bos_token,
         mask_token=family.mask_token,

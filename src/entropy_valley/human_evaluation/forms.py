@@ -27,7 +27,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
 from entropy_valley.human_evaluation.pack import LANGUAGES, Pack, PackRow
-from entropy_valley.texts import guarded
+from entropy_valley.texts import base_language, guarded
 
 TEXTS = ("ID", "Source", "Reference", "System A", "System B")
 RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")
@@ -94,7 +94,7 @@ def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[s
             cell.border, cell.protection = Border(bottom=thin), Protection(locked=name in TEXTS)
             language = languages[0] if name == "Source" else languages[1] if name in TEXTS[2:] else ""
             centred = "center" if name in (*RATINGS, PREFERENCE) else None
-            order = 2 if language in _RIGHT_TO_LEFT else 0
+            order = 2 if base_language(language) in _RIGHT_TO_LEFT else 0
             cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
             if name in TEXTS:
                 # A text stays one, whatever it begins with; spreadsheets read a plain _x000D_ as a carriage return.
@@ -151,7 +151,7 @@ def guidelines(pack: Pack, language: str) -> str:
     words = json.loads((_HERE / "guidelines/texts.json").read_text(encoding="utf-8"))[language]
     codes = pack.direction.split("-")
     source, target = (words["languages"].get(code, code) for code in codes)
-    hints = "\n".join(f"- {hint}" for hint in words["hints"].get(codes[1], [words["no_hints"]]))
+    hints = "\n".join(f"- {hint}" for hint in words["hints"].get(base_language(codes[1]), [words["no_hints"]]))
     template = (_HERE / f"guidelines/{language}.md").read_text(encoding="utf-8")
     names = {"direction": f"{source} → {target}", "source": source, "target": target, "file": f"{pack.direction}.…"}
     return template.format(**names, rows=len(pack.rows), hints=hints)

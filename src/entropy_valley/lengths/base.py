@@ -15,12 +15,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from entropy_valley import plugins
-from entropy_valley.decoding.canvas import ProbeResult
+from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
 from entropy_valley.settings import PerDirection, Printed, Ratios, Section
@@ -138,23 +138,36 @@ def candidate_length(
     return max(1, product) + int(reserve_eos_slot)
 
 
+CandidateLength = Annotated[int, Field(ge=SHORTEST)]
 EXACT = Field(
     None, description="false: multiply ratio and |x| in binary floating point; null: as `decoding.exact_products` says"
 )
 
 
-class OnGrid(LengthMethod):
-    """A base for length methods that probe the candidate lengths of a grid of ratios, in one round."""
+class OnRatios(LengthMethod):
+    """A base for length methods with a grid of ratios."""
 
     ratios: PerDirection[Ratios] = Field(description="candidate ratios, by direction, or one list for all")
     exact: bool | None = EXACT
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return {self.slots(ratio, sentence) for ratio in self.ratios}
-
     def slots(self, ratio: float | Fraction, sentence: Sentence) -> int:
         """The candidate length of a ratio."""
         return candidate_length(ratio, sentence.source_tokens, exact=self.exact is not False)
+
+
+class OnGrid(OnRatios):
+    """A base for length methods that probe candidate lengths in one round: those of a grid of ratios, or given ones."""
+
+    ONE_OF = ("ratios", "lengths")
+    ratios: PerDirection[Ratios | None] = Field(  # type: ignore[assignment]
+        None, description="candidate ratios, by direction, or one list for all; or give `lengths`"
+    )
+    lengths: Annotated[list[CandidateLength], Field(min_length=1)] | None = Field(
+        None, description="candidate lengths in slots, that of the EOS included, whatever the source"
+    )
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+        return self.lengths or {self.slots(ratio, sentence) for ratio in self.ratios or ()}
 
 
 class Fitted(LengthMethod):

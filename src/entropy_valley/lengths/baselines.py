@@ -26,6 +26,7 @@ from entropy_valley.lengths.base import (
     Fitted,
     LengthMethod,
     OnGrid,
+    OnRatios,
     Sentence,
     Unprobed,
     candidate_length,
@@ -80,7 +81,7 @@ class OracleOnGrid(Unprobed, OnGrid):
     sees_reference: ClassVar[bool] = True
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return _nearest_to_reference({self.slots(ratio, sentence) for ratio in self.ratios}, sentence)
+        return _nearest_to_reference(OnGrid.propose(self, sentence, probes), sentence)
 
 
 class OracleOnLine(Unprobed, Fitted):
@@ -206,7 +207,7 @@ class LengthRegularisedStyle(OnGrid):
 # trained on EOS padding; the paper's checkpoints see one EOS.
 
 
-class SmartCropStyle(OnGrid):
+class SmartCropStyle(OnRatios):
     """One probe of a long canvas, cropped where p(EOS) rises.
 
     The canvas ends at the first slot whose p(EOS) reaches the ``quantile`` of all slots of this sentence.

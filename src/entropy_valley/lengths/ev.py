@@ -19,7 +19,7 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
-from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, Sentence
+from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, OnRatios, Sentence
 
 
 def mean_entropy(reading: ProbeResult) -> float:
@@ -241,7 +241,7 @@ def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[Term]) -> tup
         kept, best = [term for term in kept if term != worst], without[worst]
 
 
-class AdaptiveEntropyValley(OnGrid):
+class AdaptiveEntropyValley(OnRatios):
     """EV whose window grows while the valley lies at its edge.
 
     One step adds a ratio on that side, at the distance of the side's two outermost ratios. A side takes at most

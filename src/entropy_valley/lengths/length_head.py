@@ -15,14 +15,13 @@ import torch
 from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
-from entropy_valley.decoding.canvas import SHORTEST, Ledger
-from entropy_valley.decoding.engine import BUDGET
+from entropy_valley.decoding.canvas import SHORTEST
 from entropy_valley.decoding.head import whole_sums
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import pack
 
 if TYPE_CHECKING:
-    from entropy_valley.model.load import Backbone
+    from entropy_valley.decoding.engine import Engine
 
 KEPT = 32  # lengths of a prediction: more than any beam takes
 
@@ -60,43 +59,30 @@ class LengthHead:
 
 
 @torch.no_grad()
-def mean_states(
-    backbone: Backbone,
-    prompts: Sequence[Sequence[int]],
-    ledger: Ledger | None = None,
-    budget: int | None = None,
-    fill: int | None = None,
-) -> Iterator[tuple[int, torch.Tensor]]:
+def mean_states(engine: Engine, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, torch.Tensor]]:
     """(place, mean of the final-norm states over its tokens, (width,) in float32) of each prompt, the longest first.
 
-    A prompt is a sequence by itself: no canvas, nothing of its neighbours. At most ``budget`` tokens a pass; with
-    ``fill`` each has that many, as the engine's.
+    A prompt is a sequence by itself: no canvas, nothing of its neighbours. A pass has as many tokens as the engine's.
     """
-    budget = fill or budget or BUDGET[backbone.device.type]
+    fill, model = engine.fill, engine.backbone.model
     waiting = sorted(range(len(prompts)), key=lambda place: -len(prompts[place]))
     while waiting:
-        taken = max(1, budget // len(prompts[waiting[0]]))
+        taken = max(1, engine.budget // len(prompts[waiting[0]]))
         places, waiting = waiting[:taken], waiting[taken:]
-        packed = pack([prompts[place] for place in places], backbone.device)
+        packed = pack([prompts[place] for place in places], model.device)
         with whole_sums() if fill else contextlib.nullcontext():
-            states = backbone.model.hidden_states(packed, fill=fill).float()
-        if ledger:
-            ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
+            states = model.hidden_states(packed, fill=fill).float()
+        engine.ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
         means = (part.mean(0) for part in states.split(packed.lengths))
         yield from zip(places, means, strict=True)
 
 
 def predictions(
-    head: LengthHead,
-    backbone: Backbone,
-    prompts: Sequence[Sequence[int]],
-    ledger: Ledger | None = None,
-    budget: int | None = None,
-    fill: int | None = None,
+    head: LengthHead, engine: Engine, prompts: Sequence[Sequence[int]]
 ) -> Iterator[tuple[int, dict[int, float]]]:
     """(place, likeliest canvas lengths with their log-probabilities) of each prompt, by :func:`mean_states`."""
-    for place, state in mean_states(backbone, prompts, ledger, budget, fill):
-        yield place, head.likeliest(state, backbone.context - len(prompts[place]))
+    for place, state in mean_states(engine, prompts):
+        yield place, head.likeliest(state, engine.backbone.context - len(prompts[place]))
 
 
 def fit(

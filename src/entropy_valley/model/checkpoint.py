@@ -248,7 +248,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     ``config.json`` or from a release of the family with a vocabulary of the same size; and a token that the model has
     no embedding of.
     """
-    tokens = {"eos": family.eos_token, "pad": family.pad_token, "bos": family.bos_token}
+    tokens = {"eos": family.eos_token or tokenizer.eos_token, "pad": family.pad_token, "bos": family.bos_token}
     # A mask token that the tokenizer itself declares has priority.
     tokens["mask"] = family.mask_token and (tokenizer.mask_token or family.mask_token)
     vocabulary = tokenizer.get_vocab()
@@ -260,7 +260,8 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     releases = [release for release in family.releases if release.config.get("vocab_size") == size]
     expected |= {f"{release.repository} has": release.ids for release in releases}
     wanted = (*tokens.values(), *family.chat_tokens)
-    problems = [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
+    problems = [] if tokens["eos"] else ["declares no EOS token"]
+    problems += [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
     problems += [
         f"{kind} id is {ids[kind]}, {origin} {brief(value)}"
         for origin, values in expected.items()
@@ -275,7 +276,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
             f"tokenizer: {'; '.join(problems)}",
             "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
         )
-    return SpecialIds(vocabulary[family.eos_token], ids["mask"], ids["pad"], ids["bos"])
+    return SpecialIds(vocabulary[tokens["eos"]], ids["mask"], ids["pad"], ids["bos"])
 
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:

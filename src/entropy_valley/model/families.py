@@ -109,10 +109,11 @@ class Family:
 
     ``bos``: prompts begin with the BOS token, unless the params of a model say otherwise.
 
-    The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it).
+    The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it; the EOS is
+    then the one that the tokenizer declares).
     ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
-    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens, of which ``turn_end`` ends a turn
-    and so a text.
+    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens. ``turn_end`` ends a turn, and so a text,
+    where the tokenizer has that token.
 
     ``lora_names`` are the bare names of released modules by which the paper's authors adapt: every module of that name,
     in a block or not.
@@ -123,7 +124,7 @@ class Family:
     model_type: str
     shifted: bool
     mask_token: str | None
-    eos_token: str
+    eos_token: str | None
     pad_token: str | None
     bos_token: str | None
     written: dict[str, Any]
@@ -144,6 +145,12 @@ class Family:
     def release(self, repository: str) -> Release | None:
         """The release of that repository; None if the family does not list it."""
         return next((release for release in self.releases if release.repository == repository), None)
+
+    def in_chat(self, prompt: str) -> str:
+        """A prompt as a user's message in the chat template; raises InputError where there is none."""
+        if self.chat is None:
+            raise InputError("chat", f"the family {self.name} has no chat template", "Leave it out.")
+        return self.chat.replace("{prompt}", prompt)
 
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; other names are returned unchanged."""
@@ -177,7 +184,8 @@ def _rename(name: str, pairs: tuple[tuple[str, str], ...]) -> str:
     return name
 
 
-# --- LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation, with rotation in float32, and OLMo's tensor names.
+# --- LLaDA (GSAI-ML/LLaDA-8B-Base): Llama's computation, with rotation in float32, and OLMo's tensor names; and those
+# that are tuned on chats, LLaDA-8B-Instruct and LLaDA-1.5, whose tokenizer has more tokens.
 
 LLADA_NAMES = (
     ("model.transformer.wte", "model.embed_tokens"),
@@ -225,6 +233,14 @@ LLADA_CONFIG = {
     "rms_norm_eps": 1e-5,
 }  # fmt: skip
 
+LLADA_BASE = Release(
+    repository="GSAI-ML/LLaDA-8B-Base",
+    licence="MIT",
+    revision="0f2787f2d87eac5eed8a087d5ecd24277e6255b2",
+    config=LLADA_CONFIG,
+    ids={"mask": 126336, "eos": 126081, "pad": 126081, "bos": 126080},
+)
+
 LLADA = Family(
     name="llada",
     architecture="LlamaForCausalLM",
@@ -241,15 +257,51 @@ LLADA = Family(
     names=LLADA_NAMES,
     lora_names=("q_proj", "k_proj", "v_proj", "o_proj", "ff_proj", "up_proj", "ff_out"),
     float32_rotary=True,
-    releases=(
-        Release(
-            repository="GSAI-ML/LLaDA-8B-Base",
-            licence="MIT",
-            revision="0f2787f2d87eac5eed8a087d5ecd24277e6255b2",
-            config=LLADA_CONFIG,
-            ids={"mask": 126336, "eos": 126081, "pad": 126081, "bos": 126080},
-        ),
+    turn_end="<|eot_id|>",
+    releases=(LLADA_BASE,),
+)
+
+LLADA_INSTRUCT = dataclasses.replace(
+    LLADA,
+    name="llada_instruct",
+    chat=(
+        "<|startoftext|><|start_header_id|>user<|end_header_id|>\n\n{prompt}<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n"
     ),
+    chat_tokens=("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+    releases=tuple(
+        dataclasses.replace(LLADA_BASE, repository=f"GSAI-ML/{name}", revision=None)
+        for name in ("LLaDA-8B-Instruct", "LLaDA-1.5")
+    ),
+)
+
+
+# --- iLLaDA (GSAI-ML/iLLaDA-8B-Base, arXiv:2606.25331): Llama's tensors and computation with a tied head. No file of it
+# declares the mask, entry 5 of the vocabulary; the EOS is what its tokenizer declares.
+
+ILLADA_RELEASE = Release(
+    repository="GSAI-ML/iLLaDA-8B-Base",
+    licence="Apache-2.0",
+    config={
+        "vocab_size": 155136, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192,
+        "tie_word_embeddings": True,
+    },
+    ids={"mask": 5, "eos": 2, "pad": None, "bos": None},
+)  # fmt: skip
+
+ILLADA = Family(
+    name="illada",
+    architecture="LlamaForCausalLM",
+    model_type="illada",
+    shifted=False,
+    mask_token="<[MASK]>",
+    eos_token=None,
+    pad_token=None,
+    bos_token=None,
+    written={"architectures": ["ILLaDAForCausalLM"]},
+    fixed={"layer_norm_eps": None},
+    releases=(ILLADA_RELEASE,),
 )
 
 
@@ -376,11 +428,11 @@ LLAMA3 = Family(
 )
 
 
-# --- A2D (dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1; github.com/ZHZisZZ/dllm): Qwen3 whose attention sees all rows,
-# trained with masks. It keeps the tensors and config of its base; the mask token is added to the tokenizer.
+# --- A2D (dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1; github.com/ZHZisZZ/dllm): Qwen3 or Qwen2 whose attention sees all
+# rows, trained with masks. They keep the tensors and config of their base; the mask token is added to the tokenizer.
 #
-# ``chat`` is Qwen3's template for one user message without thinking, as the authors recommend. Its turn ends with the
-# EOS.
+# ``chat`` is the base's template for one user message, with its default system message; Qwen3's is without thinking, as
+# the authors recommend. A turn ends with the EOS.
 
 QWEN3_CONFIG = {
     "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
@@ -409,6 +461,33 @@ A2D_QWEN3 = Family(
             licence="Apache-2.0",
             config=QWEN3_CONFIG,
             ids={"mask": 151669, "eos": 151645, "pad": 151643, "bos": None},
+        ),
+    ),
+)
+
+QWEN2_CONFIG = {
+    "vocab_size": 151936, "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
+    "num_attention_heads": 14, "num_key_value_heads": 2, "max_position_embeddings": 32768, "rope_theta": 1e6,
+    "rms_norm_eps": 1e-6, "tie_word_embeddings": True,
+}  # fmt: skip
+
+A2D_QWEN2 = dataclasses.replace(
+    A2D_QWEN3,
+    name="a2d_qwen2",
+    architecture="Qwen2ForCausalLM",
+    model_type="a2d-qwen2",
+    written={"architectures": ["A2DQwen2LMHeadModel"]},
+    defaults={},
+    chat=(
+        "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n"
+        "<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
+    ),
+    releases=(
+        Release(
+            repository="dllm-hub/Qwen2.5-Coder-0.5B-Instruct-diffusion-mdlm-v0.1",
+            licence="Apache-2.0",
+            config=QWEN2_CONFIG,
+            ids={"mask": 151665, "eos": 151645, "pad": 151643, "bos": None},
         ),
     ),
 )
@@ -447,7 +526,19 @@ EUROBERT = Family(
 
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (LLADA, DREAM, DREAM_INSTRUCT, DIFFULLAMA, A2D_QWEN3, EUROBERT, LLAMA3)
+    family.name: family
+    for family in (
+        LLADA,
+        LLADA_INSTRUCT,
+        ILLADA,
+        DREAM,
+        DREAM_INSTRUCT,
+        DIFFULLAMA,
+        A2D_QWEN3,
+        A2D_QWEN2,
+        EUROBERT,
+        LLAMA3,
+    )
 }
 
 

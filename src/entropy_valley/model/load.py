@@ -287,7 +287,11 @@ def _family_of(folder: Path) -> str:
     if family := checkpoint.read_origin(folder).get("family"):
         return find_family(family, folder / checkpoint.MANIFEST).name
     kind = read_object(folder / checkpoint.CONFIG).get("model_type")
-    names = [one.name for one in FAMILIES.values() if one.model_type == kind and not one.causal]
+    families = [one for one in FAMILIES.values() if one.model_type == kind and not one.causal]
+    if len(families) > 1:  # one without the tokens of chats was not tuned on them
+        vocabulary = load_tokenizer(folder, families[0]).get_vocab()
+        families = [one for one in families if vocabulary.keys() >= {*one.chat_tokens}]
+    names = [one.name for one in families]
     if len(names) != 1:
         problem = f"model_type {kind!r} is that of {'several families' if names else 'no family here'}"
         remedy = f"Give its family, one of {', '.join(names)}." if names else f"{NEW_FAMILY}."

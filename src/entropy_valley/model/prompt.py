@@ -176,6 +176,10 @@ class Tokenizer:
         return self._declared.get("mask_token")
 
     @property
+    def eos_token(self) -> str | None:
+        return self._declared.get("eos_token")
+
+    @property
     def unk_token_id(self) -> int | None:
         return self._rust.token_to_id(self._declared.get("unk_token") or "")
 

@@ -79,7 +79,7 @@ class Job:
 
 def spec_of(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> str:
     """What the numbers of a job depend on, as Snakemake compares it."""
-    return tables.spec(experiment) if rule in SHOWING else params.SPECS[rule](experiment, wildcards)
+    return tables.spec(experiment) if rule in SHOWING else params.spec_of(experiment, rule, wildcards)
 
 
 def _path(told: str) -> str:

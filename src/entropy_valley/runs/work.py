@@ -15,7 +15,7 @@ from typing import Any
 
 from entropy_valley.checking import subject
 from entropy_valley.config import Experiment, params
-from entropy_valley.config.matrix import DEV, Cell, CellSet, remembered
+from entropy_valley.config.matrix import DEV, Cell, CellSet
 from entropy_valley.config.methods import base_method, source_guided
 from entropy_valley.config.paths import comet_folder
 from entropy_valley.decoding.canvas import CachePolicy
@@ -250,8 +250,12 @@ def shards(experiment: Experiment, one: CellSet) -> int:
     run = one.run
     wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
     job = Job(experiment, "translate", wildcards | {"set": one.name})
-    work = remembered(experiment, "expected work", lambda: Work(experiment, expected=True))
-    return max(1, math.ceil(work.alone(job) / GPU / SHARD))
+    return max(1, math.ceil(_expected_work(experiment).alone(job) / GPU / SHARD))
+
+
+@functools.cache
+def _expected_work(experiment: Experiment) -> Work:
+    return Work(experiment, expected=True)
 
 
 def _prompted(spec: Mapping[str, Any], passes: float) -> float:

@@ -6,6 +6,7 @@ A new one is a class in a file of this folder and a line in :data:`REPORTS`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from entropy_valley import files, plugins, revisions
 from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
-from entropy_valley.config.matrix import remembered, study_cells
+from entropy_valley.config.matrix import study_cells
 from entropy_valley.errors import question
 from entropy_valley.results import SHORT, Record, made
 from entropy_valley.settings import values_of
@@ -85,16 +86,13 @@ REPORTS: dict[str, Kind] = {
 }
 
 
+@functools.cache
 def spec(experiment: Experiment) -> str:
     """What tables, figures, pages and the document depend on beside the files that they read, as their rules' params.
 
     It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
     classes, and all revisions. To make a table once too often takes a second.
     """
-    return remembered(experiment, "spec of reports", lambda: _spec(experiment))
-
-
-def _spec(experiment: Experiment) -> str:
     config = _with_code(values_of(experiment))
     sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}

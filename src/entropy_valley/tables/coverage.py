@@ -25,7 +25,7 @@ from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, table
 from entropy_valley.tables.scores import main_cells
 from entropy_valley.tables.show import Bold, Column, Row, Shown
-from entropy_valley.texts import counted
+from entropy_valley.texts import base_language, counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
 UNSPACED = ("ja", "zh")  # languages that write words without blanks between them
@@ -51,9 +51,8 @@ EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {
 
 def extractors(language: str) -> dict[str, Callable[[str], Sequence[str]]]:
     """By kind, in the paper's order, how the items of a source in this language are found."""
-    return {
-        kind: extract for kind, extract in EXTRACTORS.items() if kind != ENTITIES or language in CAPITALS_MARK_NAMES
-    }
+    capitals = base_language(language) in CAPITALS_MARK_NAMES
+    return {kind: extract for kind, extract in EXTRACTORS.items() if kind != ENTITIES or capitals}
 
 
 def retention(items: Sequence[str], output: str) -> float:
@@ -251,7 +250,7 @@ def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
 def unspaced(names: Names, data: Data) -> Iterator[str]:
     """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
     for place, rows in data.sentences.groupby(PLACE, sort=False):
-        if place[0].split("-")[0] in UNSPACED:
+        if base_language(place[0].split("-")[0]) in UNSPACED:
             sources = rows.drop_duplicates("id")["source"]
             digits = sum(any(map(str.isdigit, text)) for text in sources)
             having = f"{digits} of {len(sources)} sources have digits"

@@ -111,8 +111,14 @@ def order_label(name: str, order: str, settings: Mapping[str, Any]) -> str:
 
 
 def direction(name: str) -> str:
-    """``en-zh`` as tables print it: En→Zh."""
-    return "→".join(code.capitalize() for code in name.split("-"))
+    """``en-zh`` as tables print it: En→Zh; ``en-zh_tw`` is En→Zh-TW, ``en-sr_latn`` En→Sr-Latn."""
+    return "→".join(map(_language, name.split("-")))
+
+
+def _language(code: str) -> str:
+    language, _, variant = code.partition("_")
+    is_region = len(variant) < 4  # a script has four letters
+    return "-".join(filter(None, [language.capitalize(), variant.upper() if is_region else variant.capitalize()]))
 
 
 # --- Numbers: scores with the decimals of their metric, gap closure in per cent with 1.

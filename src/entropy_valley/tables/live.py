@@ -139,22 +139,25 @@ def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str, Any]]:
-    """The test sentences. Those with placeholders come last. First come those with something to see: EV's valley lies
-    inside its grid, at another length than Ratio's, with or without an EOS slot, and no length beside the grid's is
-    better by EV fit."""
+    """The test sentences: first those with something to see, last those with placeholders."""
     canvases: dict[str, dict[str, Any]] = {}
     for cell in shown:
         translated = rows(results.file(translations(results.experiment, cell, results.root)), cell)
         canvases[cell.method] = {row["id"]: row["canvas"] for row in translated}
 
     def rank(row: Mapping[str, str]) -> tuple[bool, bool]:
-        ev = canvases["ev"][row["id"]]
-        inside = ev["candidates"][0] < ev["length"] < ev["candidates"][-1]
-        differs = all(ev["length"] != canvases[name][row["id"]]["length"] for name in RATIOS)
-        agrees = ev["length"] == canvases["ev_fit"][row["id"]]["length"]
-        return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not (inside and differs and agrees)
+        chosen = {method: by_id[row["id"]] for method, by_id in canvases.items()}
+        return bool(EXTRACTORS[PLACEHOLDERS](row["source"])), not worth_seeing(chosen)
 
     return sorted(files.read_jsonl(results.file(testset(shown[0], results.root)), ("id", "source", "target")), key=rank)
+
+
+def worth_seeing(canvases: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a sentence's canvases, by method, show what EV does: its valley lies inside its grid, at another length
+    than Ratio's, with or without an EOS slot, and at that of EV fit, so that no row beside the grid looks better."""
+    ev, lengths = canvases["ev"], {method: canvas["length"] for method, canvas in canvases.items()}
+    inside = ev["candidates"][0] < ev["length"] < ev["candidates"][-1]
+    return inside and ev["length"] == lengths["ev_fit"] and ev["length"] not in [lengths[name] for name in RATIOS]
 
 
 def _method(results: Results, cell: Cell) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from entropy_valley.config import Experiment
-from entropy_valley.config.matrix import Cell, remembered
+from entropy_valley.config.matrix import Cell
 from entropy_valley.config.methods import declares, method_settings, order_settings, origins
 from entropy_valley.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
@@ -39,7 +39,7 @@ class Names:
     @functools.cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """All that its cells were scored by, the main one first."""
-        return remembered(self.experiment, "metrics", lambda: metrics_of(self.experiment.scoring))
+        return _metrics(self.experiment)
 
     @property
     def metric(self) -> Metric:
@@ -112,10 +112,19 @@ class Names:
         return dict(self.experiment.length_methods)
 
     def _ratio(self, name: str, direction: str) -> float:
-        key = ("ratio", name, direction)
-        return remembered(self.experiment, key, lambda: method_settings(self.experiment, name, direction)["ratios"])
+        return _ratio(self.experiment, name, direction)
 
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
         section = order_settings(self.experiment, name)
         return formats.order_label(name, section["order"], section["order_settings"])
+
+
+@functools.cache
+def _ratio(experiment: Experiment, name: str, direction: str) -> float:
+    return method_settings(experiment, name, direction)["ratios"]
+
+
+@functools.cache
+def _metrics(experiment: Experiment) -> tuple[Metric, ...]:
+    return metrics_of(experiment.scoring)

@@ -21,6 +21,7 @@ from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import extractors
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.report import data_of, systems_of
+from entropy_valley.texts import base_language
 
 PagePlace = tuple[str, str]  # direction and test set
 
@@ -72,20 +73,21 @@ def write(experiment: Experiment, place: PagePlace, out: str, declared: Iterable
 def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
     """Write the page of a test set's sentences, with the outputs of some cells."""
     experiment, (source, target) = results.experiment, shown[0].direction.split("-")
+    rules = base_language(source)
     rows = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas")).sentences
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     outputs = [_outputs(rows, cell, metrics) for cell in shown]
     find = extractors(source)
     sentences = []
     for row in rows.drop_duplicates("id").itertuples():
-        about = [row.id, row.source, row.target, _categories(row.source, source)]
+        about = [row.id, row.source, row.target, _categories(row.source, rules)]
         items = [extract(row.source) for extract in find.values()]
         sentences.append([*about, items, [output[row.id] for output in outputs]])
     data = {
-        "languages": [source, target],
+        "languages": [source.replace("_", "-"), target.replace("_", "-")],  # as HTML has them
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
-        "categories": CATEGORIES if source in LANGUAGES else [],
+        "categories": CATEGORIES if rules in LANGUAGES else [],
         "systems": [_named(experiment, cell) for cell in shown],
         "sentences": sentences,
     }

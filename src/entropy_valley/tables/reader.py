@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -14,7 +13,7 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment, params, paths
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, remembered, sets_of
+from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, sets_of
 from entropy_valley.errors import InputError
 from entropy_valley.model.adapters import FACTS, FILES, LOSSES
 from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
@@ -72,24 +71,19 @@ def with_records(experiment: Experiment, read: Sequence[str], cells: Iterable[Ce
     return list(dict.fromkeys(itertools.chain(read, own, behind)))
 
 
+@functools.cache
 def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
     """The records of all that a set's translations and scores are made from, in turn. Of what is behind a finished
     result only those that are there."""
-
-    is_file = remembered(experiment, os.path.isfile, lambda: functools.cache(os.path.isfile))
-
-    def records() -> list[str]:
-        finished: set[str] = set()
-        listed = []
-        for made, read in _steps(experiment, one):
-            if made in finished or is_file(made):
-                finished.add(read)
-            record = str(record_path(read))
-            if read not in finished or is_file(record):
-                listed.append(record)
-        return listed
-
-    return remembered(experiment, ("behind", one), records)
+    finished: set[str] = set()
+    listed = []
+    for made, read in _steps(experiment, one):
+        if made in finished or Path(made).is_file():
+            finished.add(read)
+        record = str(record_path(read))
+        if read not in finished or Path(record).is_file():
+            listed.append(record)
+    return listed
 
 
 def _steps(experiment: Experiment, one: CellSet) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -10,9 +10,8 @@ import torch
 from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.decoding.head import values_of_logits
 from entropy_valley.errors import InputError, brief
-from entropy_valley.lengths import Choice, LengthMethod, Sentence
+from entropy_valley.lengths import LengthMethod, Sentence, make_method
 from entropy_valley.lengths.base import choosing, declared
-from entropy_valley.lengths.ev import mean_entropy, valley
 from entropy_valley.translation.translator import Translation
 
 
@@ -39,7 +38,9 @@ def choose_length(
     values of each slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits
     of another shape or that are NaN.
     """
-    chosen_by: Any = method if hasattr(method, "propose") else _Candidates(method)
+    chosen_by: Any = method
+    if not hasattr(method, "propose"):
+        chosen_by = make_method("ev", {"lengths": list(method)})
     for need, what in (
         ("sees_reference", "the reference"), ("uses_length_head", "a length head"), ("draft_steps", "denoising steps"),
     ):  # fmt: skip
@@ -58,31 +59,16 @@ def choose_length(
         return ProbeResult(*(tuple(column.tolist()) for column in columns))
 
     probes: dict[int, ProbeResult] = {}
-    rounds = choosing(chosen_by, Sentence(source_tokens, source=source), int, probes)
-    row = _answered(rounds, read)
+    rounds = choosing(chosen_by, Sentence(source_tokens, source=source), read, probes)
+    try:
+        readings = next(rounds)
+        while True:
+            readings = rounds.send(readings)
+    except StopIteration as end:
+        row = end.value
     if row["length"] not in probes:
         probes[row["length"]] = read(row["length"])
-    entropies = {slots: mean_entropy(one) if slots > 1 else None for slots, one in sorted(probes.items())}
-    scores = dict(zip(row["candidates"], row["scores"], strict=False))
-    return Translation("", row["length"], scores, row["length"], entropies, readings=probes)
-
-
-class _Candidates:
-    """Entropy-Valley over given lengths."""
-
-    sees_reference = False
-
-    def __init__(self, lengths: Any) -> None:
-        self.lengths = list(lengths) if isinstance(lengths, Iterable) else [lengths]
-        if not self.lengths or not all(isinstance(slots, int) and slots > 1 for slots in self.lengths):
-            remedy = "Give a length method, or whole numbers of 2 or more: the last slot is for the EOS."
-            raise InputError("method", f"{brief(lengths, 60)} are no lengths", remedy)
-
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return self.lengths
-
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        return valley(probes)
+    return Translation.of(chosen_by, row, probes, "", row["length"])
 
 
 def _rows(answer: Any, rows: int) -> torch.Tensor:
@@ -94,13 +80,3 @@ def _rows(answer: Any, rows: int) -> torch.Tensor:
     if logits.isnan().any():
         raise InputError("logits_of", "returns NaN", "Correct the model, or its precision.")
     return logits.reshape(rows, -1)
-
-
-def _answered(rounds: Any, read: Callable[[int], ProbeResult]) -> dict[str, Any]:
-    """What a choosing returns in the end, each round of whose lengths is read."""
-    try:
-        asked = next(rounds)
-        while True:
-            asked = rounds.send([read(slots) for slots in asked])
-    except StopIteration as end:
-        return end.value

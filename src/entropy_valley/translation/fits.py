@@ -150,11 +150,11 @@ def _states(sentences: Sentences) -> torch.Tensor:
 
     from entropy_valley.lengths.length_head import mean_states
 
-    model, prompts = sentences.model, sentences.inputs.prompts
-    backbone, budget = model.backbone, model.execution.token_budget
-    states = torch.empty(len(prompts), backbone.model.config.hidden_size, device=backbone.device)
+    engine, prompts = sentences.model.engine, sentences.inputs.prompts
+    model = engine.backbone.model
+    states = torch.empty(len(prompts), model.config.hidden_size, device=model.device)
     with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for place, state in mean_states(backbone, prompts, model.ledger, budget, model.fill):
+        for place, state in mean_states(engine, prompts):
             states[place] = state
             bar.update()
     return states
@@ -172,9 +172,8 @@ def predict(sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
         from entropy_valley.lengths.length_head import LengthHead, predictions
 
-        head, budget = LengthHead.of(weights, model.backbone.device), model.execution.token_budget
-        some = [prompts[place] for place in missing]
-        for index, likeliest in predictions(head, model.backbone, some, model.ledger, budget, model.fill):
+        head = LengthHead.of(weights, model.backbone.device)
+        for index, likeliest in predictions(head, model.engine, [prompts[place] for place in missing]):
             yield missing[index], list(likeliest.items())
 
     return [dict(map(tuple, value)) for value in model.recall("length head", keys, compute)]

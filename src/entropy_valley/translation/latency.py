@@ -104,16 +104,16 @@ def timing(
     more than ``most`` seconds, as far as the first ones tell.
     """
     model, inputs, ledger = sentences.model, sentences.inputs, Ledger()
-    backbone, budget, repeats = model.backbone, model.execution.token_budget, model.spec["repeats"]
+    backbone, repeats = model.backbone, model.spec["repeats"]
     seen = sentences_of(sentences.rows, model.identity.prompt, method, rooms=inputs.rooms)
-    engine = Engine(backbone, ledger, budget, reveals_masks=model.reveals_masks)
+    engine = Engine(backbone, ledger, model.execution.token_budget, reveals_masks=model.reveals_masks)
     pipeline = Pipeline.of(engine, inputs, CachePolicy.of(model.spec))
 
     def run(group: Sequence[int]) -> None:
         here = {place: seen[place] for place in group}
         if head:
             prompts = [inputs.prompts[place] for place in group]
-            for place, lengths in predictions(head, backbone, prompts, ledger, budget):
+            for place, lengths in predictions(head, engine, prompts):
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=lengths)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 

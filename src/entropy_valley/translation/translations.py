@@ -58,7 +58,7 @@ def write(
     work = Translations(params, execution, testsets)
     inputs = [*testsets, *(shards or work.corpus)]
     with work.model.made("translate", params, inputs, [out]) as record:
-        rows = work.merged(shards, record.inputs) if shards else work.rows()
+        rows = work.merged(shards) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
         fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
@@ -131,15 +131,14 @@ class Translations:
             raise InputError("translations", problem, "The lines above say why. What was computed is in the store.")
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
-    def merged(self, shards: Sequence[str], inputs: Mapping[str, str]) -> Rows:
-        """The rows of each cell from the files of all shards, the first shard's first; ``inputs`` has the digests of
-        what this job reads.
+    def merged(self, shards: Sequence[str]) -> Rows:
+        """The rows of each cell from the files of all shards, the first shard's first.
 
-        Raises InputError for a shard of other params, inputs or content, or of other sentences than are due.
+        Raises InputError for a shard of other params, or of other sentences than are due.
         """
-        others = {path: digest for path, digest in inputs.items() if path not in map(str, shards)}
-        for path in map(Path, shards):
-            self._require_shard(path, others)
+        for shard in shards:
+            for change in differences(shard_record(Path(shard)).params, self.spec):
+                raise InputError(shard, f"was made with other params: {change}", REMEDY)
         rows: Rows = {cell: [{}] * len(self.tests[cell.testset].rows) for cell in self.cells}
         most = max(map(len, rows.values()))  # with fewer sentences than shards, the last are empty
         for number, shard in enumerate(shards[:most]):
@@ -152,17 +151,6 @@ class Translations:
                         raise InputError(shard, problem, REMEDY)
                 rows[cell][number :: len(shards)] = part
         return rows
-
-    def _require_shard(self, path: Path, inputs: Mapping[str, str]) -> None:
-        """Raise InputError unless the record of a shard, whose content is what it says, has these params and inputs."""
-        record = shard_record(path)
-        for change in differences(record.params, self.spec):
-            raise InputError(path, f"was made with other params: {change}", REMEDY)
-        for read, digest in inputs.items():
-            if digest not in record.inputs.values():
-                raise InputError(path, f"was made from another {Path(read).name} than {read}", REMEDY)
-        if record.rule != "shard" or path.name not in record.outputs:
-            raise InputError(path, f"is not the file that its record {record_path(path).name} describes", REMEDY)
 
     def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""

@@ -32,7 +32,7 @@ from entropy_valley.progress import progress
 from entropy_valley.settings import Location, Section, Template, checked
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.pipeline import Inputs, Pipeline, Texts, winner
+from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
 
 if TYPE_CHECKING:
     import torch
@@ -69,6 +69,24 @@ class Translation:
     problem: SentenceError | None = None
     probabilities: dict[int, float] = field(default_factory=dict)
     readings: dict[int, ProbeResult] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        method: LengthMethod,
+        row: Row,
+        readings: Mapping[int, ProbeResult],
+        text: str,
+        length: int,
+        logprob: float | None = None,
+    ) -> Self:
+        """From the canvas row that a method has chosen, and its readings."""
+        scores = dict(zip(row["candidates"], row["scores"], strict=False))
+        probabilities = {}
+        if declared(method, "gives_probabilities"):
+            probabilities = {slots: math.exp(-score) for slots, score in scores.items()}
+        entropies = {slots: mean_entropy(one) if slots > 1 else None for slots, one in sorted(readings.items())}
+        return cls(text, length, scores, row["length"], entropies, logprob, None, probabilities, dict(readings))
 
     @property
     def entropy(self) -> float | None:
@@ -167,6 +185,7 @@ class Translator:
         prompt: str | None = None,
         family: str | None = None,
         bos: bool | None = None,
+        chat: bool = False,
         device: str | torch.device = "cpu",
         dtype: str | torch.dtype = "float32",
         **more: Any,
@@ -174,10 +193,10 @@ class Translator:
         """From a checkpoint and an adapter: each a folder, or ``OWNER/NAME`` of the hub, which is downloaded once.
 
         ``adapter``: in PEFT's format; None: the bare checkpoint. ``method``: a length method, or the name or class of
-        one, with its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes. ``bos``:
-        whether it begins with the BOS token. What is not given is that of the adapter's training, if it was trained
-        here; ``family`` and ``bos`` are else those of the checkpoint. ``more`` are fields of the translator, such as
-        ``order`` and ``steps``.
+        one, with its usual settings and these ``ratios``. The ``prompt`` has ``{src}`` where the source goes; with
+        ``chat`` it is a user's message in the family's chat template. ``bos``: whether it begins with the BOS
+        token. What is not given is that of the adapter's training, if it was trained here; ``family`` and ``bos`` are
+        else those of the checkpoint. ``more`` are fields of the translator, such as ``order`` and ``steps``.
         :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
@@ -205,6 +224,8 @@ class Translator:
         kind = find_family(family)
         if kind.causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
+        if chat and prompt is not None:  # that of the adapter's training is in its template already
+            template = kind.in_chat(prompt)
         bos = trained.get("bos", kind.bos) if bos is None else bos
         if bos and kind.bos_token is None:
             raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
@@ -365,26 +386,12 @@ class Translator:
         readings = {} if declared(self.method, "draft_steps") else probes
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
-        # None where the last slot is the only one: the mean leaves it out.
-        entropies = {
-            length: mean_entropy(reading) if length > 1 else None for length, reading in sorted(readings.items())
-        }
         if denoising is None:
-            return Translation("", canvas=row["length"], entropies=entropies, readings=readings)
+            return Translation.of(self.method, row, readings, "", row["length"])
         decoded = yield from pipeline.denoising(place, row, denoising, readings)
-        best, scores = winner(decoded), dict(zip(row["candidates"], row["scores"], strict=False))
-        gives = declared(self.method, "gives_probabilities")
-        probabilities = {length: math.exp(-score) for length, score in scores.items()} if gives else {}
-        return Translation(
-            self._texts.text(best),
-            len(best.tokens),
-            scores,
-            row["length"],
-            entropies,
-            best.logprob,
-            probabilities=probabilities,
-            readings=readings,
-        )
+        best = winner(decoded)
+        text = self._texts.text(best)
+        return Translation.of(self.method, row, readings, text, len(best.tokens), best.logprob)
 
     def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
         return Inputs.of(place, names, sources, self._texts, self.backbone.context)
@@ -408,9 +415,9 @@ class Translator:
             raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
         from entropy_valley.lengths.length_head import predictions
 
-        engine, fitting = self._engine, [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
+        fitting = [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
         prompts = [inputs.prompts[place] for place in fitting]
-        pairs = predictions(self.length_head, self.backbone, prompts, None, engine.budget, engine.fill)
+        pairs = predictions(self.length_head, self._engine, prompts)
         predicted = {fitting[index]: lengths for index, lengths in pairs}
         return [predicted.get(place) for place in range(len(inputs.prompts))]
 

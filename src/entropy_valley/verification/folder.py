@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
-from entropy_valley import files
-from entropy_valley.demo import shipped
+from entropy_valley import files, shipped
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.results import ENDING, HEADERS, SCORES, TRANSLATIONS, RecordFile, System, header_path
 from entropy_valley.settings import read_object

@@ -100,15 +100,17 @@ const referenceLength = () => shown.referenceTokens && shown.referenceTokens + 1
 // --- The probes.
 
 function drawProbes() {
+  const { candidates } = shown.choices.find(({ method }) => method === "ev");
   const rows = shown.probes.map((probe) => {
     const names = chosenBy(probe.length);
+    const kind = names.length ? "chosen" : candidates.includes(probe.length) ? "" : "outside";
     const badges = names.map((text) => element("span", { class: "badge", text }));
     if (probe.length === referenceLength())
       badges.push(element("span", { class: "badge reference", text: "reference" }));
     const slots = element("span", { class: "unit", text: " slots " });
     return element(
       "div",
-      { role: "row", class: names.length ? "probe chosen" : "probe" },
+      { role: "row", class: `probe ${kind}` },
       element("div", { role: "rowheader", class: "length", text: probe.length }, slots, ...badges),
       strip(probe),
       element("div", { role: "cell", class: "number", text: probe.mean.toFixed(3) }),
