@@ -110,7 +110,7 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
     tokenizer = train_tokenizer(texts, settings.vocabulary, family)
     shape = settings.model_dump(include={*SHAPE}) | {"vocabulary": len(tokenizer)}
     model = new_model(family.name, job.seed, **shape)
-    if settings.precision == "bfloat16":
+    if settings.precision:
         model.autocast = torch.bfloat16
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)

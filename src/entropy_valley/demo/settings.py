@@ -31,8 +31,8 @@ class Pretraining(Section):
     batch: PositiveInt = Field(description="sequences per step")
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="of matrix products; weights and all else are in float32"
+    precision: Literal["bfloat16"] | None = Field(
+        None, description="of matrix products; null: float32, as weights and all else"
     )
     weight_decay: float = Field(ge=0, description="of AdamW")
     all_mask_share: Share = Field(description="share of all-mask canvases")
