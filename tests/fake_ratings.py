@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pandas as pd
+
 from entropy_valley.human_evaluation import pack
-from entropy_valley.human_evaluation.pack import PackSentence
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 SIZES = {"first_best": 6, "second_best": 6, "tied": 6, "random": 6}
 
 
-def sentences(count: int = 80) -> list[PackSentence]:
+def sentences(count: int = 80) -> pd.DataFrame:
     """The first system leaves out fewer words than the second one; the score is the share of words."""
     chance = random.Random(0)
     found = []
@@ -21,8 +22,8 @@ def sentences(count: int = 80) -> list[PackSentence]:
         kept = [[word for word in reference if chance.random() < share] for share in (0.9, 0.75)]
         lead = (len(kept[0]) - len(kept[1])) / 8
         texts = map(" ".join, (reference, reference, *kept))
-        found.append(PackSentence(f"t-{number}", *texts, difference=lead))
-    return found
+        found.append([f"t-{number}", *texts, lead])
+    return pd.DataFrame(found, columns=["id", "source", "reference", "first", "second", "difference"])
 
 
 def write_pack(path: Path, mapping: Path) -> None:

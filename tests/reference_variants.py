@@ -33,9 +33,12 @@ def daedal_lengths(backbone: Backbone, prompt: Sequence[int], start: int, window
 
 
 @torch.inference_mode()
-def daedal(backbone: Backbone, prompt: Sequence[int], length: int, window: int, most: int) -> Result:
-    """DAEDAL's second stage on ``length`` masks."""
+def daedal(backbone: Backbone, prompt: Sequence[int], length: int, window: int, most: int, appended: int = 0) -> Result:
+    """DAEDAL's second stage on ``length`` masks, with so many EOS behind them."""
     tokens, lengths = [backbone.mask_id] * length, []
+    for _ in range(appended):
+        if len(tokens) < most:
+            tokens.append(backbone.eos_id)
     while backbone.mask_id in tokens:
         lengths.append(len(tokens))
         confidence = _eos_confidence(backbone, prompt, tokens, window)
@@ -72,6 +75,39 @@ def rho_eos(backbone: Backbone, prompt: Sequence[int], length: int, most: int) -
                 if tokens[-1] == mask and len(tokens) > 2:
                     tokens.pop()
     return tokens, lengths
+
+
+@torch.inference_mode()
+def confidence_threshold(
+    backbone: Backbone, prompt: Sequence[int], length: int, threshold: float, block: int
+) -> Result:
+    """In the first block with a mask, each pass reveals what is above the threshold, or else the surest slot."""
+    tokens, lengths = [backbone.mask_id] * length, []
+    while backbone.mask_id in tokens:
+        lengths.append(length)
+        chances, ids = slot_logits(backbone, prompt, tokens).softmax(-1).max(-1)
+        masked = [slot for slot in range(length) if tokens[slot] == backbone.mask_id]
+        masked = [slot for slot in masked if slot // block == masked[0] // block]
+        best = max(masked, key=lambda slot: float(chances[slot]))
+        for slot in masked:
+            if chances[slot] > threshold or (slot == best and chances[best] <= threshold):
+                tokens[slot] = int(ids[slot])
+    return tokens, lengths
+
+
+@torch.inference_mode()
+def generate(backbone: Backbone, prompt: Sequence[int], length: int, block: int, steps: int) -> list[int]:
+    """LLaDA's ``generate``, whose blocks and steps divide ``length`` and T: the same count at each step of a block."""
+    tokens = [backbone.mask_id] * length
+    steps_of_block = steps // (length // block)
+    for first in range(0, length, block):
+        for step in range(steps_of_block):
+            chances, ids = slot_logits(backbone, prompt, tokens).softmax(-1).max(-1)
+            masked = [slot for slot in range(first, first + block) if tokens[slot] == backbone.mask_id]
+            count = block // steps_of_block + (step < block % steps_of_block)
+            for slot in sorted(masked, key=lambda slot: (-float(chances[slot]), slot))[:count]:
+                tokens[slot] = int(ids[slot])
+    return tokens
 
 
 @torch.inference_mode()

@@ -211,9 +211,9 @@ EXAMPLES = {
         (CSV, pipe, f"{CSV}: is a pipe, not a file"),
         (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
         (CSV, text("hello"), "no row of it begins with a column ID"),
-        (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"has more than one column Adequacy A \(1-5\)"),
+        (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"needs one column each of Adequacy A \(1-5\)"),
         (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is not CSV .field larger"),
-        (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is of pack(.|\n)* and 9[0-9]+ more"),
+        (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is no row of pack(.|\n)* and 9[0-9]+ more"),
     ],
     "checkpoint": [
         ("config.json", text("[1]"), "config.json: it is .1., but must be a JSON object"),

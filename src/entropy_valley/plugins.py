@@ -146,7 +146,9 @@ def _imported(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     place = f"{kind} {name!r}"
     if _ours_alone.get():
-        raise InputError(place, "is not of this package, and is not imported", "Allow it if you trust its origin.")
+        raise InputError(
+            place, "is not of this package, and is not imported", "Allow it by --own-classes if you trust its origin."
+        )
     if str(Path.cwd()) not in sys.path:  # a script's path starts at its own folder, not at the user's
         sys.path.append(str(Path.cwd()))
     try:

@@ -76,14 +76,16 @@ def test_the_engine_in_bfloat16(tiny, monkeypatch):
         computations.same_entropies(*tiny)
 
 
-def test_the_company_of_a_canvas(smallest, monkeypatch):
+def test_a_canvas_alone_and_in_batches(smallest, monkeypatch):
     tiny_model = smallest["backbones"]["llada-tiny"]
-    assert computations.company(tiny_model, Subject(**smallest)).startswith("6 of 6 canvases have the same bits")
+    assert computations.same_in_batches(tiny_model, Subject(**smallest)).startswith(
+        "6 of 6 canvases have the same bits"
+    )
     changed(monkeypatch, lambda count, read: dataclasses.replace(read, tokens=[*read.tokens, count]))
     with pytest.raises(SkippedError, match=r"^0 of 6 canvases .* results may change with the sentences"):
-        computations.company(tiny_model, Subject(**smallest))
+        computations.same_in_batches(tiny_model, Subject(**smallest))
     with pytest.raises(CheckError, match=r"^0 of 6 canvases .* `decoding.batch_invariant: false`"):
-        computations.company(tiny_model, Subject(**smallest | {"batch_invariant": True}))
+        computations.same_in_batches(tiny_model, Subject(**smallest | {"batch_invariant": True}))
 
 
 def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
@@ -165,7 +167,7 @@ def test_the_checkpoint_of_a_training_is_one_of_its_family(family, tmp_path):
 def test_all_of_the_thorough_check_passes(smallest):
     lines = {line.name: line for line in checking.everything(Subject(**smallest), thorough=True)}
     assert {line.state for line in lines.values()} == {"ok", "skipped"}, lines
-    kinds = ("memory", "decoding", "bfloat16", "company", "speed", "resuming")
+    kinds = ("memory", "decoding", "bfloat16", "batches", "speed", "resuming")
     assert {f"{kind} llada-tiny" for kind in kinds} <= {name for name, line in lines.items() if line.state == "ok"}
     assert lines["resuming llada-tiny"].text.endswith("resumed: the same adapter")
 

@@ -129,7 +129,7 @@ FORM = [  # keys and values
     ({"decoding": {"prompt_cache": {"refresh": 0}}}, "refresh = 0: must be greater than 0, or must be 'never'"),
     ({"sources": {"mine": {"files": "a"}}}, "sources.mine.name is missing: it is required"),
     ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
-    ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or llama3? Name "),
+    ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada, illada or llama3? Name "),
     (
         {"scoring": {"metrics": {"mine": {"metric": "blue", "label": "M"}}}},
         "scoring.metrics.mine.metric = 'blue': did you mean bleu? ",
@@ -325,19 +325,6 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
         "device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n",
         ":5: key 'train' is there already, in line 3. Keep one",
     ),
-    **{
-        written: (f"matrix:\n  steps: [0, 32, {written}]\n", f":2: YAML reads {written} as {read}. Write it in decimal")
-        for written, read in {
-            "032": 26,
-            "1:04": 64,
-            "1:30.5": 90.5,
-            "-017": -15,
-            "0x20": 32,
-            "0b11": 3,
-            "1_0": 10,
-            "1_0.5": 10.5,
-        }.items()
-    },
     "a key twice on a line": (
         "training: {learning_rate: 0.001, learning_rate: 0.5}\n",
         ":1: key 'learning_rate' is there already, in line 1. Keep one",
@@ -471,9 +458,3 @@ def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
     }
     compared = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
     assert load({**over, **study(**compared)})
-
-
-def test_names_of_files_are_read_as_utf8(monkeypatch):
-    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")
-    with pytest.raises(InputError, match=r"PYTHONUTF8: is off, and Python reads the names of files as ascii"):
-        load_files(base_files(ROOT))

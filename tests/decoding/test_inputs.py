@@ -3,7 +3,6 @@ from __future__ import annotations
 import shutil
 
 import pytest
-import transformers
 
 from entropy_valley import files
 from entropy_valley.demo.pretraining import train_tokenizer
@@ -23,22 +22,6 @@ def checkpoint(checkpoints):
     return checkpoints / "diffullama"
 
 
-def of_transformers(folder):
-    """The oracle."""
-    return transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
-
-
-def test_the_tokenizer_is_that_of_transformers(checkpoint):
-    light, full = load_tokenizer(checkpoint, FAMILIES["diffullama"]), of_transformers(checkpoint)
-    for text in ["the small cat saw 12 dogs", "那只小猫 #PRS_ORG#", "", "<mask> </s>  two  spaces , and ' s"]:
-        tokens = full(text, add_special_tokens=False)["input_ids"]
-        assert light(text, add_special_tokens=False)["input_ids"] == tokens
-        settings = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
-        assert light.decode(tokens, **settings) == full.decode(tokens, **settings)
-    assert light.get_vocab() == full.get_vocab() and len(light) == len(full)
-    assert (light.mask_token, light.unk_token_id) == (full.mask_token, full.unk_token_id)
-
-
 def test_a_checkpoint_may_declare_that_it_has_no_unknown_token(checkpoint, tmp_path):
     folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
     settings = files.read_json(folder / "tokenizer_config.json")
@@ -46,7 +29,7 @@ def test_a_checkpoint_may_declare_that_it_has_no_unknown_token(checkpoint, tmp_p
     assert load_tokenizer(folder, FAMILIES["diffullama"]).unk_token_id is None
 
 
-def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint, tmp_path):
+def test_a_token_declared_beside_the_tokenizer_is_one_token(checkpoint, tmp_path):
     """As DiffuLLaMA declares ти: an entry of the vocabulary, but no added token of ``tokenizer.json``."""
     family, folder = FAMILIES["diffullama"], shutil.copytree(checkpoint, tmp_path / "checkpoint")
     whole = files.read_json(folder / "tokenizer.json")
@@ -54,37 +37,18 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token_here_too(checkpoint,
     files.write_json(folder / "tokenizer.json", whole)
     settings = files.read_json(folder / "tokenizer_config.json")
     settings.pop("added_tokens_decoder", None)  # transformers 4 writes the mask token there
-    settings |= {"mask_token": "ти", "pad_token": "¨", "add_bos_token": True}
-    files.write_json(folder / "tokenizer_config.json", settings)
-    ours, theirs, plain = readings(folder, checkpoint, "cat ти dogs ¨")
-    assert ours == theirs != plain
+    files.write_json(folder / "tokenizer_config.json", settings | {"mask_token": "ти", "add_bos_token": True})
+    tokenizer = load_tokenizer(folder, family)
+    assert tokenizer.get_vocab()["ти"] in tokenizer("cat ти dogs", add_special_tokens=False)["input_ids"]
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("added_tokens_decoder", None), ("added_tokens_decoder", []), ("additional_special_tokens", 5)]
-)
-def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, key, value):
+@pytest.mark.parametrize("value", [None, []])
+def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, value):
     folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
     settings = files.read_json(folder / "tokenizer_config.json")
-    files.write_json(folder / "tokenizer_config.json", settings | {key: value})
-    with pytest.raises(InputError, match=rf"tokenizer_config.json: {key}.* is .*, but "):
+    files.write_json(folder / "tokenizer_config.json", settings | {"added_tokens_decoder": value})
+    with pytest.raises(InputError, match=r"tokenizer\.json: is not a tokenizer that can be read"):
         load_tokenizer(folder, FAMILIES["diffullama"])
-
-
-def test_a_declared_space_in_front_is_there_where_transformers_puts_it(checkpoint, tmp_path):
-    """Transformers 5 does not."""
-    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
-    settings = files.read_json(folder / "tokenizer_config.json")
-    files.write_json(folder / "tokenizer_config.json", settings | {"add_prefix_space": True})
-    ours, theirs, plain = readings(folder, checkpoint, "cat")
-    assert ours == theirs and (theirs != plain) == transformers.__version__.startswith("4.")
-
-
-def readings(folder, plain, text):
-    """Token ids of the folder by our tokenizer and by that of transformers, and by ours of the plain checkpoint."""
-    family, settings = FAMILIES["diffullama"], {"add_special_tokens": False}
-    tokenizers = load_tokenizer(folder, family), of_transformers(folder), load_tokenizer(plain, family)
-    return [tokenizer(text, **settings)["input_ids"] for tokenizer in tokenizers]
 
 
 def test_it_knows_prompt_context_and_digests(checkpoint):

@@ -6,12 +6,15 @@ import dataclasses
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import reference_variants
 import torch
 from fake_hub import serve
 from tiny_adapters import AUTHORS_TARGETS, peft_save
 from tiny_checkpoints import SOURCES
+from transformers import PreTrainedTokenizerFast
 
 from entropy_valley import InputError, Translator, files, hub, make_method
 from entropy_valley.lengths.ev import EntropyValley
@@ -205,16 +208,28 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
     pairs = list(zip(SOURCES, SOURCES[::-1], strict=True))
     text, names = Path("docs/translate.md").read_text(), {"train": pairs, "dev": pairs}
-    *blocks, last = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    *blocks, of, choose, sample = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     for block in blocks:
         exec(block.replace("cuda", "cpu"), names)
         first, second = names["translator"].translate(SOURCES[:2])
         assert (first, second) == tuple(names.setdefault("translations", [first, second]))
     assert len(capsys.readouterr().out.splitlines()) == 2 + 9  # translations, and the steps of a canvas of nine slots
     backbone = load_backbone(released / "llada", "llada")
-    given = {"model": stock_model(family, backbone.model), "prompt_ids": [5, 6, 7]}
-    exec(last, given | {"mask_id": backbone.mask_id, "eos_id": backbone.eos_id})
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(released / "llada")
+    given = {"module": stock_model(family, backbone.model), "tokenizer": tokenizer, "prompt_ids": [5, 6, 7]}
+    exec(of, given)
+    assert "Translation(" in capsys.readouterr().out
+    given |= {"model": given["module"], "mask_id": backbone.mask_id, "eos_id": backbone.eos_id}
+    exec(choose, given)
     assert "7: " in capsys.readouterr().out
+
+    def generate(_, prompt, steps, gen_length, block_length, mask_id):
+        tokens = reference_variants.generate(backbone, prompt[0].tolist(), gen_length, block_length, steps)
+        return torch.tensor([[*prompt[0], *tokens]])
+
+    sampler = SimpleNamespace(sample=lambda prompts, config: [config] * len(prompts))
+    own = {"generate": generate, "MDLMSamplerConfig": dict, "MDLMSampler": lambda **_: sampler}
+    exec(sample, given | own)
 
 
 def test_what_other_programs_have_downloaded_is_enough_without_a_hub(released, reach, tmp_path, monkeypatch, capsys):

@@ -7,6 +7,7 @@ import functools
 import random
 
 import pytest
+import reference_variants
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue
@@ -24,6 +25,8 @@ ORDERS = [
     ("hybrid", {"p": 0.25, **STEPWISE}),
     ("hybrid", {"p": 0.75, **STEPWISE}),
     ("left_to_right", {}),
+    ("blocks", {"block_length": 3}),
+    ("blocks", {"block_length": 4, "by": "confidence"}),
     ("random", {"seed": 3}),
 ]
 
@@ -101,3 +104,14 @@ def test_a_reading_without_the_source_too_has_the_sig_that_the_reference_has(bac
         assert reading.tokens == alone[place].tokens and alone[place].sigs == ()
         assert reading.entropies == pytest.approx(alone[place].entropies, rel=1e-4, abs=1e-9)
         assert type(reading).from_json(reading.to_json()) == reading
+
+
+@pytest.mark.parametrize(("length", "block", "steps"), [(12, 4, 6), (12, 3, 12), (8, 8, 2)])
+def test_blocks_by_confidence_are_lladas_own_generate(llada, length, block, steps):
+    prompt = [5, 9, 13, 7]
+    canvas = Canvas(prompt, length, reveal_counts(length, steps))
+    filled, _ = fill(llada, [canvas], ("blocks", {"block_length": block, "by": "confidence"}))
+    tokens = reference_variants.generate(llada, prompt, length, block, steps)
+    ours = filled[0].tokens
+    assert ours[: filled[0].text] == tokens[: filled[0].text]
+    assert all(token in (llada.mask_id, true) for token, true in zip(ours, tokens, strict=True))

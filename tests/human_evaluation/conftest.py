@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pandas as pd
 import pytest
 
 from entropy_valley.human_evaluation import pack
-from entropy_valley.human_evaluation.pack import PackSentence
 
 TEXTS = (
     "=1+1", "+x", "-y", "@z", "\tq", "'=a", "'b", 'say "no", please', "two\nlines", "请给我一张纸。",
@@ -16,20 +16,13 @@ TEXTS = (
 SIZES = {"first_best": 4, "second_best": 4, "tied": 4, "random": 4}
 
 
-def sentences(count: int = 60, seed: int = 0) -> list[PackSentence]:
+def sentences(count: int = 60, seed: int = 0) -> pd.DataFrame:
     """Sentences with outputs that name their system, and differences of both signs."""
-    chance = random.Random(seed)
-    return [
-        PackSentence(
-            f"test-{number}",
-            chance.choice(TEXTS),
-            chance.choice(TEXTS),
-            f"first {number}",
-            f"second {number}",
-            chance.choice([0.0, chance.uniform(-1, 1)]),
-        )
-        for number in range(count)
-    ]
+    chance, rows = random.Random(seed), []
+    for number in range(count):
+        texts = [chance.choice(TEXTS), chance.choice(TEXTS), f"first {number}", f"second {number}"]
+        rows.append([f"test-{number}", *texts, chance.choice([0.0, chance.uniform(-1, 1)])])
+    return pd.DataFrame(rows, columns=["id", "source", "reference", "first", "second", "difference"])
 
 
 @pytest.fixture(scope="session")

@@ -161,7 +161,7 @@ def test_every_problem_is_listed_with_its_cell(made, sheet):
 def test_the_form_of_another_pack(made, filled, tmp_path):
     other, _ = pack.make(sentences(seed=5), "en-zh", SIZES, seed=1)
     forms.write_csv(tmp_path / "en-zh.A.csv", other)
-    assert f"is of pack {other.code}, not of {made[0].code}" in problems(tmp_path / "en-zh.A.csv", made)
+    assert f"is no row of pack {made[0].code}" in problems(tmp_path / "en-zh.A.csv", made)
 
 
 def test_files_of_nobody_of_two_and_under_another_name(made, form, sheet):
@@ -188,6 +188,6 @@ def test_unblinding_is_exact_under_every_flip(tmp_path_factory, seed, flips):
         ratings[row.id] = (*scores[a], *scores[b], "A" if a == "first" else "B", "")
     path = tmp_path_factory.mktemp("form") / "en-zh.A.csv"
     forms.write_csv(path, made, ratings)
-    for row in unblinded(read_forms([path], made, ["A"])["A"], {one.id: one for one in behind}):
+    for row in unblinded(read_forms([path], made, ["A"])["A"], {one["id"]: one for one in behind}):
         assert row["first"] == {"adequacy": 5, "fluency": 4} and row["second"] == {"adequacy": 2, "fluency": 1}
         assert row["preference"] == "first"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,17 +14,22 @@ sentence = st.fixed_dictionaries(
 )
 
 
+def frame(listed):
+    columns = ["delta", "more_kept", "beyond"]
+    return pd.DataFrame(listed, columns=columns).assign(loss=lambda table: -table["delta"])
+
+
 @given(st.lists(sentence, max_size=8))
 def test_no_sentence_comes_twice_and_none_that_is_left_is_larger(listed):
-    listed = [one | {"id": at} for at, one in enumerate(listed)]
-    taken = dict(chosen(listed))
-    assert len({one["id"] for one in taken.values()}) == len(taken)
-    others = [one for one in listed if one not in taken.values()]
+    sentences = frame(listed)
+    taken = chosen(sentences)
+    assert len({*taken.values()}) == len(taken)
+    left = sentences.drop(index=[*taken.values()])
     for case, (counts, size) in RULES.items():
-        left = [size(one) for one in others if counts(one)]
-        assert case in taken or not left
-        assert case not in taken or size(taken[case]) >= max(left, default=size(taken[case]))
+        sizes = [*left.query(counts)[size].itertuples(index=False, name=None)]
+        assert case in taken or not sizes
+        assert case not in taken or tuple(sentences.loc[taken[case], size]) >= max(sizes, default=())
 
 
 def test_a_tie_is_no_case():
-    assert dict(chosen([{"id": 0, "delta": 0.0, "more_kept": 0.0, "beyond": True}])) == {}
+    assert chosen(frame([{"delta": 0.0, "more_kept": 0.0, "beyond": True}])) == {}

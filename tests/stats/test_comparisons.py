@@ -41,18 +41,6 @@ def test_sentences_are_paired_by_their_id_and_drawn_in_their_order():
     assert compare(shuffled, "comet", HOW).set_index(["first", "second"]).loc[tests.index].equals(tests)
 
 
-def test_runs_are_tested_one_by_one():
-    both = SCORES | {(2, name): values for (_, name), values in SCORES.items()}
-    tests = compare(sentences(both), "comet", HOW)
-    assert set(tests["sentences"]) == {4} and tests.groupby("seed").size().to_dict() == {1: 3, 2: 3}
-
-
-def test_a_run_without_ev_is_named():
-    without = {key: values for key, values in SCORES.items() if key[1] != "ev"}
-    with pytest.raises(InputError, match="tiny/en-zh/test/med/8/1: this run has no cell of method ev"):
-        compare(sentences(without), "comet", HOW)
-
-
 def test_autoregressive_runs_are_paired_by_seed():
     beams = sentences({(seed, "beam4"): [0.1] * 4 for seed in (1, 2)}, backbone="llama", order="", steps=0)
     tests = compare_autoregressive(pd.concat([sentences(SCORES), beams]), "comet", HOW)

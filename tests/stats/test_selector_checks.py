@@ -41,8 +41,3 @@ def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences(poin
     single = over_runs(points[points["seed"] == 1])
     assert set(single["spread"]) == {OVER_SENTENCES}
     assert (single["high"] - single["mean"]).to_numpy() == pytest.approx(1.96 * 0.05)
-
-
-def test_the_single_sentence_of_a_place_has_no_band(points):
-    single = points[points["seed"] == 1].assign(standard_error=float("nan"))
-    assert over_runs(single)["low"].isna().all()

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from entropy_valley.stats import significance
-from entropy_valley.stats.significance import TEXTS, Analysis, bootstrap_means, cohens_d, paired_test
+from entropy_valley.stats.significance import Analysis, bootstrap_means, paired_test
 
 SCORES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 4))
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=40)
@@ -21,44 +19,11 @@ def how(resamples=10_000, seed=0, **others):
     return Analysis(resamples=resamples, seed=seed, **others)
 
 
-def sample(delta, half_width, sentences=2037):
-    """Differences whose mean and 95 % interval are exactly those wanted."""
-    noise = np.random.default_rng(3).normal(size=sentences)
-    standard = (noise - noise.mean()) / noise.std()
-    return delta + standard * half_width / 1.96 * math.sqrt(sentences)
-
-
 def test_interval_agrees_with_scipy():
     differences = np.random.default_rng(0).normal(0.01, 0.1, 300)
     ours = paired_test(differences, np.zeros(300), how(9999, 1))
     theirs = stats.bootstrap((differences,), np.mean, method="percentile", rng=2).confidence_interval
     assert (ours.ci_low, ours.ci_high) == pytest.approx((theirs.low, theirs.high), abs=5e-4)
-
-
-def test_bootstrap_has_the_standard_error_of_the_mean():
-    differences = np.random.default_rng(0).normal(0, 1, 400)
-    means = bootstrap_means(differences, 10_000, 1)
-    assert means.std() == pytest.approx(differences.std() / 20, rel=0.05)
-
-
-def test_the_papers_significance_table_is_one_sided():
-    test = paired_test(sample(0.0034, 0.0051), np.zeros(2037), how(seed=1))
-    assert (test.ci_low, test.ci_high) == pytest.approx((-0.0016, 0.0086), abs=3e-4)
-    assert test.p_one_sided == pytest.approx(0.091, abs=0.012)
-    assert test.p_two_sided == pytest.approx(2 * test.p_one_sided)
-
-
-def test_the_papers_direct_baselines_are_two_sided():
-    test = paired_test(sample(0.001233, 0.002467), np.zeros(2037), how(seed=1))
-    assert test.p_two_sided == pytest.approx(0.3342, abs=0.03)
-    assert test.p_one_sided < 0.2
-
-
-def test_chunks_change_nothing(monkeypatch):
-    differences = np.random.default_rng(0).normal(size=50)
-    whole = bootstrap_means(differences, 333, 5)
-    monkeypatch.setattr(significance, "CHUNK_VALUES", 7 * 50)
-    assert np.array_equal(whole, bootstrap_means(differences, 333, 5))
 
 
 def test_equal_systems():
@@ -108,13 +73,6 @@ def test_a_mean_of_exactly_zero_is_zero(pairs):
     assert (test.ci_low > 0, test.ci_high < 0) == (low > 0, high < 0)
 
 
-def test_wilcoxon_ranks_zeros_as_pratt_does():
-    differences = np.concatenate([np.zeros(20), np.random.default_rng(0).normal(0.4, 1, 40)])
-    expected = stats.wilcoxon(differences, zero_method="pratt").pvalue
-    assert paired_test(differences, np.zeros(60), how(10)).wilcoxon_p == expected
-    assert expected != stats.wilcoxon(differences, zero_method="wilcox").pvalue
-
-
 DRAW = np.random.default_rng(7)
 FEW = [DRAW.integers(-3, 4, count) / 10 for count in [*range(1, 9)] * 2] + [np.array([0.2, 0.0]), -np.ones(4)]
 
@@ -159,26 +117,6 @@ def test_a_plain_writing_of_the_authors_tests_agrees(monkeypatch, chunk):
     assert (test.wilcoxon_p, test.cohens_d) == (wilcoxon, d)
 
 
-@pytest.mark.parametrize(
-    ("reading", "changed"),
-    [
-        ({"generator": "random_state"}, {"ci_low", "ci_high", "p_one_sided", "p_two_sided"}),
-        ({"wilcoxon_zeros": "wilcox"}, {"wilcoxon_p"}),
-        ({"cohen": "population"}, {"cohens_d"}),
-    ],
-)
-def test_what_each_reading_moves(reading, changed):
-    differences = np.round(np.random.default_rng(5).normal(0.05, 0.4, 60), 1)
-    both = (TEXTS, TEXTS.model_copy(update=reading))
-    ours, theirs = (asdict(paired_test(differences, np.zeros(60), one)) for one in both)
-    assert {name for name in ours if ours[name] != theirs[name]} == changed
-
-
-def test_cohens_d():
-    assert cohens_d(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
-    assert math.isnan(cohens_d(np.array([0.5])))
-
-
 @pytest.mark.parametrize("scores", [[0.5, 0.75, 1.0], [0.3, 0.7, 0.9]])  # the differences of the latter round apart
 def test_cohens_d_has_no_unit_where_all_differences_are_the_same(scores):
     test = paired_test(np.array(scores) + 0.1, scores, how(100))
@@ -209,11 +147,3 @@ def test_interval_holds_the_mean_and_shares_are_shares(pairs):
     assert test.ci_low - 1e-9 <= test.delta <= test.ci_high + 1e-9
     assert all(0 <= p <= 1 for p in (test.p_one_sided, test.p_two_sided, test.wilcoxon_p))
     assert test.p_two_sided <= 2 * test.p_one_sided + 1e-12
-
-
-def test_a_comparison_of_the_papers_size_takes_less_than_a_second():
-    """10,000 resamples of 2,037 sentences: 0.14 s of one core on the machine where this was written."""
-    first, second = np.random.default_rng(1).normal(0.85, 0.08, (2, 2037))
-    start = time.process_time()
-    paired_test(first, second, how(resamples=10_000))
-    assert time.process_time() - start < 1

@@ -104,11 +104,6 @@ class TestMeansOverRuns:
         closures = {name: of_method(table, name, "ter")["gap_closure_mean"] for name in ("oracle", "ev", "ratio")}
         assert closures == {"oracle": pytest.approx(1), "ev": pytest.approx(0.25), "ratio": 0}
 
-    def test_without_oracle_there_is_no_gap_and_one_run_has_no_deviation(self):
-        row = of_method(summary(frames({(1, "ratio"): [0.5] * 4, (1, "ev"): [0.6] * 4}), [COMET]), "ev")
-        assert math.isnan(row["gap_closure_mean"]) and math.isnan(row["std"])
-        assert (row["gap_closure_runs"], row["runs"]) == (0, 1)
-
     def test_all_methods_need_the_same_seeds(self):
         scores = constant(ev=0.5, ratio=0.5)
         del scores[2, "ratio"]

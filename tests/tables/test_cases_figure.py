@@ -23,11 +23,6 @@ def drawn(run, folder):
     return [text.get_text() for text in figure.axes[0].texts]
 
 
-@pytest.mark.skipif(not {*CHINESE} & {*font_manager.get_font_names()}, reason="no Chinese font on this machine")
-def test_chinese_has_glyphs(run, tmp_path):
-    assert LEFT_OUT not in drawn(run, tmp_path)
-
-
 @pytest.fixture
 def no_chinese_font(monkeypatch):
     """A machine whose fonts are those that matplotlib brings."""

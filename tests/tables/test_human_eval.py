@@ -8,7 +8,7 @@ from entropy_valley import files, tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.stats.our_numbers import OurTables
 from entropy_valley.stats.paper_numbers import numbers
-from entropy_valley.tables.human_eval import by_annotator, rated, systems
+from entropy_valley.tables.human_eval import systems
 
 
 def test_the_papers_numbers_find_their_place(run):
@@ -20,21 +20,6 @@ def test_the_papers_numbers_find_their_place(run):
     assert len(printed) > 60
     for number in printed:
         assert tables_of_run.ours(number), number
-
-
-@pytest.mark.parametrize("name", ["human_eval", "human_eval_details"])
-def test_the_sentences_are_those_of_a_pack_not_of_the_test_set(run, name):
-    lines = run.text(f"tables/{name}").splitlines()
-    assert "N = 8 sentences." in lines and "N = 16 sentences." not in lines
-
-
-def test_an_annotator_may_be_called_as_a_bucket_of_sentences(run, tmp_path):
-    over = tmp_path / "over.json"
-    files.write_json(over, {"human_evaluation": {"annotators": ["A", "random", "C"]}})
-    report = tables.configured(load_files([*base_files(), over]))["tables/human_eval_details"]
-    numbers = run.numbers("tables/human_eval_details").fillna({"bucket": ""})
-    values = by_annotator(numbers.replace({"annotator": {"B": "random"}}))
-    assert next(rated(report.names, values)).endswith("rated by A 8, random 8, C 8.")
 
 
 SHOWN = [

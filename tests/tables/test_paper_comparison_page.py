@@ -28,12 +28,6 @@ def report(*names, **over):
     return tables.configured(load_merged(overlay(config, over), further=tables.problems))[KEY]
 
 
-def test_it_waits_for_the_tables_of_the_config_alone():
-    paper, demo, full = (set(report(*names).inputs()) for names in ([], ["demo"], ["demo", "demo-full"]))
-    assert 0 < len(demo) < len(full) <= len(paper)
-    assert "results/tables/ratio_sweep.csv" in paper and "results/demo/tables/ratio_sweep.csv" not in demo
-
-
 @pytest.fixture
 def made(tmp_path):
     """The files of the comparison of a main table alone."""
@@ -68,20 +62,6 @@ def test_what_differs_comes_first_and_again_in_its_place(made):
     first = text.index(f"| Main results: En→Zh, Ratio: COMET-22{numbers}")
     assert text.index("| **What differs: ") < first < text.index(f"| En→Zh, Ratio: COMET-22{numbers}")
     assert re.search(r"^Values: \d+ outside, ", text, re.M)
-
-
-def test_a_demo_compares_no_sizes_and_shows_only_what_was_run(made):
-    text = made("signs")
-    assert "sizes cannot be compared" in text and "0.8345" not in text
-    assert "| Entropy-Valley leads Fixed Ratio, by direction | 3 of 3 | 1 of 1 |  | same |" in text
-    claims, compared = text.split("| **Main results (tab:main)** |")
-    assert claims.count("| not run |") == 4 and "| not run |" not in compared
-
-
-def test_systems_have_their_printed_names(made):
-    text = made()
-    assert "| EV > Ratio, T = 37 > Ratio, T = 40 > Ratio |" in text and "| En→De, Ratio 2.00: COMET-22 |" in text
-    assert "Hybrid MED→SIG, p = 0.25 − MED: COMET-22 lead |" in text and "within grid > overshoot" in text
 
 
 def test_a_page_has_its_title_in_words():

@@ -7,7 +7,7 @@ from tiny_training import spec
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model.adapters import attached, read_adapter
+from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.training import adapter
@@ -39,7 +39,8 @@ def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
     assert len(modules) == 2 * 7
     assert not [name for name in modules if "head" in name or "embed" in name]
     model = attach_lora(backbone.model, backbone.family, SETTINGS, seed=1)
-    assert [*attached(model)] == [name for name, _ in model.named_modules() if name in modules]
+    adapted = {name.partition(".lora_A")[0] for name, _ in model.named_parameters() if ".lora_A" in name}
+    assert sorted(adapted) == modules
     shapes = {"self_attn.q_proj": 32, "self_attn.o_proj": 32, "self_attn.k_proj": 24, "self_attn.v_proj": 24}
     per_block = sum(shapes.values()) + 3 * (16 + 24)
     assert sum(parameter.numel() for parameter in trainable(model)) == 2 * 2 * per_block
@@ -64,15 +65,14 @@ def test_what_is_saved_is_what_was_trained(load, adapted, checkpoints, tmp_path)
     ("spoil", "message"),
     [
         (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
-        (lambda name, tensor: tensor.mul_(1e-30) if ".lora_B." in name else None, "does not change the logits"),
         (lambda name, tensor: tensor.fill_(float("nan")) if "layers.1.mlp.up" in name else None, "not finite"),
     ],
 )
-def test_the_gate_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, message):
+def test_an_adapter_of_no_use_leaves_no_folder(adapted, checkpoints, tmp_path, spoil, message):
     backbone, model = adapted
     for name, parameter in model.named_parameters():
         spoil(name, parameter.data)
-    with pytest.raises((InputError, adapter.AdapterError), match=message):
+    with pytest.raises(InputError, match=message):
         save(backbone, checkpoints, tmp_path / "adapter")
     assert not list(tmp_path.iterdir())
 
@@ -93,13 +93,6 @@ def test_a_finished_adapter_is_known_by_its_facts_its_files_and_its_weights(adap
     weights = folder / "adapter_model.safetensors"
     save_file({name: 3 * tensor for name, tensor in load_file(weights).items()}, weights)
     assert not adapter.is_finished(folder, facts)
-
-
-def test_the_gate_wants_every_module_and_no_other(adapted, checkpoints, tmp_path):
-    backbone, _ = adapted
-    by_name = SETTINGS.model_copy(update={"targets": "by_name"})
-    with pytest.raises(adapter.AdapterError, match="differ"):  # bare names mean other modules of LLaDA
-        adapter.save(backbone, checkpoints / "llada", tmp_path / "adapter", {}, [], by_name)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

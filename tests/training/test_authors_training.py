@@ -118,14 +118,14 @@ def test_bare_names_are_those_of_the_released_model(load, family):
     backbone = load(family)
     names = [name for name, module in backbone.model.named_modules() if isinstance(module, torch.nn.Linear)]
     bare = {"llada": "q_proj k_proj v_proj o_proj ff_proj up_proj ff_out"}.get(
-        family, "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"
+        backbone.family.model_type, "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"
     )
     released = {backbone.family.released_name(name): name for name in names}
     wanted = sorted(stock for name, stock in released.items() if any(name.endswith(f".{one}") for one in bare.split()))
     modules = lora_modules(backbone.model, backbone.family, "by_name")
     assert modules == wanted
-    assert (modules != lora_modules(backbone.model, backbone.family)) == (family == "llada")
-    assert ("lm_head" in modules) == (family == "llada")
+    assert (modules != lora_modules(backbone.model, backbone.family)) == (backbone.family.model_type == "llada")
+    assert ("lm_head" in modules) == (backbone.family.model_type == "llada")
 
 
 def test_the_papers_share_of_parameters_is_that_of_bare_names():

@@ -10,7 +10,6 @@ from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
 
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.training import loss
 from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream, tokenise
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
@@ -48,8 +47,7 @@ def test_alike_batches_hold_one_length_each_and_epochs_and_seeds_differ():
     assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
 
 
-def test_pairs_are_prompt_target_and_one_eos(load, monkeypatch):
-    monkeypatch.setattr(loss, "_CHUNK", 5)
+def test_pairs_are_prompt_target_and_one_eos(load):
     backbone = load("diffullama")
     prompt = Prompt(TEMPLATE, backbone.tokenizer, backbone.bos_id)
     pairs = tokenise(ROWS, prompt, backbone.eos_id, 96)

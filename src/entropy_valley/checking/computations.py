@@ -68,7 +68,7 @@ def listed(subject: Subject, folder: Path, thorough: bool) -> Iterator[tuple[str
         yield f"decoding {name}", partial(same_texts, backbone, subject)
         if thorough and name in run:
             yield f"bfloat16 {name}", partial(same_entropies, backbone, subject)
-            yield f"company {name}", partial(company, backbone, subject)
+            yield f"batches {name}", partial(same_in_batches, backbone, subject)
             yield f"speed {name}", partial(speed, backbone, subject)
     if thorough and run and subject.training:
         yield f"resuming {run[0]}", partial(resuming, subject.backbones[run[0]], subject, folder)
@@ -264,7 +264,7 @@ def _mean_distance(some: Sequence[float], others: Sequence[float]) -> float:
     return statistics.fmean(abs(one - other) for one, other in zip(some, others, strict=True))
 
 
-def company(backbone: dict[str, Any], subject: Subject) -> str:
+def same_in_batches(backbone: dict[str, Any], subject: Subject) -> str:
     """A canvas has the same bits alone and beside others, read and filled, under both attentions, in passes that are
     padded as those of jobs on GPUs."""
     model, same = random_backbone(backbone, subject, **TWO_LAYERS), ALONE

@@ -33,9 +33,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--processes", type=_count, metavar="N", help=processes)
     installation = "look at torch's build and the driver alone"
     parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
-    thorough = (
-        "also: the same bits in any company, bfloat16 beside float32, COMET, speed, and a training that is killed"
-    )
+    thorough = "also: bits in batches, bfloat16 beside float32, COMET, speed, and a training that is killed"
     parser.add_argument("--thorough", action="store_true", help=thorough)
     out = "of the table that --thorough writes; default: results/check.md"
     parser.add_argument("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)

@@ -26,7 +26,7 @@ def verify(arguments: argparse.Namespace) -> None:
 
 
 def _lines(report: Report, most: int | None) -> list[str]:
-    differs = Counter(one.part for one in report.differences)
+    differs = Counter(part for part, _ in report.differences)
     parts = dict.fromkeys([*report.same, *differs, *report.unchecked])
     ordered = sorted(parts, key=lambda part: part if "/" in part else "")  # tables, figures and pages come last
     rows = [(part, report.same[part], differs[part], report.unchecked[part].total()) for part in ordered]
@@ -42,7 +42,7 @@ def _lines(report: Report, most: int | None) -> list[str]:
         lines += ["", f"Other tokens in a low precision: {len(report.margins)}, {after}"]
         lines += [f"  {place}" for place in [*report.margins][:most]]
     if report.differences:
-        lines += ["", "Differs:", *map(str, report.differences[:most])]
+        lines += ["", "Differs (what is stored → what follows):", *(line for _, line in report.differences[:most])]
         left = len(report.differences) - len(report.differences[:most])
         lines += [f"… and {left:,} more; --all lists them"] * (left > 0)
     return lines

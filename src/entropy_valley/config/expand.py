@@ -122,8 +122,8 @@ def _made(template: str, block: Mapping[str, Any], problems: list[Problem]) -> d
         blocks[name] = {**block, key: value}
         del blocks[name]["each"]
         for printed in ("label", "short"):
-            if printed in block:
-                blocks[name][printed] = block[printed].format(**{key: value})
+            if isinstance(block.get(printed), str):
+                blocks[name][printed] = block[printed].replace(f"{{{key}}}", str(value))
     return blocks
 
 

@@ -9,8 +9,8 @@ import copy
 import functools
 import io
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from entropy_valley.texts import decoded
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
-INSTALLED = Path(__file__).parents[1] / "defaults"  # a copy of the repository's config files, or links to them
+# A copy of the repository's config files, or links to them.
+INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
 RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
 _CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -50,9 +51,8 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C librar
 
 
 class _Loader(_SafeLoader):
-    """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a number in octal
-    (032 is 26), in hexadecimal (0x20 is 32), in binary, in base 60 (1:04 is 64), or with _ (1_0 is 10), and so is a
-    block that holds itself."""
+    """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a block that holds
+    itself."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -71,22 +71,12 @@ class _Loader(_SafeLoader):
                 raise InputError(_place(key), problem, f'Write it with quotation marks: "{key.value}".')
         return super().construct_mapping(node, deep)
 
-    def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        is_float = node.tag.endswith("float")
-        value = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
-        if re.search("[:_]", node.value) or (not is_float and re.fullmatch("[-+]?0[0-9a-zA-Z]+", node.value)):
-            remedy = "Write it in decimal, without leading zeros, colons and _; a text needs quotation marks."
-            raise InputError(_place(node), f"YAML reads {node.value} as {value}", remedy)
-        return value
-
 
 def _place(at: Any) -> str:
     """The file and line of a node or an event of YAML."""
     return f"{at.start_mark.name}:{at.start_mark.line + 1}"
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
-_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 # YAML 1.1 has 1e-3 for a text: its numbers need a point and a sign, as 1.0e-3.
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), "-+0123456789")
 
@@ -104,18 +94,17 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not Path(path).exists():
         raise InputError(path, "file not found", f"Check the path. {LAST}")
     text = decoded(path, regular(path).read_bytes())
+    remedy = _CORRECT if Path(path).suffix in SUFFIXES else LAST
     try:
         content = copy.deepcopy(_parsed(path, text))
     except RecursionError:
         raise InputError(path, "is nested too deeply", "Remove brackets and blocks.") from None
     except yaml.YAMLError as error:
         problem = f"not YAML ({' '.join(str(error).split())})"
-        if Path(path).suffix not in SUFFIXES:
-            raise InputError(path, problem, LAST) from None
-        tab = "cannot start any token" in problem
-        raise InputError(path, problem, "Indent with spaces, not with tabs." if tab else _CORRECT) from None
+        tabs = "Indent with spaces, not with tabs. " * ("cannot start any token" in problem)
+        raise InputError(path, problem, tabs + remedy) from None
     if not isinstance(content, dict):
-        remedy = "Write keys into it, such as `results: results/mine`." if Path(path).suffix in SUFFIXES else LAST
+        remedy = f"Write keys into it, such as `results: results/mine`. {LAST}"
         raise InputError(path, "is no config: it has no keys", remedy)
     return content
 
@@ -176,9 +165,6 @@ def load_merged(
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
     """
-    if (encoding := sys.getfilesystemencoding()) != "utf-8":  # names of files would be read otherwise than written
-        remedy = "Unset PYTHONUTF8, or set it to 1."
-        raise InputError("PYTHONUTF8", f"is off, and Python reads the names of files as {encoding}", remedy)
     files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
     config, found = expand(merged)
     try:

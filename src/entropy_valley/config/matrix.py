@@ -349,23 +349,24 @@ class Sets:
     def named(self, run: Run, name: str) -> CellSet:
         """The set of a run by its name, which may be that of a single cell: of the config, or of another of its length
         methods. Raises InputError for any other name."""
+        root, methods = self.experiment.results, [name for name, block in self.experiment.length_methods if block]
         if run not in self._of_run:
-            folder, *folders = (one.folder(self.experiment.results) for one in (run, *self._of_run))
+            folder, folders = run.folder(root), [other.folder(root) for other in self._of_run]
             remedy = f"{question(folder, folders)}Its runs are {listed(folders, FEW)}."
             raise InputError(folder, "is not a run of this config", remedy)
         own = self._of_run[run]
         if name in own:
             return own[name]
-        known = [cell for one in own.values() for cell in one.cells]
-        methods = [method for method, block in self.experiment.length_methods if block]
-        further = (dataclasses.replace(cell, method=method) for cell in known if cell.order for method in methods)
-        cells = {single_name(cell): cell for cell in (*known, *further)}
-        if name not in cells:
-            sets, example = ", ".join(own) or "none", next(iter(cells), "")
-            remedy = f"{question(name, [*own, *cells])}It has {sets}; a single cell has a name like {example}."
-            place = f"{run.folder(self.experiment.results)}/{name}"
-            raise InputError(place, "is not a set of cells of this run", remedy)
-        return CellSet(run, name, (cells[name],))
+        alone: dict[str, Cell] = {}
+        for cell in itertools.chain(*(one.cells for one in own.values())):
+            for method in methods if cell.order else [cell.method]:
+                other = dataclasses.replace(cell, method=method)
+                alone[single_name(other)] = other
+        if name not in alone:
+            known = f"It has {', '.join(own)}; a single cell has a name like {next(iter(alone))}."
+            remedy = question(name, [*own, *alone]) + known
+            raise InputError(f"{run.folder(root)}/{name}", "is not a set of cells of this run", remedy)
+        return CellSet(run, name, (alone[name],))
 
     def folder(self, cell: Cell) -> str:
         """The folder of a cell's home."""

@@ -166,12 +166,17 @@ def length_ratios(experiment: Experiment, direction: str) -> str:
 # --- Checkpoints, and the adapters of runs.
 
 
-def checkpoint_digest(experiment: Experiment, backbone: str, seed: int | None = None) -> str:
-    """For what is made from the checkpoint of a backbone's run: variants share it."""
-    origin = paths.checkpoint_of(experiment, backbone)
+def backbone(experiment: Experiment, name: str, seed: int | None = None) -> str:
+    """The params of whatever makes the checkpoint of a backbone's run: variants share it."""
+    origin = paths.checkpoint_of(experiment, name)
     if experiment.backbones[origin].is_pretrained_here:
-        return digest(pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed)))
-    return digest(hub(experiment, origin))
+        return pretraining(experiment, origin, paths.pretraining_seed(experiment, origin, seed))
+    return hub(experiment, origin)
+
+
+def checkpoint_digest(experiment: Experiment, name: str, seed: int | None = None) -> str:
+    """For what is made from that checkpoint."""
+    return digest(backbone(experiment, name, seed))
 
 
 def hub(experiment: Experiment, backbone: str) -> str:
@@ -223,19 +228,19 @@ def any_adapter(experiment: Experiment, run: Run) -> str:
 @functools.cache
 def training(experiment: Experiment, run: Run) -> str:
     section = experiment.backbones[run.backbone]
-    settings = {
-        **model_of(experiment, run),
-        "bos": section.bos if section.training.bos is None else section.training.bos,
-        "revision": revisions.TRAINING,
-        "seed": run.seed,
-        "precision": experiment.training.precision,
-        "training": training_settings(experiment, run.backbone, run.direction, run.pool),
-        "made_from": {
-            **corpus_digests(experiment, run.direction),
-            "backbone": checkpoint_digest(experiment, run.backbone, run.seed),
-        },
-    }
-    return _slice(**settings)
+    made_from = corpus_digests(experiment, run.direction)
+    made_from["backbone"] = checkpoint_digest(experiment, run.backbone, run.seed)
+    settings = model_of(experiment, run)
+    if section.training.bos is not None:
+        settings["bos"] = section.training.bos
+    return _slice(
+        **settings,
+        revision=revisions.TRAINING,
+        seed=run.seed,
+        precision=experiment.training.precision,
+        training=training_settings(experiment, run.backbone, run.direction, run.pool),
+        made_from=made_from,
+    )
 
 
 @functools.cache
@@ -263,9 +268,8 @@ def training_settings(experiment: Experiment, backbone: str, direction: str, poo
     if settings["loss"]["normaliser"] != "micro_batch" and not settings["loss"]["padding_read"]:
         del settings["loss"]["micro_batch"]
     if find_family(section.family).causal:  # the others are of masks, and what comes later is not read
-        settings["loss"] = {
-            key: settings["loss"][key] for key in ("normaliser", "micro_batch") if key in settings["loss"]
-        }
+        for key in settings["loss"].keys() - {"normaliser", "micro_batch"}:
+            del settings["loss"][key]
     return settings | changes
 
 
@@ -350,8 +354,8 @@ def _of_model(experiment: Experiment, run: Run, testsets: list[str], fitted: boo
         weights = {"backbone": checkpoint_digest(experiment, run.backbone, run.seed)}
     else:
         weights = {"adapter": digest(any_adapter(experiment, paths.adapter_run(experiment, run)))}
-    fits = corpus_digests(experiment, run.direction) if fitted else {}
-    return {**weights, **testset_digests(experiment, run.direction, testsets), **fits}
+    pairs = corpus_digests(experiment, *[run.direction] * fitted)
+    return weights | testset_digests(experiment, run.direction, testsets) | pairs
 
 
 # --- Translations of a set, latency of a cell, diagnostics of a run.
@@ -380,7 +384,7 @@ def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     return {
         **filling(own, run),
         "schedule": own.decoding.schedule,
-        "cells": [_system(cell) for cell in cells.cells],
+        "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
         "methods": {name: method_settings(own, name, run.direction) for name in methods},
         "orders": {name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
@@ -415,16 +419,12 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
     return fits
 
 
-def _system(cell: Cell) -> list[str | int]:
-    return [cell.testset, cell.method, cell.order, cell.steps]
-
-
 def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     """For the translations of an autoregressive backbone."""
     return {
         **passes(experiment, cells.run, revisions.GENERATION),
         **experiment.autoregressive.model_dump(exclude={"backbones"}),
-        "cells": [_system(cell) for cell in cells.cells],
+        "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
     }
 
 

@@ -61,6 +61,7 @@ from entropy_valley.settings import (
     Repository,
     Runtime,
     Section,
+    SectionOf,
     Template,
     numbers_of,
     one_of,
@@ -221,34 +222,30 @@ class Scoring(Section):
 
 def metrics_of(scoring: Scoring) -> tuple[Metric, ...]:
     """All metrics of the config: the main one (that of ``scoring.comet``), BLEU, chrF, and the further ones."""
-    further = {
-        name: make_metric(one.metric, one.model_extra or {}) if isinstance(one, UserMetric) else one
-        for name, one in scoring.metrics.items()
-    }
-    return (
+    metrics = [
         describe(scoring.comet.key, scoring.comet.label, scoring.comet),
         describe("bleu", "sacreBLEU", scoring.bleu),
         describe("chrf", "chrF", scoring.chrf),
-        *(describe(name, scoring.metrics[name].label, one) for name, one in further.items()),
-    )
-
-
-def bleus_of(scoring: Scoring, direction: str, bleu: Bleu | None = None) -> dict[str, Bleu]:
-    """Each BLEU of a direction by its name; ``bleu`` goes before that of ``scoring``."""
-    blocks = {"bleu": bleu or scoring.bleu, **scoring.metrics}
-    return {name: one.of(direction) for name, one in blocks.items() if isinstance(one, Bleu)}
+    ]
+    for name, block in scoring.metrics.items():
+        made = make_metric(block.metric, block.model_extra or {}) if isinstance(block, UserMetric) else block
+        metrics.append(describe(name, block.label, made))
+    return tuple(metrics)
 
 
 def scoring_params(scoring: Scoring, direction: str, bleu: Bleu | None = None) -> dict[str, Any]:
     """The metrics of a direction with what their numbers depend on; ``bleu`` goes before that of ``scoring``. Those of
     a user's own class also have its code. How the toy COMET is trained is not among them."""
-    bleus = bleus_of(scoring, direction, bleu)
-    further = {name: numbers_of(bleus.get(name, one)) for name, one in scoring.metrics.items()}
+    comet, further = numbers_of(scoring.comet), {}
+    del comet["training"]
+    for name, block in scoring.metrics.items():
+        numbers = numbers_of(block.of(direction) if isinstance(block, Bleu) else block)
+        further[name] = numbers | {"metric": plugins.with_code(numbers["metric"])}
     return {
-        "comet": {key: value for key, value in numbers_of(scoring.comet).items() if key != "training"},
-        "bleu": numbers_of(bleus["bleu"]),
+        "comet": comet,
+        "bleu": numbers_of((bleu or scoring.bleu).of(direction)),
         "chrf": numbers_of(scoring.chrf),
-        "metrics": {name: one | {"metric": plugins.with_code(one["metric"])} for name, one in further.items()},
+        "metrics": further,
     }
 
 
@@ -548,20 +545,25 @@ class Experiment(Section):
 
     def of(self, backbone: str) -> Experiment:
         """The config as a backbone has it: with the keys of `decoding` that it changes."""
-        own = {name: value for name, value in self.backbones[backbone].decoding if value is not None}
-        return self.model_copy(update={"decoding": self.decoding.model_copy(update=own)}) if own else self
+        return self.model_copy(update={"decoding": _changed(self.decoding, self.backbones[backbone].decoding)})
 
     def corpus_of(self, direction: str) -> CorpusSection:
         """`corpus` with what a direction changes."""
-        section = self.directions[direction].corpus
-        own = {name: value for name, value in section if value is not None}
-        return self.corpus.model_copy(update={**own, "filters": self.corpus.filters | section.filters})
+        own = self.directions[direction].corpus
+        filters = {"filters": self.corpus.filters | own.filters}
+        return _changed(self.corpus, own).model_copy(update=filters)
 
     def training_of(self, direction: str) -> Training:
         """`training` with what a direction changes; a length of its own replaces the other kind of length, too."""
-        own = {name: value for name, value in self.directions[direction].training if value is not None}
-        length = dict.fromkeys(LENGTH) if own.keys() & LENGTH else {}
-        return self.training.model_copy(update=length | own)
+        own = self.directions[direction].training
+        has_length = any(getattr(own, key) is not None for key in LENGTH)
+        training = self.training.model_copy(update=dict.fromkeys(LENGTH)) if has_length else self.training
+        return _changed(training, own)
+
+
+def _changed(section: SectionOf, own: Section) -> SectionOf:
+    """A section with the values of ``own``, which has some of its keys; null leaves a key as it is."""
+    return section.model_copy(update={name: value for name, value in own if value is not None})
 
 
 def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

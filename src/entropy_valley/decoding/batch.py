@@ -347,9 +347,9 @@ class Lookahead:
             end += len(places)
         return ahead
 
-    def followed(self, batch: Batch) -> tuple[Batch, list[bool]]:
+    def followed(self, batch: Batch, seen: Pass) -> tuple[Batch, dict[str, int]]:
         """The batch after a step of all of it, the guessed states taken out: where a canvas has reached the one that
-        follows it, that one's step is its next. And which guesses were right."""
+        follows it, that one's step is its next. And what a ledger counts: right guesses, and apart the wrong ones."""
         own, guessed = batch.rows(), []
         for state in self.states:
             guessed += [state.ids[rows] for rows in state.rows()]
@@ -362,4 +362,4 @@ class Lookahead:
                 last[before] = False
                 logprob = batch.logprob[own[place]]
                 np.copyto(logprob, batch.logprob[own[before]], where=np.isnan(logprob))
-        return batch.select(last), right[count:]
+        return batch.select(last), {"foreseen": sum(right[count:]), **seen.wasted(right[count:])}

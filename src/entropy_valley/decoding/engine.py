@@ -131,8 +131,8 @@ class Engine:
             batch, readings = _step(whole, seen, order)
             yield from readings
             if ahead.follows:
-                batch, right = ahead.followed(batch)
-                self.ledger.count(foreseen=sum(right), **seen.wasted(right))
+                batch, counts = ahead.followed(batch, seen)
+                self.ledger.count(**counts)
             batch, settled = batch.release(self.backbone.eos_id)
             yield from settled
         self.prompts.empty()

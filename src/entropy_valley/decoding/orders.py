@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.canvas import Canvas
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.batch import Slots
+
+
+BEYOND = 1000.0  # nats: more than any entropy, and than a log-probability that decides anything
 
 
 class Order(Section):
@@ -196,6 +199,26 @@ class LeftToRight(Order):
         return slots.position.double()
 
 
+class Blocks(Order):
+    """One block of slots after another, from left to right; the surest slots of the first unfinished block come first.
+
+    LLaDA's ``generate`` is this order by confidence, where its blocks and steps divide the canvas and T. Here the
+    schedule is that of the whole canvas: where a step reveals more than a block has left, the next one begins.
+    """
+
+    order: Literal["blocks"] = "blocks"
+    block_length: PositiveInt = Field(32, description="slots of a block")
+    by: Literal["entropy", "confidence"] = Field(
+        "entropy", description="the lowest entropy of a slot, or the largest probability of its most probable token"
+    )
+
+    def scores(self, slots: Slots) -> torch.Tensor:
+        block = (slots.position // self.block_length).double()
+        ahead = block + _largest(slots, -block)  # blocks behind the first unfinished one: 0 in that
+        score = slots.values.entropy if self.by == "entropy" else -slots.values.logprob
+        return score + BEYOND * ahead
+
+
 class OracleAnchor(Order):
     """The slots that a gold alignment ties to the source come first, from left to right; then minimum entropy.
 
@@ -242,7 +265,17 @@ def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
 
 ORDERS: dict[str, type[Order]] = {
     kind.model_fields["order"].default: kind
-    for kind in (MinimumEntropy, SigFirst, ReverseSig, Hybrid, EntropyWeightedSig, LeftToRight, OracleAnchor, Random)
+    for kind in (
+        MinimumEntropy,
+        SigFirst,
+        ReverseSig,
+        Hybrid,
+        EntropyWeightedSig,
+        LeftToRight,
+        Blocks,
+        OracleAnchor,
+        Random,
+    )
 }
 
 

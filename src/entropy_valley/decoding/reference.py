@@ -153,10 +153,16 @@ def left_to_right(step: Step) -> torch.Tensor:
     return torch.arange(len(step.logits))
 
 
+def blocks(step: Step, block_length: int = 32, by: str = "entropy") -> torch.Tensor:
+    sure = step.entropy() if by == "entropy" else -step.logits.log_softmax(-1).max(-1).values
+    return 1000 * (torch.arange(len(step.logits)) // block_length) + sure
+
+
 def random(step: Step, seed: int = 1) -> torch.Tensor:
     return torch.tensor(priorities(seed, step.prompt, len(step.logits)))
 
 
 RANKS: dict[str, Callable[..., torch.Tensor]] = {
-    rank.__name__: rank for rank in (med, sig_first, reverse_sig, entropy_weighted_sig, hybrid, left_to_right, random)
+    rank.__name__: rank
+    for rank in (med, sig_first, reverse_sig, entropy_weighted_sig, hybrid, left_to_right, blocks, random)
 }

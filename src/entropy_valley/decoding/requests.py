@@ -30,7 +30,6 @@ from entropy_valley.decoding.canvas import (
 from entropy_valley.decoding.orders import ORDERS, Order, floors, reveal_counts, sourceless_steps
 from entropy_valley.decoding.variable_length import (
     VARIABLE_LENGTH,
-    GrowingCanvas,
     Guess,
     Revealed,
     VariableLengthDecoder,
@@ -230,13 +229,15 @@ class VariableLength:
         return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
 
     def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        slots: GrowingCanvas = [None] * self.length
+        slots = self.decoder.first(self.length, backbone.eos_id, self.most)
         passes = run = rows = 0
-        reading = self.start or stored(Probe(self.prompt, self.length))
+        reading = None
+        if self.decoder.starts_masked:
+            reading = self.start or stored(Probe(self.prompt, self.length))
         while None in slots:
             if reading is None:
                 tokens = [backbone.mask_id if slot is None else slot.token for slot in slots]
-                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if passes else None)
+                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if any(slots) else None)
             run, rows = run + len(slots), rows + slots.count(None)
             guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
             seen: list[Revealed | Guess] = []

@@ -1,4 +1,5 @@
-"""Decoders that change the length of a canvas: DAEDAL's second stage, ρ-EOS, and LLaDA's own, which drops its end.
+"""Decoders without a step budget. They may change the length of a canvas: DAEDAL's second stage, ρ-EOS, and LLaDA's
+own, which drops its end. A confidence threshold leaves it as it is.
 
 A new one is a class and a line in ``VARIABLE_LENGTH``, or a user's ``module:Class``. It works on the canvas slot by
 slot: after each pass it gets what is revealed and the guesses, and returns the next canvas.
@@ -53,6 +54,15 @@ class VariableLengthDecoder(Section):
     """Denoises a canvas whose length may change, without a step budget T. Its fields are its settings."""
 
     cap: PositiveInt = Field(default=2048, description="most slots; the backbone's context may leave fewer")
+
+    @property
+    def starts_masked(self) -> bool:
+        """Whether :meth:`first` has masks alone, so that a probe of that length is its first pass."""
+        return True
+
+    def first(self, length: int, eos_id: int, most: int) -> GrowingCanvas:
+        """The canvas before the first pass, from the ``length`` that was chosen."""
+        return [None] * length
 
     @abstractmethod
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
@@ -135,6 +145,16 @@ class DaedalDecoder(ByBlock):
     eos_window: PositiveInt = Field(32, description="E: slots that the EOS confidence is a mean over")
     eos_threshold: Share = Field(0.9, description="below this EOS confidence masks are inserted")
     insertion_threshold: Share = Field(0.1, description="only a slot whose guess is below it becomes several masks")
+    appended_eos: NonNegativeInt = Field(
+        0, description="revealed EOS slots behind the first canvas; in the authors' code E/2: 16 where E = 32"
+    )
+
+    @property
+    def starts_masked(self) -> bool:
+        return not self.appended_eos
+
+    def first(self, length: int, eos_id: int, most: int) -> GrowingCanvas:
+        return [*[None] * length, *[Revealed(eos_id, 0.0)] * min(self.appended_eos, max(0, most - length))]
 
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
         guesses = open_slots(seen, self.block)
@@ -218,6 +238,24 @@ class SemiAutoregressiveDecoder(VariableLengthDecoder):
         return finished if ends else slots
 
 
+class ConfidenceThresholdDecoder(VariableLengthDecoder):
+    """All guesses above a threshold at once, or else the best one: as many passes as that takes, on a canvas whose
+    length stays.
+
+    What others compare a step budget with, such as the parallel decoding of Fast-dLLM (arXiv:2505.22618).
+    """
+
+    order: Literal["confidence_threshold"] = "confidence_threshold"
+    threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
+    block: PositiveInt | None = Field(
+        None, description="slots of a block, which the next one waits for; null: the canvas is one block"
+    )
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
+        return reveal(seen, confident(open_slots(seen, self.block or len(seen)), self.threshold))
+
+
 VARIABLE_LENGTH: dict[str, type[VariableLengthDecoder]] = {
-    kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder, SemiAutoregressiveDecoder)
+    kind.model_fields["order"].default: kind
+    for kind in (DaedalDecoder, RhoEosDecoder, SemiAutoregressiveDecoder, ConfidenceThresholdDecoder)
 }

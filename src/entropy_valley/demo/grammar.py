@@ -103,17 +103,14 @@ def stream(seed: int) -> Iterator[Words]:
 def with_meanings(seed: int) -> Iterator[tuple[Utterance, Words]]:
     """The sentences of :func:`stream`, each behind its meaning."""
     rng = Random(seed)
-    seen: list[set[str]] = [set() for _ in LANGUAGES]
+    seen: set[tuple[int, str]] = set()  # of each language apart
     while True:
         utterance = draw(rng)
         sentence = languages.express(utterance)
-        if not 3 <= sentence.en.count(" ") + 1 <= LONGEST:
-            continue
-        if any(text in earlier for text, earlier in zip(sentence, seen, strict=True)):
-            continue
-        for text, earlier in zip(sentence, seen, strict=True):
-            earlier.add(text)
-        yield utterance, sentence
+        texts = set(enumerate(sentence))
+        if 3 <= sentence.en.count(" ") + 1 <= LONGEST and not texts & seen:
+            seen |= texts
+            yield utterance, sentence
 
 
 def draw(rng: Random) -> Utterance:

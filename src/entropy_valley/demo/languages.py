@@ -142,6 +142,12 @@ class Language(ABC):
             return self.noun_phrase(phrase, case)
         return getattr(phrase, self.code) if phrase else ""
 
+    def change(self, change: Change, preposition: str = "") -> list[str]:
+        """What changes, then the words that say how, as the lexicon parts them. German parts them in three."""
+        place = f" {preposition} {self.phrase(change.city)}" if change.city else ""
+        forms = LEXICON["changes"][self.code][change.mood][change.rises]
+        return [self.phrase(change.measure) + place, *(form.format(change.percent) for form in forms)]
+
     def circumstances(self, action: Action) -> str:
         return join(*map(self.phrase, (action.manner, action.place, action.time)))
 
@@ -170,13 +176,9 @@ class English(Language):
         match clause:
             case State(subject, adjective):
                 return self.phrase(subject), "is", adjective.en
-            case Change(measure, city, rises, percent, mood):
-                finite, verb = {
-                    "present": ("is", "rising" if rises else "falling"),
-                    "perfect": ("has", "already risen" if rises else "already fallen"),
-                    "will": ("will", "rise" if rises else "fall"),
-                }[mood]
-                return f"the {measure.en}" + (f" in {city.en}" if city else ""), finite, f"{verb} by {percent}%"
+            case Change():
+                subject, finite, rest = self.change(clause, "in")
+                return f"the {subject}", finite, rest
         base, third, participle, _ = clause.verb.en
         subject, singular, rest = self.phrase(clause.subject), clause.person == 1, self.rest(clause)
         match clause.mood:
@@ -211,10 +213,9 @@ class Chinese(Language):
         match clause:
             case State(subject, adjective):
                 return f"{self.phrase(subject)}很{adjective.zh}"
-            case Change(measure, city, rises, percent, mood):
-                before, after = {"present": ("正在", ""), "perfect": ("已经", "了"), "will": ("会", "")}[mood]
-                place, verb = f"{city.zh}的" if city else "", "上升" if rises else "下降"
-                return f"{place}{measure.zh}{before}{verb}{after}{percent}%"
+            case Change():
+                _, predicate = self.change(clause)
+                return (f"{clause.city.zh}的" if clause.city else "") + clause.measure.zh + predicate
         return self.phrase(clause.subject) + self.predicate(clause)
 
     def statement(self, clause: Clause, opener: Opener | None) -> str:
@@ -231,7 +232,7 @@ class Chinese(Language):
         return conjunction.format(condition) + main
 
     def predicate(self, action: Action, question: str = "") -> str:
-        auxiliary = "已经" if action.mood == "perfect" else self.phrase(MODALS.get(action.mood))
+        auxiliary = self.phrase(MODALS.get(action.mood))
         time, place, manner = map(self.phrase, (action.time, action.place, action.manner))
         verb = action.verb.zh.format(
             o=self.phrase(action.object), p=self.phrase(action.recipient), le="了" if action.mood == "perfect" else ""
@@ -240,18 +241,9 @@ class Chinese(Language):
 
     def noun_phrase(self, phrase: NounPhrase, case: int = 0) -> str:
         """A definite noun stands alone; a classifier follows a number, *one* or *this*."""
-        fixed = {"the": "", "my": "我的", "our": "我们的", "your": "您的"}
         counted = {"a": "一", "this": "这"}.get(phrase.determiner, phrase.determiner) + phrase.noun.classifier
         adjective = f"{phrase.adjective.zh}的" if phrase.adjective else ""
-        return fixed.get(phrase.determiner, counted) + adjective + phrase.noun.zh
-
-
-# By gender: nominative, accusative, dative.
-_DER = {"m": ("der", "den", "dem"), "f": ("die", "die", "der"), "n": ("das", "das", "dem")}
-_DIES = {"m": ("dieser", "diesen", "diesem"), "f": ("diese", "diese", "dieser"), "n": ("dieses", "dieses", "diesem")}
-_EIN = {"m": ("", "en", "em"), "f": ("e", "e", "er"), "n": ("", "", "em")}  # after ein, mein, unser, Ihr
-_WEAK = {"m": ("e", "en", "en"), "f": ("e", "e", "en"), "n": ("e", "e", "en")}
-_MIXED = {"m": ("er", "en", "en"), "f": ("e", "e", "en"), "n": ("es", "es", "en")}
+        return LEXICON["determiners_zh"].get(phrase.determiner, counted) + adjective + phrase.noun.zh
 
 
 class German(Language):
@@ -290,22 +282,16 @@ class German(Language):
         match clause:
             case State(subject, adjective):
                 return self.phrase(subject), "ist", "", adjective.de
-            case Change(measure, city, rises, percent, mood):
-                verb = ("steigt", "gestiegen", "steigen") if rises else ("sinkt", "gesunken", "sinken")
-                by = f"um {percent}%"
-                return measure.de + (f" in {city.de}" if city else ""), *{
-                    "present": (verb[0], "gerade", by),
-                    "perfect": ("ist", f"schon {by}", verb[1]),
-                    "will": ("wird", by, verb[2]),
-                }[mood]
+            case Change():
+                subject, finite, middle, tail = self.change(clause, "in")
+                return subject, finite, middle, tail
         infinitive, first, third, participle, particle = clause.verb.de
         subject, person, mood = self.phrase(clause.subject), min(clause.person, 2), clause.mood
         middle = self.middle(clause, negative=mood == "cannot")
         if mood == "present":
             return subject, (first, third, infinitive)[person], middle, particle
-        if mood == "perfect":
-            return subject, ("habe", "hat", "haben")[person], middle, self.attached(particle, participle)
-        return subject, MODALS[mood].de[person], middle, self.attached(particle, infinitive)
+        verb = participle if mood == "perfect" else infinitive
+        return subject, MODALS[mood].de[person], middle, self.attached(particle, verb)
 
     def attached(self, particle: str, verb: str) -> str:
         """A separable prefix joins its verb; a fixed phrase keeps its space."""
@@ -322,24 +308,18 @@ class German(Language):
         return join(weak, please, time, already, full, *patient, place, manner)
 
     def noun_phrase(self, phrase: NounPhrase, case: int = 0) -> str:
-        noun, gender, determiner = phrase.noun, phrase.noun.de_gender, phrase.determiner
-        definite = {"the": _DER, "this": _DIES}.get(determiner)
+        noun, determiner, endings = phrase.noun, phrase.determiner, LEXICON["endings_de"]
         if phrase.plural:
-            article, ending = determiner, ("e", "e", "en")[case]
-        elif definite:
-            article, ending = definite[gender][case], _WEAK[gender][case]
+            article, ending = determiner, endings["plural"][case]
         else:
-            article = {"a": "ein", "my": "mein", "our": "unser", "your": "Ihr"}[determiner] + _EIN[gender][case]
-            ending = _MIXED[gender][case]
+            article = LEXICON["articles_de"][determiner][noun.de_gender][case]
+            declension = "weak" if determiner in ("the", "this") else "mixed"
+            ending = endings[declension][noun.de_gender][case]
         singular = noun.oblique if case and noun.oblique else noun.de
         adjective = phrase.adjective.de + ending if phrase.adjective else ""
         return join(article, adjective, noun.de_plural if phrase.plural else singular)
 
 
-_FRENCH_DETERMINERS = {
-    "the": ("le", "la"), "a": ("un", "une"), "this": ("ce", "cette"),
-    "my": ("mon", "ma"), "our": ("notre", "notre"), "your": ("votre", "votre"),
-}  # fmt: skip
 _ELISION = re.compile(r"\b([jnmld]|qu)[ea] (?=[aeiouéèêàâhAEIOUÉ])")
 
 
@@ -373,10 +353,8 @@ class French(Language):
         match clause:
             case State(subject, adjective):
                 return f"{self.phrase(subject)} est {self.agreeing(adjective, subject)}"
-            case Change(measure, city, rises, percent, mood):
-                verb = "augment" if rises else "diminu"
-                verb = {"present": f"{verb}e actuellement", "perfect": f"a déjà {verb}é", "will": f"va {verb}er"}[mood]
-                return f"{measure.fr}{f' à {city.fr}' if city else ''} {verb} de {percent}%"
+            case Change():
+                return join(*self.change(clause, "à"))
         predicate, particle = self.predicate(clause), clause.verb.fr[-1]
         return join(self.phrase(clause.subject), predicate, particle, self.rest(clause))
 
@@ -385,9 +363,9 @@ class French(Language):
         (infinitive, *finite, participle, _), clitic = action.verb.fr, self.clitic(action)
         if action.mood == "present":
             return join(clitic, finite[action.person])
-        if action.mood == "perfect":
-            return join(clitic, ("ai", "a", "avons", "avez")[action.person], "déjà", participle)
         modal = MODALS[action.mood].fr[action.person]
+        if action.mood == "perfect":
+            return join(clitic, modal, "déjà", participle)
         return join(f"ne {modal} pas" if action.mood == "cannot" else modal, clitic, infinitive)
 
     def clitic(self, action: Action) -> str:
@@ -408,7 +386,7 @@ class French(Language):
             noun = join(*(words if adjective.before else reversed(words)))
         if phrase.plural:
             return f"{phrase.determiner} {noun}"
-        determiner = _FRENCH_DETERMINERS[phrase.determiner][phrase.noun.fr_gender == "f"]
+        determiner = LEXICON["determiners_fr"][phrase.determiner][phrase.noun.fr_gender == "f"]
         if noun.startswith(tuple("aeiouéèêhAEIOUÉ")):
             determiner = {"ce": "cet", "ma": "mon"}.get(determiner, determiner)
         return f"{determiner} {noun}"

@@ -16,7 +16,7 @@ from entropy_valley.model import checkpoint
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.prompt import PLACE, Prompt, Tokenizer
+from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
@@ -111,7 +111,8 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
     shape = settings.model_dump(include={*SHAPE}) | {"vocabulary": len(tokenizer)}
     model = new_model(family.name, job.seed, **shape)
     if settings.precision:
-        model.autocast = torch.bfloat16
+        for part in (model, model.lm_head):
+            part.forward = torch.autocast("cpu", torch.bfloat16)(part.forward)  # type: ignore[method-assign]
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
@@ -160,7 +161,7 @@ def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
 def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, Pairs]:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
     limit = longest_pair(job.settings.context, job.settings.eos_padding)
-    prompts = {one: Prompt(job.spec["prompts"][one], Tokenizer(tokenizer.backend_tokenizer), bos) for one in rows}
+    prompts = {one: Prompt(job.spec["prompts"][one], tokenizer, bos) for one in rows}
     return {one: tokenise(pairs, prompts[one], tokenizer.eos_token_id, limit) for one, pairs in rows.items()}
 
 

@@ -8,7 +8,6 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -168,23 +167,20 @@ def corrupt(
     result: list[str] = []
     edits = 0.0
     for position, unit in enumerate(reference):
-        match operations.get(position):
-            case "drop":
-                new, cost = [], 1.0
-            case "repeat":
-                new, cost = [unit, unit], 1.0
-            case "insert":
-                new, cost = [unit, generator.choice(vocabulary)], 1.0
-            case "replace":
-                new = [generator.choice(vocabulary)]
-                cost = float(new[0].strip() != unit.strip())
-            case "swap":
-                new = [reference[moved[position]]]
-                cost = DISPLACED * (new[0].strip() != unit.strip())
-            case _:
-                new, cost = [unit], 0.0
+        kind, new = operations.get(position), [unit]
+        if kind == "drop":
+            new = []
+        elif kind == "repeat":
+            new = [unit, unit]
+        elif kind == "insert":
+            new = [unit, generator.choice(vocabulary)]
+        elif kind == "replace":
+            new = [generator.choice(vocabulary)]
+        elif kind == "swap":
+            new = [reference[moved[position]]]
+        if [part.strip() for part in new] != [unit.strip()]:
+            edits += DISPLACED if kind == "swap" else 1.0
         result += new
-        edits += cost
     return result, edits
 
 
@@ -228,13 +224,7 @@ def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], fold
     folder. Raises InputError, and writes nothing, if ρ is below the minimum for one of the :data:`GATED` kinds.
     """
     config = Estimator.model_validate({key: value for key, value in spec.items() if key != "revision"})
-    train_paths, dev_paths = ({Path(path).absolute().parent.name: path for path in paths} for paths in (train, dev))
-    identity = {
-        "revision": spec["revision"],
-        "settings": config.model_dump(),
-        "corpora": {direction: files.file_digest(path) for direction, path in train_paths.items()},
-        "dev": {direction: files.file_digest(path) for direction, path in dev_paths.items()},
-    }
+    identity: dict[str, Any] = {"spec": dict(spec), "pairs": [files.file_digest(path) for path in (*train, *dev)]}
     if (folder / IDENTITY).exists() and (folder / CHECKPOINT).exists():
         finished = {**identity, "digest": files.file_digest(folder / CHECKPOINT)}
         if finished.items() <= files.read_json(folder / IDENTITY).items():
@@ -242,10 +232,7 @@ def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], fold
 
     import torch
 
-    corpora, held_out = (
-        {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
-        for paths in (train_paths, dev_paths)
-    )
+    corpora, held_out = _read(train), _read(dev)
     torch.set_num_threads(1)  # one thread gives one result, on any number of cores
     with files.atomic_folder(folder) as new:  # nothing is at its final path before it has passed the check
         pairs = draw_pairs(corpora, config.steps * config.pairs, config.seed)
@@ -261,6 +248,11 @@ def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], fold
             raise InputError("toy COMET", problem, remedy)
         digest = files.file_digest(write_checkpoint(model, new))
         files.write_json(new / IDENTITY, {**identity, "digest": digest, "spearman": correlations})
+
+
+def _read(paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each direction, the name of the folder that its pairs are in."""
+    return {Path(path).absolute().parent.name: files.read_jsonl(path, ("source", "target")) for path in paths}
 
 
 class ReferencePair(NamedTuple):
@@ -345,27 +337,29 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, flo
     ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
     gated kinds pooled. "all" pools the directions.
     """
+    import pandas as pd
     from scipy.stats import spearmanr
 
     generator = random.Random(seed)
-    sides: dict[tuple[str, str], tuple[list[float], list[float]]] = {}  # qualities and scores
-    for direction, rows in corpora.items():
-        pairs = [ReferencePair(direction, row["source"], row["target"]) for row in rows[:HELD_OUT]]
+    rows: list[tuple[str, str, float, float]] = []
+    for direction, held_out in corpora.items():
+        pairs = [ReferencePair(direction, row["source"], row["target"]) for row in held_out[:HELD_OUT]]
         vocabulary = _vocabularies(pairs)[direction]
         for kind in (*KINDS, MIXED):
             corrupted = [corrupt_at_random(pair.target, kind, vocabulary, generator) for pair in pairs]
             segments = [(pair.source, text, pair.target) for pair, (text, _) in zip(pairs, corrupted, strict=True)]
-            batches = [segments[start : start + _SCORING_BATCH] for start in range(0, len(segments), _SCORING_BATCH)]
-            scores = [score for batch in batches for score in batch_scores(model, batch)]
-            sides[direction, kind] = [quality for _, quality in corrupted], scores
-
-    def pooled(name: str, kinds: Sequence[str]) -> float:
-        chosen = [side for (direction, kind), side in sides.items() if name in ("all", direction) and kind in kinds]
-        qualities, scores = (list(chain.from_iterable(side)) for side in zip(*chosen, strict=True))
-        return float(spearmanr(qualities, scores).statistic)  # NaN if one side is constant
-
-    groups = {kind: [kind] for kind in (*KINDS, MIXED)} | {"gated": GATED}
-    return {name: {group: pooled(name, kinds) for group, kinds in groups.items()} for name in ("all", *corpora)}
+            scores: list[float] = []
+            for start in range(0, len(segments), _SCORING_BATCH):
+                scores += batch_scores(model, segments[start : start + _SCORING_BATCH])
+            rows += [(direction, kind, quality, score) for (_, quality), score in zip(corrupted, scores, strict=True)]
+    scored = pd.DataFrame(rows, columns=["direction", "kind", "quality", "score"])
+    report: dict[str, dict[str, float]] = {}
+    for name in ("all", *corpora):
+        own = scored if name == "all" else scored[scored.direction == name]
+        parts = {kind: own[own.kind == kind] for kind in (*KINDS, MIXED)} | {"gated": own[own.kind.isin(GATED)]}
+        # NaN if one side is constant
+        report[name] = {kind: float(spearmanr(part.quality, part.score).statistic) for kind, part in parts.items()}
+    return report
 
 
 def _vocabularies(pairs: Sequence[ReferencePair]) -> dict[str, list[str]]:
@@ -381,14 +375,15 @@ def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
     import torch
 
     copies = len(batch[0].hypotheses)
-    sources = [example.pair.source for example in batch]
-    references = [example.pair.target for example in batch]
-    hypotheses = list(chain.from_iterable(example.hypotheses for example in batch))
-    qualities = torch.tensor(list(chain.from_iterable(example.qualities for example in batch)))
-    inputs = model.encoder.prepare_sample(sources + references + hypotheses)
+    texts = [example.pair.source for example in batch] + [example.pair.target for example in batch]
+    qualities: list[float] = []
+    for example in batch:
+        texts += example.hypotheses
+        qualities += example.qualities
+    inputs = model.encoder.prepare_sample(texts)
     embedded = model.get_sentence_embedding(inputs["input_ids"], inputs["attention_mask"])
-    source, reference, hypothesis = embedded.split([len(sources), len(references), len(hypotheses)])
+    source, reference, hypothesis = embedded.split([len(batch), len(batch), len(qualities)])
     score = model.estimate(
         source.repeat_interleave(copies, 0), hypothesis, reference.repeat_interleave(copies, 0)
     ).score
-    return torch.nn.functional.mse_loss(score, qualities)
+    return torch.nn.functional.mse_loss(score, torch.tensor(qualities))

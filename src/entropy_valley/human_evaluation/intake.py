@@ -27,7 +27,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, brief
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.forms import CHOICES, COLUMNS, GRADES, NOTES, PREFERENCE, RATINGS, SHEET, TEXTS
-from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS, Pack, Unblinded, read_mapping
+from entropy_valley.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
 from entropy_valley.texts import unguarded
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -99,13 +99,12 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
         elif first.setdefault(name, path) != path:
             problems.append(f"{path}: is a second form of {name}, beside {first[name].name}; keep one")
     for path in paths:
-        form = Form(path, pack)
         try:
-            form.read(read_sheet(path, [row.source for row in pack.rows]))
+            read, found = _read_form(path, pack, read_sheet(path, [row.source for row in pack.rows]))
         except InputError as error:
-            form.problems.append(f"{error.place}: {error.problem}. {error.remedy}")
-        ratings[form.annotator] = [form.ratings[row.id] for row in pack.rows if row.id in form.ratings]
-        problems += form.problems
+            read, found = [], [f"{error.place}: {error.problem}. {error.remedy}"]
+        ratings[annotator_of(path, pack)] = read
+        problems += found
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems[:MOST])
         listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
@@ -119,73 +118,61 @@ def annotator_of(path: Path, pack: Pack) -> str:
     return path.stem.removeprefix(f"{pack.direction}.")
 
 
-class Form:
-    """The ratings of a form by row, and its problems. Cells have the names of spreadsheet programs: ``A.csv:F12``."""
+def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list[str]]:
+    """What is rated in a form, in the order of the pack; and its problems. Cells have the names of spreadsheet
+    programs: ``A.csv:F12``."""
+    annotator, problems = annotator_of(path, pack), []
+    if sheet.annotator not in (None, annotator):
+        problems.append(f"{path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
+    titles = [[_plain(name) for name in row] for row in sheet.rows]
+    # Apple Numbers puts the name of a table above its header.
+    top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
+    header = titles[top]
+    if wrong := [name for name in COLUMNS if header.count(name) != 1]:
+        return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
+    shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
+    ratings: dict[str, Rating | None] = {}
+    for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
+        if any(cell.strip() for cell in row):
+            # A row may end before its empty cells.
+            cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+            name = _plain(cells["ID"])
+            if name in ratings or name not in shown:
+                what = "comes twice" if name in ratings else f"is no row of pack {pack.code}"
+                found = [("ID", f"{brief(name)} {what}")]
+            else:
+                ratings[name], found = _read_row(annotator, name, cells, shown[name])
+            for column, problem in found:
+                letter = get_column_letter(header.index(column) + 1)
+                problems.append(f"{path}:{letter}{number}: {column} {problem}")
+    if lost := [name for name in shown if name not in ratings]:
+        problems.append(f"{path}: has no row {', '.join(lost)}; leave rows empty to skip them")
+    return [rating for name in shown if (rating := ratings.get(name))], problems
 
-    def __init__(self, path: Path, pack: Pack) -> None:
-        self.path, self.pack, self.annotator = path, pack, annotator_of(path, pack)
-        self.ratings: dict[str, Rating] = {}
-        self.problems: list[str] = []
-        self._shown = {row.id: forms.texts(row) for row in pack.rows}
-        self._seen: set[str] = set()
-        self._columns: dict[str, int] = {}  # the place of each
 
-    def read(self, sheet: Sheet) -> None:
-        """Check each cell of a form, and note what is rated."""
-        if sheet.annotator not in (None, self.annotator):
-            self.problems.append(f"{self.path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
-        names = [[_plain(name) for name in row] for row in sheet.rows]
-        top = next((place for place, row in enumerate(names) if COLUMNS[0] in row), 0)
-        header = names[top]
-        wrong = {
-            "no column": [name for name in COLUMNS if name not in header],
-            "more than one column": [name for name in COLUMNS if header.count(name) > 1],
-        }
-        if any(wrong.values()):
-            listing = "; ".join(f"has {what} {', '.join(names)}" for what, names in wrong.items() if names)
-            self.problems.append(f"{self.path}: {listing}")
-            return
-        self._columns = {name: header.index(name) for name in COLUMNS}
-        for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
-            if any(cell.strip() for cell in row):
-                self._read_row(number, [*row, *[""] * (len(header) - len(row))])
-        if lost := [row.id for row in self.pack.rows if row.id not in self._seen]:
-            self.problems.append(f"{self.path}: has no row {', '.join(lost)}; leave rows empty to skip them")
-
-    def _read_row(self, number: int, row: Sequence[str]) -> None:
-        cells = {name: row[place] for name, place in self._columns.items()}
-        name = _plain(cells["ID"])
-        code = name.partition("-")[0]
-        if name in self._seen:
-            return self._problem("ID", number, f"{name} comes twice")
-        if name not in self._shown and code != self.pack.code:
-            return self._problem("ID", number, f"{brief(name)} is of pack {brief(code)}, not of {self.pack.code}")
-        if name not in self._shown:
-            return self._problem("ID", number, f"no row is {brief(repr(name))}")
-        self._seen.add(name)
-        for column, text in zip(TEXTS[1:], self._shown[name][1:], strict=True):
-            if _same_text(cells[column]) != _same_text(text):
-                self._problem(column, number, "was changed; the rating may be of another text")
-        given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
-        if any(given.values()) and self._all_possible(number, given, cells):
-            grades = iter([int(given[column]) for column in RATINGS])
-            scores = {slot: {scale: next(grades) for scale in SCALES} for slot in "ab"}
-            self.ratings[name] = Rating(self.annotator, name, scores, given[PREFERENCE], cells[NOTES].strip())
-
-    def _all_possible(self, number: int, given: Mapping[str, str], cells: Mapping[str, str]) -> bool:
-        possible = True
-        for column, value in given.items():
-            allowed = CHOICES if column == PREFERENCE else GRADES
-            if value not in [one.casefold() for one in allowed]:
-                shown = brief(repr(_plain(cells[column])))
-                text = f"is {shown}; {', '.join(allowed)} are possible" if value else "is empty, and the row is rated"
-                self._problem(column, number, text)
-                possible = False
-        return possible
-
-    def _problem(self, column: str, number: int, text: str) -> None:
-        letter = get_column_letter(self._columns[column] + 1)
-        self.problems.append(f"{self.path}:{letter}{number}: {column} {text}")
+def _read_row(
+    annotator: str, name: str, cells: Mapping[str, str], shown: Mapping[str, str]
+) -> tuple[Rating | None, list[tuple[str, str]]]:
+    """The rating of a row, None where it has none or an impossible one; and its problems, each behind its column."""
+    changed = [column for column in TEXTS[1:] if _same_text(cells[column]) != _same_text(shown[column])]
+    problems = [(column, "was changed; the rating may be of another text") for column in changed]
+    # A spreadsheet may write 4 as 4.0, and people tie for Tie.
+    given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
+    if not any(given.values()):
+        return None, problems
+    impossible = []
+    for column, value in given.items():
+        allowed = CHOICES if column == PREFERENCE else GRADES
+        if not value:
+            impossible.append((column, "is empty, and the row is rated"))
+        elif value not in [one.casefold() for one in allowed]:
+            text = brief(repr(_plain(cells[column])))
+            impossible.append((column, f"is {text}; {', '.join(allowed)} are possible"))
+    if impossible:
+        return None, [*problems, *impossible]
+    grades = iter([int(given[column]) for column in RATINGS])
+    scores = {slot: {scale: next(grades) for scale in SCALES} for slot in "ab"}
+    return Rating(annotator, name, scores, given[PREFERENCE], cells[NOTES].strip()), problems
 
 
 def _plain(text: str) -> str:
@@ -279,7 +266,7 @@ def _decoded(path: Path, expected: Collection[str]) -> str:
     return max(texts, key=lambda text: sum(one in text for one in expected))  # the first of equals
 
 
-def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Unblinded]) -> list[dict[str, Any]]:
+def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[dict[str, Any]]:
     """A row for each rating, as ``ratings.jsonl`` holds it.
 
     ``{annotator, id, testset_id, bucket, difference, first: {adequacy, fluency}, second: …, preference, notes}``, where
@@ -288,10 +275,10 @@ def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Unblinded]) -> lis
     rows = []
     for rating in ratings:
         row = behind[rating.id]
-        slots = {row.a: "a", row.b: "b"}
-        sentence = {name: getattr(row, name) for name in ("id", "testset_id", "bucket", "difference")}
-        scores = {system: rating.scores[slots[system]] for system in SYSTEMS}
-        preference = {"a": row.a, "b": row.b, "tie": "tie"}[rating.preference]
-        rows.append({"annotator": rating.annotator, **sentence, **scores})
-        rows[-1] |= {"preference": preference, "notes": rating.notes}
+        # Only here is a slot a system again.
+        systems = {"a": row["a"], "b": row["b"], "tie": "tie"}
+        scores = {systems[slot]: rating.scores[slot] for slot in "ab"}
+        own = {"preference": systems[rating.preference], "notes": rating.notes}
+        facts = {name: row[name] for name in ("id", "testset_id", "bucket", "difference")}
+        rows.append({"annotator": rating.annotator, **facts, **{name: scores[name] for name in SYSTEMS}, **own})
     return rows

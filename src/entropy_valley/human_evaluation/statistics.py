@@ -46,6 +46,7 @@ def of_all(ratings: pd.DataFrame, how: Analysis) -> dict[str, float]:
     test of majorities without ties, ``…_needed`` see :func:`needed`.
     """
     means = ratings.groupby("id")[[*SCALES, "difference"]].mean()
+    # A sentence is one unit, however many people rated it.
     choices = ratings.groupby("id")["preference"].agg(lambda given: majority(given.tolist()))
     values: dict[str, float] = {"sentences": len(means), **_counts(choices)}
     for scale in SCALES:
@@ -58,6 +59,7 @@ def of_all(ratings: pd.DataFrame, how: Analysis) -> dict[str, float]:
 def majority(choices: Sequence[str]) -> str:
     """What more than half of the annotators chose; where nobody has that, as in a three-way split, it is a tie."""
     choice, count = Counter(choices).most_common(1)[0]
+    # Half is no majority.
     return choice if 2 * count > len(choices) else "tie"
 
 
@@ -76,6 +78,7 @@ def correlations(means: pd.DataFrame) -> dict[str, float]:
 
     values = {}
     for scale in SCALES:
+        # scipy warns of a constant, and ρ of two points is always 1 or −1.
         varied = len(means) > 2 and means["difference"].nunique() > 1 and means[scale].nunique() > 1
         test = scipy.stats.spearmanr(means["difference"], means[scale]) if varied else None
         values[f"{scale}_rho"] = float(test.statistic) if test else math.nan
@@ -91,6 +94,7 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
     """
     annotators = ratings["annotator"].nunique()
     complete = ratings.groupby("id")["annotator"].transform("nunique") == annotators
+    # Coefficients without missing values need every rating of a sentence.
     shared = ratings[complete]
     if annotators < 2 or shared["id"].nunique() < 2:
         alphas = [f"{name}_alpha" for name in (*SCALES, "preference")]
@@ -102,6 +106,7 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
     }
     chosen = shared.assign(choice=shared["preference"].map(PREFERENCES.index))
     choices = chosen.pivot(index="id", columns="annotator", values="choice").to_numpy()
+    # Four scores: two systems on two scales.
     concordances = [kendall_w(table) for table in scores.values()]
     values = {"kappa": fleiss_kappa(choices), "w_low": min(concordances), "w_high": max(concordances)}
     for scale in SCALES:
@@ -138,16 +143,19 @@ def alpha(values: np.ndarray, level: str) -> float:
     """
     given = np.unique(values[~np.isnan(values)])
     counts = (values[:, :, None] == given).sum(axis=1)  # (units, values): by how many annotators
+    # A unit with a single value has nothing to agree with.
     counts = counts[counts.sum(axis=1) > 1]
     shares = counts / (counts.sum(axis=1, keepdims=True) - 1)
     coincidences = counts.T @ shares - np.diag(shares.sum(axis=0))
     totals = coincidences.sum(axis=0)
     if level == "ordinal":
+        # An ordinal distance counts the values between two, and half of each end.
         ranks = totals.cumsum() - totals / 2
         distances = (ranks[:, None] - ranks) ** 2
     else:
         distances = 1 - np.eye(len(given))
     observed, expected = (coincidences * distances).sum(), (np.outer(totals, totals) * distances).sum()
+    # All values are the same: nobody could have disagreed.
     if not expected:
         return 1.0 if len(counts) else math.nan
     return float(1 - (totals.sum() - 1) * observed / expected)
@@ -161,6 +169,7 @@ def needed(differences: np.ndarray) -> float:
     """
     from statsmodels.stats import power
 
+    # Without any difference the effect is not 0 but unknown.
     effect = abs(cohens_d(differences)) if differences.any() else math.nan
     if math.isnan(effect):
         return math.nan

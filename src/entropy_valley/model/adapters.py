@@ -1,4 +1,4 @@
-"""LoRA adapters in PEFT's format: files are read and checked here; PEFT attaches and merges."""
+"""LoRA adapters in PEFT's format. PEFT attaches, checks, merges and reads out; files and names are ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_serializer
+from pydantic import Field
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
@@ -20,48 +20,43 @@ from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
 from entropy_valley.settings import Direction, Foreign, Share, read_object
 
 if TYPE_CHECKING:
-    from peft.tuners.lora import LoraLayer
     from torch import Tensor
     from torch.nn import Module
 
 _PREFIX = "base_model.model."
 _A, _B = ".lora_A.weight", ".lora_B.weight"
 _STOCK = re.compile(r"model\.(layers\.\d+\.\w+\.|norm\.|embed_tokens\.)[\w.]+|lm_head\.[\w.]+")
-# Settings of training and origin. Of modules that are saved whole, and of trained biases, the tensors say enough.
-_HARMLESS = {
-    *("auto_mapping", "inference_mode", "peft_version", "revision", "runtime_config", "task_type"),
-    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "modules_to_save"),
-    *("bias", "eva_config", "megatron_core", "qalora_group_size"),
-}
-
-
 # A name's end as PEFT matches it: names, dots and digits, and no expression of others that takes long to match.
 Pattern = Annotated[str, Field(pattern=r"^\^?(\.\*)?([\w.]|\\[.w]|\\d\+?)+\$?$")]
 
 
 class Settings(Foreign):
-    """What PEFT's ``LoraConfig`` is made of, from ``adapter_config.json``."""
+    """The keys of PEFT's ``LoraConfig`` that change what an adapter computes."""
 
     peft_type: Literal["LORA"] = "LORA"
     r: Size = 8
-    lora_alpha: float = 8
-    lora_dropout: Share | None = 0.0
-    use_rslora: bool | None = False
-    use_dora: bool | None = False
-    lora_bias: bool | None = False
+    lora_alpha: int | float = 8
+    lora_dropout: Share = 0.0
+    use_rslora: bool = False
+    use_dora: bool = False
+    lora_bias: bool = False
     init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
     rank_pattern: dict[Pattern, Size] | None = None
-    alpha_pattern: dict[Pattern, float] | None = None
+    alpha_pattern: dict[Pattern, int | float] | None = None
     base_model_name_or_path: str | None = None
-
-    @field_serializer("lora_alpha")
-    def _as_peft(self, alpha: float) -> int | float:
-        return int(alpha) if alpha.is_integer() else alpha
 
     @property
     def changes_base(self) -> bool:
         """Whether PEFT takes the first A and B out of the backbone's weights, whenever it attaches such an adapter."""
         return self.init_lora_weights in ("pissa", "olora")
+
+
+# Other keys that may be there: of training and origin, and of what the tensors themselves say.
+_IGNORED = {
+    *("auto_mapping", "inference_mode", "peft_version", "revision", "runtime_config", "task_type"),
+    *("exclude_modules", "layers_pattern", "layers_to_transform", "target_modules", "modules_to_save"),
+    *("bias", "eva_config", "megatron_core", "qalora_group_size"),
+}
 
 
 def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) -> Any:
@@ -88,24 +83,12 @@ class Adapter:
     @property
     def modules(self) -> list[str]:
         """The adapted layers."""
-        return sorted({name.rpartition(".lora_")[0] for name in self.lora})
+        return sorted({name.partition(".lora_")[0] for name in self.weights if ".lora_" in name})
 
     @property
     def changes_head(self) -> bool:
         """Whether it changes the LM head or the embeddings, which a tied head shares."""
-        changed = {*self.modules, *(name.rpartition(".")[0] for name in self.weights)}
-        return bool(changed & {"lm_head", "model.embed_tokens"})
-
-    @property
-    def lora(self) -> dict[str, Tensor]:
-        """The tensors of PEFT's layers; the others are whole."""
-        return {name: tensor for name, tensor in self.weights.items() if ".lora_" in name}
-
-    @property
-    def changes_something(self) -> bool:
-        factors = [(self.weights[name + _A], self.weights[name + _B]) for name in self.modules]
-        more = self.settings.changes_base or len(self.weights) > 2 * len(factors)
-        return bool(more) or any(down.any() and up.any() for down, up in factors)
+        return any(name.startswith(("lm_head.", "model.embed_tokens.")) for name in self.weights)
 
     @property
     def parameters(self) -> int:
@@ -114,23 +97,19 @@ class Adapter:
     @property
     def digest(self) -> str:
         """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
-        described = {
-            name: [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
-            for name, tensor in sorted(self.weights.items())
-        }
+        described = {}
+        for name, tensor in sorted(self.weights.items()):
+            described[name] = [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
         content: list[Any] = []
         for module in self.modules:
-            factors = [described.pop(module + name) for name in (_A, _B)]
-            content.append([module, self._scaling(module), factors])
+            rank = len(self.weights[module + _A])
+            alpha = (self.settings.alpha_pattern or {}).get(module, self.settings.lora_alpha)
+            scaling = alpha / (math.sqrt(rank) if self.settings.use_rslora else rank)
+            content.append([module, scaling, [described.pop(module + _A), described.pop(module + _B)]])
         content += described.items()
         if self.settings.changes_base:
             content.append(self.settings.init_lora_weights)
         return files.digest(content)
-
-    def _scaling(self, module: str) -> float:
-        rank, settings = len(self.weights[module + _A]), self.settings
-        alpha = (settings.alpha_pattern or {}).get(module, settings.lora_alpha)
-        return alpha / (math.sqrt(rank) if settings.use_rslora else rank)
 
 
 def from_peft(
@@ -143,22 +122,21 @@ def from_peft(
 ) -> Adapter:
     """An adapter from PEFT's tensors and the content of its ``adapter_config.json``.
 
-    Raises one InputError that lists the settings of functions that are not known here, and tensors that do not fit the
-    settings or the ``model`` (on ``meta``), or are not finite; and of an adapter that changes nothing.
+    Raises one InputError that lists settings that are not known here, tensors that do not fit one another, the settings
+    or the ``model`` (on ``meta``) or are not finite; and of an adapter that changes nothing.
     """
     settings = Settings.model_validate(content)
-    known = Settings.model_fields.keys() | _HARMLESS
-    others = [f"{key} is {value!r}" for key, value in sorted(content.items()) if value and key not in known]
-    if settings.lora_bias and (settings.use_dora or settings.changes_base):
-        others.append("lora_bias is True beside use_dora or init_lora_weights")
+    problems = []
+    for key, value in content.items():
+        if value and key not in Settings.model_fields.keys() | _IGNORED:
+            problems.append(f"{key} is {value!r}, which is not computed here")
     tensors: dict[str, Tensor] = {}
     ranks, alphas = {}, {}
     for name, tensor in weights.items():
-        bare = re.sub(f"^({re.escape(_PREFIX)})+", "", name).replace(".base_layer.", ".")
-        bare = re.sub(r"\.(lora_[AB])\.[^.]+\.(weight|bias)$", r".\1.\2", bare)
+        bare = name.removeprefix(_PREFIX).replace(".base_layer.", ".")
         stock = family.stock_name(bare)
-        if stock in tensors:
-            others.append(f"{stock} is there twice")
+        if not tensor.isfinite().all():
+            problems.append(f"{stock} is not finite")
         tensors[stock] = tensor.detach().cpu().float().contiguous()
         if stock.endswith(_A):
             module, written = stock.removesuffix(_A), bare.removesuffix(_A)
@@ -170,84 +148,57 @@ def from_peft(
         "init_lora_weights": settings.init_lora_weights if settings.changes_base else True,
     }
     adapter = Adapter(tensors, settings.model_copy(update=update))
-    problems = {
-        "of another function": others,
-        "tensors that do not fit": _misfits(adapter, model),
-        "not finite": sorted(name for name, tensor in tensors.items() if not tensor.isfinite().all()),
-    }
-    problem = "; ".join(f"{what}: {listed(names)}" for what, names in problems.items() if names)
-    if not problem and not adapter.changes_something:
-        problem = "it changes nothing: every lora_B is zero, or its lora_A"
-    if problem:
-        raise InputError(place, problem, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
+    problems += _misfits(adapter, model)
+    changing = [tensor for name, tensor in tensors.items() if not name.endswith(_A)]
+    if not settings.changes_base and not any(tensor.any() for tensor in changing):
+        problems.append("it changes nothing: every lora_B is zero")
+    if problems:
+        raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     return adapter
 
 
 def _misfits(adapter: Adapter, model: Module | None) -> list[str]:
-    """What PEFT would find missing, too many or of another shape; without a ``model``, names that no stock class has,
-    and matrices that do not fit their rank."""
-    shapes = {name: tuple(tensor.shape) for name, tensor in adapter.weights.items()}
-    if model is None:
-        expected, whole = {}, {name: shape for name, shape in shapes.items() if _STOCK.fullmatch(name)}
-        for module in adapter.modules:
-            if _STOCK.fullmatch(module + _A):
-                rank = of_pattern(adapter.settings.rank_pattern, module, adapter.settings.r)
-                expected[module + _A] = rank, *shapes.get(module + _A, ())[1:]
-                expected[module + _B] = *shapes.get(module + _B, ())[:1], rank
-    else:
-        expected, whole = _expected(adapter, copy.deepcopy(model))
-    misfits = []
-    for name in sorted(shapes.keys() | expected.keys()):
-        right = expected.get(name) or whole.get(name)
-        if right is None:
-            misfits.append(f"{name} is of no layer")
-        elif (shape := shapes.get(name)) != right:
-            misfits.append(f"{name} is {shape or 'missing'}, not {right}")
-    return misfits
-
-
-def _expected(adapter: Adapter, model: Module) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The shapes that PEFT's tensors have beside a model, and those of the model's own."""
-    from peft import get_peft_model_state_dict
-    from torch.nn import Linear
-
-    whole = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
-    layers = {name for name, module in model.named_modules() if isinstance(module, Linear)}
-    if not (modules := [name for name in adapter.modules if name in layers]):
-        return {}, whole
-    inject(model, adapter.settings.model_copy(update={"init_lora_weights": True}), modules, empty=True)
-    lora = get_peft_model_state_dict(model, save_embedding_layers=False)
-    return {name: tuple(tensor.shape) for name, tensor in lora.items()}, whole
+    """What is wrong with the names of tensors; with a model, what PEFT finds wrong when it attaches them to a copy."""
+    names = adapter.weights.keys()
+    strange = [f"{name} is of no layer" for name in names if not _STOCK.fullmatch(name)]
+    halves = {module + side for module in adapter.modules for side in (_A, _B)}
+    strange += [f"{name} is missing" for name in sorted(halves - names)]
+    if strange or model is None:
+        return strange
+    empty = {name: tensor.to("meta") for name, tensor in adapter.weights.items()}
+    try:
+        return attach(copy.deepcopy(model), Adapter(empty, adapter.settings))
+    except (RuntimeError, ValueError) as error:  # torch has a line for each tensor of another shape, behind a heading
+        first, *lines = str(error).splitlines()
+        return [line.strip(" \t.") for line in lines or [first]]
 
 
 # --- Attached and merged by PEFT.
 
 
-def inject(model: Module, settings: Settings, modules: list[str], empty: bool = False) -> None:
-    """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32; ``empty``: on ``meta``."""
+def inject(model: Module, settings: Settings, modules: list[str]) -> None:
+    """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32, or empty on ``meta``."""
     from peft import LoraConfig, inject_adapter_in_model
     from peft.tuners.tuners_utils import cast_adapter_dtype
 
-    known = settings.model_dump(exclude={"peft_type", "base_model_name_or_path"}, exclude_none=True)
-    inject_adapter_in_model(LoraConfig(**known, target_modules=modules), model, low_cpu_mem_usage=empty)
+    config = LoraConfig(**settings.model_dump(exclude_none=True), target_modules=modules)
+    inject_adapter_in_model(config, model, low_cpu_mem_usage=next(model.parameters()).is_meta)
     cast_adapter_dtype(model, "default")
 
 
-def attach(model: Module, adapter: Adapter) -> None:
-    """Put an adapter beside the weights of ``model``, in float32."""
+def attach(model: Module, adapter: Adapter) -> list[str]:
+    """Put an adapter beside the weights of ``model``, in float32. Returns which tensors have no place there, or are
+    missing: none of an adapter that was read for this model."""
     from peft import set_peft_model_state_dict
 
-    for name in adapter.weights.keys() - adapter.lora.keys():
-        model.get_parameter(name).data.copy_(adapter.weights[name])
+    lora = {name: tensor for name, tensor in adapter.weights.items() if ".lora_" in name}
+    whole = {name: tensor for name, tensor in adapter.weights.items() if name not in lora}
+    strange = model.load_state_dict(whole, strict=False).unexpected_keys
     inject(model, adapter.settings, adapter.modules)
-    set_peft_model_state_dict(model, adapter.lora)
-
-
-def attached(model: Module) -> dict[str, LoraLayer]:
-    """PEFT's layers, by name."""
-    from peft.tuners.lora import LoraLayer
-
-    return {name: module for name, module in model.named_modules() if isinstance(module, LoraLayer)}
+    loaded: Any = set_peft_model_state_dict(model, lora)
+    problems = [f"{name} is of no layer" for name in [*strange, *loaded.unexpected_keys]]
+    problems += [f"{name} is missing" for name in loaded.missing_keys if ".lora_" in name]
+    return problems
 
 
 def merge(model: Module, place: object) -> None:
@@ -256,13 +207,16 @@ def merge(model: Module, place: object) -> None:
     PEFT adds in float32, and rounds once to the weights' dtype. Raises InputError for a bias of LoRA beside a layer
     without one.
     """
-    for name, layer in attached(model).items():
-        base = layer.get_base_layer()
-        if layer.lora_bias["default"] and base.bias is None:
-            remedy = "Set `decoding.merge_adapter: false`, or `merge=False` in Python."
-            raise InputError(place, f"lora_bias: {name} has no bias that it could be merged into", remedy)
-        layer.merge()
-        model.set_submodule(name, base)
+    from peft.tuners.lora import LoraLayer
+
+    for name, layer in [*model.named_modules()]:
+        if isinstance(layer, LoraLayer):
+            base = layer.get_base_layer()
+            if layer.lora_bias["default"] and base.bias is None:
+                remedy = "Set `decoding.merge_adapter: false`, or `merge=False` in Python."
+                raise InputError(place, f"lora_bias: {name} has no bias that it could be merged into", remedy)
+            layer.merge()
+            model.set_submodule(name, base)
 
 
 # --- Adapter folders in PEFT's layout: read, written, exported.
@@ -304,17 +258,18 @@ def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) 
     def named(stock: str) -> str:
         return family.released_name(stock) if family else stock
 
+    modules = adapter.modules
     tensors = {}
     for name, tensor in adapter.weights.items():
         module, _, leaf = name.rpartition(".")
-        own = f"{module}.base_layer.{leaf}" if module in adapter.modules else name
+        own = f"{module}.base_layer.{leaf}" if module in modules else name
         tensors[_PREFIX + named(own)] = tensor
     settings = adapter.settings.model_dump()
     for key in ("rank_pattern", "alpha_pattern"):
         settings[key] = {named(module): value for module, value in (settings[key] or {}).items()}
     if not adapter.settings.changes_base:
         del settings["init_lora_weights"]
-    settings |= {"inference_mode": True, "target_modules": sorted(map(named, adapter.modules))}
+    settings |= {"inference_mode": True, "target_modules": sorted(map(named, modules))}
     checkpoint.write_tensors(tensors, folder / WEIGHTS)
     files.write_json(folder / SETTINGS, {key: value for key, value in settings.items() if value})
 
@@ -355,18 +310,14 @@ def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS
     Raises InputError if it names another backbone, or says that the adapter was trained with another ``attention``.
     """
     facts = read_facts(folder)
-    if facts.get("backbone_digest", backbone_digest) != backbone_digest:
-        raise InputError(
-            folder,
-            f"trained on backbone {facts['backbone_digest']}, not {backbone_digest}",
-            "Use the backbone it was trained on, or train again.",
-        )
-    if facts and (trained := attention_of(facts.get("spec", {}))) != attention:
-        raise InputError(
-            folder,
-            f"trained with attention {trained}, not {attention}",
-            f"Use a backbone with `attention: {trained}`, or train an adapter of this one.",
-        )
+    backbone = facts.get("backbone_digest", backbone_digest)
+    if backbone != backbone_digest:
+        remedy = "Use the backbone it was trained on, or train again."
+        raise InputError(folder, f"trained on backbone {backbone}, not {backbone_digest}", remedy)
+    trained = attention_of(facts.get("spec", {}))
+    if facts and trained != attention:
+        remedy = f"Use a backbone with `attention: {trained}`, or train an adapter of this one."
+        raise InputError(folder, f"trained with attention {trained}, not {attention}", remedy)
     return facts
 
 
@@ -387,10 +338,8 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
-    if not (folder / SETTINGS).is_file():
-        raise InputError(folder, f"is no adapter: it has no {SETTINGS}", "Name the folder of an adapter.")
     facts = read_facts(folder)
-    if not (family or facts.get("family")):
+    if not family and not facts.get("family"):
         raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")
     kind = find_family(family) if family else find_family(facts["family"], folder / FACTS)
     if facts.get("family", kind.name) != kind.name:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -168,14 +166,15 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
         raise InputError(folder / CONFIG, problem, remedy)
     problems = _differences(config, family.fixed)
     try:
-        arguments = family.to_stock(_with_theta(config, family))
+        arguments = family.to_stock(config)
     except KeyError as error:
         problems.append(f"no field {error}")
     else:
         problems += _impossible(arguments)
-    if not_computed := _differences(config, COMPUTED) + _other_rotations(config, family):
+    not_computed = _differences(config, COMPUTED)
+    if not_computed:
         remedy = "The decoder does not compute this: docs/models_and_data.md says what it computes."
-    if problems + not_computed:
+    if problems or not_computed:
         raise InputError(folder / CONFIG, "; ".join(dict.fromkeys(problems + not_computed)), remedy)
     return arguments
 
@@ -187,32 +186,6 @@ def _differences(config: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[st
         for key, value in fixed.items()
         if key in config and config[key] != value
     ]
-
-
-ROTATION = "rope_parameters"  # of transformers 5, in place of a `rope_theta` and a `rope_scaling`
-
-
-def _other_rotations(config: Mapping[str, Any], family: Family) -> list[str]:
-    """What ``rope_parameters`` say that the decoder does not compute, or that ``rope_theta`` contradicts."""
-    parameters = config.get(ROTATION) or {}
-    if not isinstance(parameters, dict):
-        return [f"{ROTATION} is {brief(repr(parameters), 60)}"]
-    problems = [
-        f"{ROTATION}.{key} is {brief(repr(value), 60)}"
-        for key, value in parameters.items()
-        if key != "rope_theta" and (key, value) != ("rope_type", "default")
-    ]
-    name, theta = family.fields["rope_theta"], parameters.get("rope_theta")
-    if theta is not None and config.get(name, theta) != theta:
-        problems.append(f"{name} is {config[name]}, but {ROTATION}.rope_theta {brief(repr(theta))}")
-    return problems
-
-
-def _with_theta(config: dict[str, Any], family: Family) -> dict[str, Any]:
-    """The config with the theta of its ``rope_parameters`` under the family's name."""
-    parameters = config.get(ROTATION)
-    theta = parameters.get("rope_theta") if isinstance(parameters, dict) else None
-    return config if theta is None else {family.fields["rope_theta"]: theta, **config}
 
 
 def _impossible(arguments: Mapping[str, Any]) -> list[str]:
@@ -257,44 +230,43 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
     expected = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
     size = config[family.fields["vocab_size"]]
-    releases = [release for release in family.releases if release.config.get("vocab_size") == size]
-    expected |= {f"{release.repository} has": release.ids for release in releases}
-    wanted = (*tokens.values(), *family.chat_tokens)
+    for release in family.releases:
+        if release.config.get("vocab_size") == size:
+            expected[f"{release.repository} has"] = release.ids
     problems = [] if tokens["eos"] else ["declares no EOS token"]
-    problems += [f"no token {token!r}" for token in wanted if token is not None and token not in vocabulary]
-    problems += [
-        f"{kind} id is {ids[kind]}, {origin} {brief(value)}"
-        for origin, values in expected.items()
-        for kind, value in values.items()
-        if None not in (value, ids[kind]) and ids[kind] not in (value if isinstance(value, list) else [value])
-    ]
-    if (last := max(vocabulary, key=vocabulary.__getitem__, default=None)) and vocabulary[last] >= size:
+    for token in (*tokens.values(), *family.chat_tokens):
+        if token is not None and token not in vocabulary:
+            problems.append(f"no token {token!r}")
+    for origin, values in expected.items():
+        for kind, value in values.items():
+            known = value if isinstance(value, list) else [value]
+            if value is not None and ids[kind] is not None and ids[kind] not in known:
+                problems.append(f"{kind} id is {ids[kind]}, {origin} {brief(value)}")
+    last = max(vocabulary, key=vocabulary.__getitem__, default=None)
+    if last is not None and vocabulary[last] >= size:
         problems.append(f"token {brief(last)} has id {vocabulary[last]}, but the model has {size} embeddings")
     if problems:
-        raise InputError(
-            folder,
-            f"tokenizer: {'; '.join(problems)}",
-            "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family.",
-        )
+        remedy = "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family."
+        raise InputError(folder, f"tokenizer: {'; '.join(problems)}", remedy)
     return SpecialIds(vocabulary[tokens["eos"]], ids["mask"], ids["pad"], ids["bos"])
 
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:
     """``config.json`` over the family's defaults for fields that it leaves out."""
-    return {**family.defaults, **read_object(folder / CONFIG)}
+    config = {**family.defaults, **read_object(folder / CONFIG)}
+    rotation = config.get("rope_parameters")  # of transformers 5, in place of `rope_theta` and `rope_scaling`
+    if isinstance(rotation, dict):
+        scaling = {key: value for key, value in rotation.items() if value != "default" and key != "rope_theta"}
+        if scaling:
+            config["rope_scaling"] = scaling
+        if "rope_theta" in rotation:
+            config[family.fields["rope_theta"]] = rotation["rope_theta"]
+    return config
 
 
 # --- Released weights into a model: first all headers are checked, then each tensor is read once.
 
 _COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
-
-
-class _Stored(NamedTuple):
-    """A tensor in the header of its file."""
-
-    name: str
-    path: Path
-    shape: tuple[int, ...]
 
 
 def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
@@ -305,52 +277,45 @@ def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
     """
     import torch
 
-    stored = check(model, family, folder)
+    files_of = check(model, family, folder)
     # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
-    for stock in sorted(stored, key=lambda name: -prod(stored[name].shape)):
-        (name, path, _), (module, _, leaf) = stored[stock], stock.rpartition(".")
-        parent = model.get_submodule(module)
-        with open_shard(path) as shard:
+    for stock, empty in sorted(model.named_parameters(), key=lambda pair: -pair[1].numel()):
+        name, (module, _, leaf) = family.released_name(stock), stock.rpartition(".")
+        with open_shard(files_of[name]) as shard:
             # First the device, then the dtype: one call for both would make a second tensor on the host.
-            tensor = shard.get_tensor(name).to(device).to(getattr(parent, leaf).dtype)
-        setattr(parent, leaf, torch.nn.Parameter(tensor, requires_grad=False))
+            tensor = shard.get_tensor(name).to(device).to(empty.dtype)
+        setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))
     model.tie()
 
 
-def check(model: Decoder, family: Family, folder: Path) -> dict[str, _Stored]:
-    """Where each of the model's tensors is stored, by stock name, from the headers; no weight is read.
+def check(model: Decoder, family: Family, folder: Path) -> dict[str, Path]:
+    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
 
-    Raises one InputError that names every file that is damaged, and every tensor that is missing, extra, in
-    two files or of a wrong shape. A second copy of the embeddings for a tied head is not read.
+    Raises one InputError that names every file that is damaged, and every tensor that is missing, unknown, in two files
+    or of a wrong shape. A second copy of the embeddings for a tied head is not read.
     """
-    names = {family.released_name(name): name for name, _ in model.named_parameters()}
+    shapes = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
     tied = family.released_name("lm_head.weight") if model.config.tie_word_embeddings else None
-    shapes = {name: tuple(model.get_parameter(stock).shape) for name, stock in names.items()}
-    stored, unreadable = defaultdict(list), []
+    files_of: dict[str, Path] = {}
+    problems = []
     for path in shards(folder):
         try:
-            for name, shape in read_shapes(path).items():
-                if not name.endswith(_COMPUTED) and name != tied:
-                    stored[name].append(_Stored(name, path, shape))
+            stored = read_shapes(path)
         except InputError as error:
-            unreadable.append(f"{path.name} ({error.problem})")
-    problems = {
-        "files": unreadable,
-        "in two files": [
-            f"{name} ({', '.join(place.path.name for place in places)})"
-            for name, places in stored.items()
-            if len(places) > 1
-        ],
-        "missing": [name for name in names if name not in stored],
-        "extra": [name for name in stored if name not in names],
-        "of another shape": [
-            f"{name} is {place.shape}, not {shapes[name]}"
-            for name, places in stored.items()
-            for place in places
-            if place.shape != shapes.get(name, place.shape)
-        ],
-    }
-    problem = "; ".join(f"{what}: {listed(those)}" for what, those in problems.items() if those)
-    if problem:
-        raise InputError(folder, problem, f"This is not a whole {family.name} checkpoint: fetch or make it again.")
-    return {names[released]: place for released, (place,) in stored.items()}
+            problems.append(f"{path.name} is {error.problem}")
+            continue
+        for name, shape in stored.items():
+            if name == tied or name.endswith(_COMPUTED):
+                continue
+            if name in files_of:
+                problems.append(f"{name} is in {files_of[name].name} and in {path.name}")
+            if name not in shapes:
+                problems.append(f"{name} is of no layer")
+            elif shape != shapes[name]:
+                problems.append(f"{name} is {shape}, not {shapes[name]}")
+            files_of[name] = path
+    problems += [f"{name} is missing" for name in shapes if name not in files_of]
+    if problems:
+        remedy = f"This is not a whole {family.name} checkpoint: fetch or make it again."
+        raise InputError(folder, listed(problems), remedy)
+    return files_of

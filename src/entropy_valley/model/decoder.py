@@ -26,12 +26,10 @@ class Decoder(nn.Module):
     """A language model; :meth:`hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
 
     In training, with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again;
-    with ``compiles``, the layers are compiled, for passes of any size; with ``autocast``, a dtype, products of matrices
-    that are kept in float32 are in it.
+    with ``compiles``, the layers are compiled, for passes of any size.
     """
 
     recompute = compiles = False
-    autocast: torch.dtype | None = None
 
     def __init__(self, config: Config) -> None:
         super().__init__()

@@ -542,7 +542,9 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-NEW_FAMILY = "docs/extending.md#a-new-family says how to describe another"
+NEW_FAMILY = (
+    "docs/extending.md#a-new-family says how to describe another, and Translator.of runs any module of transformers"
+)
 
 
 def find_family(name: str, file: Path | None = None) -> Family:

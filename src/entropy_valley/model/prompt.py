@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
-
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model.checkpoint import TOKENIZER
 from entropy_valley.model.families import Family
-from entropy_valley.settings import Foreign, check_template, read_object
+from entropy_valley.settings import check_template
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 
@@ -86,7 +83,7 @@ class Prompt:
 
     def _parsed(self, text: str) -> list[int]:
         """Token ids of a part of the template, with its special tokens."""
-        return self._tokenized(text)["input_ids"] if text else []
+        return self._tokenized(text, split_special_tokens=False)["input_ids"]
 
 
 def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:
@@ -121,131 +118,32 @@ def attention_of(spec: Mapping[str, Any]) -> str:
 # --- Tokenizers.
 
 WHOLE = "tokenizer.json"
-# Files beside it that declare more tokens; transformers adds these to the tokenizer.
-DECLARATIONS = ("tokenizer_config.json", "special_tokens_map.json")
-REMEDY = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
 
 
-class Declarations(Foreign):
-    """What a tokenizer's files declare: a token is a text or a block of its content and its flags."""
+def load_tokenizer(folder: str | Path, family: Family) -> Any:
+    """The checkpoint's own tokenizer, of transformers, without remote code.
 
-    added_tokens_decoder: dict[str, dict[str, Any]] = Field({})
-    additional_special_tokens: list[str | dict[str, Any]] | None = None
-
-
-class Tokenizer:
-    """One of ``tokenizers`` under the calls of transformers that are made here; transformers takes 1.3 s to import.
-
-    ``declared`` has the special tokens by their kinds, such as ``mask_token``; ``place`` is for errors.
+    Without a ``tokenizer.json`` it is made by the family's tokenizer class. Raises InputError where the files for that
+    are missing, and for files of which no tokenizer can be made.
     """
+    import transformers
 
-    def __init__(self, rust: Any, place: object = "tokenizer", declared: Mapping[str, str] | None = None) -> None:
-        self._rust, self.name_or_path, self._declared = rust, str(place), declared or {}
-        rust.no_padding()
-        rust.no_truncation()
-
-    def __call__(
-        self,
-        text: str,
-        add_special_tokens: bool = True,
-        split_special_tokens: bool = False,
-        return_offsets_mapping: bool = False,
-    ) -> dict[str, list[Any]]:
-        self._rust.encode_special_tokens = split_special_tokens
-        encoded = self._rust.encode(text, add_special_tokens=add_special_tokens)
-        return {"input_ids": encoded.ids, **({"offset_mapping": encoded.offsets} if return_offsets_mapping else {})}
-
-    def __len__(self) -> int:
-        return self._rust.get_vocab_size()
-
-    def decode(
-        self, tokens: list[int], skip_special_tokens: bool = False, clean_up_tokenization_spaces: bool = False
-    ) -> str:
-        """The text of tokens; ``tokenizers`` never cleans up spaces."""
-        return self._rust.decode(tokens, skip_special_tokens=skip_special_tokens)
-
-    @property
-    def added_tokens_decoder(self) -> dict[int, Any]:
-        return self._rust.get_added_tokens_decoder()
-
-    def get_vocab(self) -> dict[str, int]:
-        return self._rust.get_vocab()
-
-    @property
-    def mask_token(self) -> str | None:
-        return self._declared.get("mask_token")
-
-    @property
-    def eos_token(self) -> str | None:
-        return self._declared.get("eos_token")
-
-    @property
-    def unk_token_id(self) -> int | None:
-        return self._rust.token_to_id(self._declared.get("unk_token") or "")
-
-
-def load_tokenizer(folder: str | Path, family: Family) -> Tokenizer:
-    """The checkpoint's own tokenizer, without remote code.
-
-    ``tokenizer.json`` is read without transformers where that would add nothing to it. Raises InputError if there is
-    none and not all files of the family's tokenizer class, and for files of which no tokenizer can be made.
-    """
-    from tokenizers import Tokenizer as Rust
-
-    folder = Path(folder)
+    folder, kind = Path(folder), transformers.PreTrainedTokenizerFast
     for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
         for path in folder.glob(pattern):
             files.regular(path, files.MOST)
-    paths = [folder / name for name in DECLARATIONS]
-    declarations = [read_object(path, Declarations) for path in paths if path.exists()]
-    if (folder / WHOLE).exists():
-        with files.readable(folder / WHOLE, "tokenizer", REMEDY):
-            rust = Rust.from_file(str(folder / WHOLE))
-            rust = rust if _is_complete(rust, declarations) else _of_transformers("PreTrainedTokenizerFast", folder)
-    else:
-        rust = _from_parts(folder, family)
-    kinds = {key: token for one in declarations for key, token in one.items() if key.endswith("_token")}
-    declared = {key: token["content"] if isinstance(token, dict) else token for key, token in kinds.items()}
-    return Tokenizer(rust, folder, declared)
-
-
-def _of_transformers(name: str, folder: Path) -> Any:
-    import transformers
-
-    return getattr(transformers, name).from_pretrained(folder, local_files_only=True).backend_tokenizer
-
-
-def _from_parts(folder: Path, family: Family) -> Any:
-    """By the family's tokenizer class, from other files than ``tokenizer.json``."""
-    import transformers
-
-    name = family.tokenizer_class
-    released = getattr(transformers, name).vocab_files_names.values() if name else ()
-    parts = [file for file in released if file != WHOLE]
-    if not name or not parts or not all((folder / file).exists() for file in parts):
-        wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
-        raise InputError(folder, f"no tokenizer: no {wanted}", "Copy the released tokenizer files into this folder.")
-    with files.readable(folder / parts[0], "tokenizer", REMEDY):
-        return _of_transformers(name, folder)
-
-
-def _is_complete(rust: Any, declarations: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether transformers would leave a ``tokenizer.json`` as it is: it has all declared tokens, with their flags, as
-    added ones, and the declared ``add_prefix_space``. DiffuLLaMA's mask token is declared beside it."""
-    added = {token.content: token for token in rust.get_added_tokens_decoder().values()}
-    tokens, prefix_space = [], False
-    for one in declarations:
-        tokens += [token for key, token in one.items() if key.endswith("_token")]  # `add_bos_token` is a switch
-        tokens += [*(one.get("additional_special_tokens") or ()), *one.get("added_tokens_decoder", {}).values()]
-        prefix_space = one.get("add_prefix_space", prefix_space)
-    flags = [{"content": token} if isinstance(token, str) else token for token in tokens]
-    first = json.loads(rust.pre_tokenizer.__getstate__()) if rust.pre_tokenizer else {}
-    return first.get("add_prefix_space", prefix_space) == prefix_space and all(
-        token["content"] in added
-        and all(getattr(added[token["content"]], flag, value) == value for flag, value in token.items())
-        for token in flags
-        if isinstance(token, dict)
-    )
+    if not (folder / WHOLE).exists():
+        parts = []
+        if family.tokenizer_class:
+            kind = getattr(transformers, family.tokenizer_class)
+            parts = [name for name in kind.vocab_files_names.values() if name != WHOLE]
+        if not parts or not all((folder / name).exists() for name in parts):
+            wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
+            remedy = "Copy the released tokenizer files into this folder."
+            raise InputError(folder, f"no tokenizer: no {wanted}", remedy)
+    remedy = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
+    with files.readable(folder / WHOLE, "tokenizer", remedy):
+        return kind.from_pretrained(folder, local_files_only=True)
 
 
 def turn_end_id(tokenizer: Any, family: Family) -> int | None:

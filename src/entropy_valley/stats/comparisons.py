@@ -7,29 +7,20 @@ frame of sentences, see :mod:`.frames`, or scores with a row for each sentence a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
-from entropy_valley.frames import MATCHED, PLACE
+from entropy_valley.frames import PLACE
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means, paired_test
-from entropy_valley.stats.summary import closure
+from entropy_valley.stats.summary import closure, run_by_run
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 OPTIONAL = "ratio_eos"  # a run without it goes without its comparisons
-
-
-def run_by_run(
-    sentences: pd.DataFrame, column: str, keys: Sequence[str] = MATCHED
-) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
-    """The coordinates of each run, and a column of its sentences: a row for each sentence, in their order, a column for
-    each method."""
-    for key, rows in sentences.groupby(list(keys), sort=False):
-        values = rows.pivot(index="id", columns="method", values=column)
-        yield dict(zip(keys, key, strict=True)), values.loc[rows["id"].unique()]
 
 
 def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame:
@@ -41,14 +32,12 @@ def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame
     """
     rows = []
     for run, scores in run_by_run(sentences, metric):
+        # Seeds share their sentences: pooled, they would only look like a larger sample.
         for first, second in COMPARISONS:
-            if second == OPTIONAL and second not in scores:
-                continue
-            for name in (first, second):
-                _require(scores, name, run)
-            test = paired_test(scores[first], scores[second], how)
-            named = run | {"first": first, "second": second, "metric": metric}
-            rows.append(named | asdict(test) | {"bootstrap_seed": how.seed})
+            if second != OPTIONAL or second in scores:
+                # Without this, pandas would name a column and not the run.
+                _require(scores, run, first, second)
+                rows.append(_tested(run, scores[first], scores[second], metric, how))
     return pd.DataFrame(rows)
 
 
@@ -58,21 +47,26 @@ def compare_autoregressive(sentences: pd.DataFrame, metric: str, how: Analysis) 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
     gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, or a run has no EV.
     """
+    # A system that writes from left to right has no step budget.
     beams = list(run_by_run(sentences[sentences["steps"] == 0], metric))
     rows = []
     for run, scores in run_by_run(sentences[sentences["steps"] > 0], metric):
-        _require(scores, "ev", run)
+        _require(scores, run, "ev")
         for other, others in beams:
-            if any(run[key] != other[key] for key in (*PLACE, "seed")):
-                continue
-            for name in others:
-                test = paired_test(scores["ev"], others[name].loc[scores.index], how)
-                named = run | {"first": "ev", "second": name, "metric": metric, "second_backbone": other["backbone"]}
-                rows.append(named | asdict(test) | {"bootstrap_seed": how.seed})
+            if all(run[key] == other[key] for key in (*PLACE, "seed")):
+                # The sentences of both in one order: a paired test never looks at ids.
+                for name in others:
+                    test = _tested(run, scores["ev"], others[name].loc[scores.index], metric, how)
+                    rows.append(test | {"second_backbone": other["backbone"]})
     if not rows:
         remedy = "Name an autoregressive backbone that has a seed of the main backbone."
         raise InputError("autoregressive.backbones", "no run of theirs has the seed of a run of the main one", remedy)
     return pd.DataFrame(rows)
+
+
+def _tested(run: Mapping[str, Any], first: pd.Series, second: pd.Series, metric: str, how: Analysis) -> dict[str, Any]:
+    named = {"first": first.name, "second": second.name, "metric": metric}
+    return {**run, **named, **asdict(paired_test(first, second, how)), "bootstrap_seed": how.seed}
 
 
 def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:
@@ -80,13 +74,11 @@ def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:
 
     So the means of two backbones differ by just the mean of their differences run by run.
     """
-    kept = pd.Series(True, cells.index)
-    for _, of_place in cells.groupby(PLACE, sort=False):
-        backbones = of_place.groupby("seed")["backbone"].transform("nunique")
-        shared = backbones == of_place["backbone"].nunique()
-        if shared.any():
-            kept[of_place.index] = shared
-    return cells[kept]
+    backbones = cells.groupby(PLACE)["backbone"].transform("nunique")
+    shared = cells.groupby([*PLACE, "seed"])["backbone"].transform("nunique") == backbones
+    # In a place where no seed is shared, each backbone keeps its own.
+    has_shared = shared.groupby([cells[key] for key in PLACE]).transform("any")
+    return cells[shared | ~has_shared]
 
 
 LIMITS = ("closure_low", "closure_high")
@@ -99,15 +91,18 @@ def closure_limits(method: pd.Series, ratio: pd.Series, oracle: pd.Series, how: 
     gap.
     """
     scores = np.column_stack([method, ratio, oracle])
+    # All three are drawn together: a resample is one set of sentences for all systems.
     drawn = bootstrap_means(scores, how.resamples, how.seed, how.generator)
     closures = closure(*(pd.Series(means) for means in drawn.T))
+    # More resamples without a gap than lie beyond a limit: then the limit is not known.
     if closures.isna().mean() > LEVELS[0]:
         return dict.fromkeys(LIMITS, math.nan)
     return dict(zip(LIMITS, closures.quantile(list(LEVELS)), strict=True))
 
 
-def _require(scores: pd.DataFrame, method: str, run: dict[str, object]) -> None:
-    if method not in scores:
-        place = "/".join(str(value) for value in run.values() if value != "")
-        remedy = f"Add {method} to the matrix's methods."
-        raise InputError(place, f"this run has no cell of method {method}", remedy)
+def _require(scores: pd.DataFrame, run: Mapping[str, Any], *methods: str) -> None:
+    for method in methods:
+        if method not in scores:
+            place = "/".join(str(value) for value in run.values() if value != "")
+            remedy = f"Add {method} to the matrix's methods."
+            raise InputError(place, f"this run has no cell of method {method}", remedy)

@@ -24,6 +24,7 @@ def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
     """One row for each stage, in order of its hours; a stage is a rule with a benchmark: those that only show results
     have none. ``hours`` are as if one job ran after another, ``gpu_hours`` these times the GPUs of a job, see
     :func:`gpus`. Attempts that failed are not counted."""
+    # A job is named after its rule: `train/en-zh.llada-8b.seed1`.
     seconds = finished_seconds(benchmarks)
     jobs = [(job.partition("/")[0], 1, took / 3600) for job, took in seconds.items()]
     rows = pd.DataFrame([(*row, row[2] * gpus.get(row[0], 0)) for row in jobs], columns=COLUMNS)

@@ -5,6 +5,8 @@
 ``how`` says what several rows are: without it the runs, whose mean and deviation count; ``one run`` is a run that is
 judged by the deviation over all; else a function of all rows. ``less`` are rows whose largest value is subtracted,
 ``over`` those whose lead over these divides the difference.
+
+The table ``config`` is the config: its ``column`` is a path of keys, see :func:`.paper_comparison.settings_of`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.stats.paper_numbers import Published, deviation
 
 NONE = float("nan")
+CONFIG = "config"  # the table of the numbers that are settings
 
 
 class Ours(NamedTuple):
@@ -29,7 +32,7 @@ class Ours(NamedTuple):
     """
 
     value: float
-    std: float
+    std: float = NONE
     spread: float = NONE
 
 
@@ -47,88 +50,65 @@ class OurTables:
     def ours(self, number: Published) -> Ours | None:
         """Our number; None where the config did not run it.
 
-        Raises :class:`KeyError` for a number that no table of ours has, :class:`InputError` where a table has other
-        columns than expected, or several rows for a run.
+        Raises :class:`InputError` where a table has other columns than expected, or several rows for a run.
         """
-        if not number.table:
-            raise KeyError(number.key)
         if number.table not in self.frames:
             return None
-        rows = self.rows(number, number.where)
-        values = self.values(number, rows)
+        values = self.values(number, number.where)
         if values.empty:
             return None
         if number.less:
-            less = self.values(number, self.rows(number, number.less)).max()
-            difference = values.max() - less
+            # The best of several systems is the paper's own rule, as for the ratios of its sweep.
+            less = self.values(number, number.less).max()
+            ours = Ours(values.max() - less)
             if number.over:
-                difference /= self.values(number, self.rows(number, number.over)).max() - less
-            return _available(Ours(difference, NONE))
-        if number.how == "one run":
-            all_runs = re.sub(";seed=[^;]*", "", number.where)
-            return _available(Ours(values.mean(), NONE, self.values(number, self.rows(number, all_runs)).std()))
-        if number.how:
-            return _available(Ours(values.agg(number.how), NONE))
-        return _available(Ours(values.mean(), self._deviation(number, rows, values)))
+                ours = Ours(ours.value / (self.values(number, number.over).max() - less))
+        elif number.how == "one run":
+            # A deviation of one run is not defined: it is judged by that of all.
+            all_runs = self.values(number, re.sub(";seed=[^;]*", "", number.where))
+            ours = Ours(values.mean(), spread=all_runs.std())
+        elif number.how:
+            ours = Ours(values.agg(number.how))
+        else:
+            ours = Ours(values.mean(), self._deviation(number, values))
+        return None if pd.isna(ours.value) else ours
 
-    def rows(self, number: Published, where: str) -> pd.DataFrame:
-        """The rows that meet the conditions; none unless each allowed value is there."""
+    def values(self, number: Published, where: str) -> pd.Series:
+        """What ``column`` says of each row that meets the conditions, of several expressions one after another; nothing
+        unless each allowed value is there."""
         rows = self.frames[number.table]
         for condition in where.split(";"):
             key, _, allowed = condition.partition("=")
             if key not in rows:
                 raise self._misfit(number, f"no column {key}")
+            # A config may call the same thing by another name.
             values = {self.names.get(value, value) for value in allowed.split("|")}
             rows = rows[rows[key].isin(values)]
+            # The best, or the number, of some systems is not that of all.
             if values - {*rows[key]}:
-                return rows.head(0)
+                return pd.Series(dtype=float)
         runs = rows[[key for key in ("backbone", "direction", "testset", "seed") if key in rows]]
+        # A condition that is too weak would take a mean over different things.
         if not number.how and runs.duplicated().any() and not number.less:
             raise self._misfit(number, f"several rows of a run with {where}")
-        return rows
-
-    def values(self, number: Published, rows: pd.DataFrame) -> pd.Series:
-        """What ``column`` says of each row; of several expressions one after another."""
-        if rows.empty:
-            return pd.Series(dtype=float)
+        # Tables are read as texts, so that seeds and budgets compare with the conditions.
         numeric = rows.apply(pd.to_numeric, errors="coerce")
         try:
             return pd.concat([numeric.eval(expression) for expression in number.column.split(", ")])
         except NameError as error:
             raise self._misfit(number, str(error)) from None
 
-    def _deviation(self, number: Published, rows: pd.DataFrame, values: pd.Series) -> float:
+    def _deviation(self, number: Published, values: pd.Series) -> float:
         """The deviation over runs: in a table of its own place, in a column beside the mean, or that of the values."""
+        # The paper may print a deviation elsewhere than its mean.
         printed = deviation(number)
         if printed and printed.table:
-            return self.values(printed, self.rows(printed, printed.where)).mean()
+            return self.values(printed, printed.where).mean()
         column = re.sub(r"mean\b", "std", number.column)
-        if column != number.column and column.rpartition(" ")[2] in rows:
-            return self.values(replace(number, column=column), rows).mean()
+        if column != number.column and column.rpartition(" ")[2] in self.frames[number.table]:
+            return self.values(replace(number, column=column), number.where).mean()
         return values.std()
 
     def _misfit(self, number: Published, problem: str) -> InputError:
         place = f"its columns do not have {number.label} {number.metric}: {problem}"
         return InputError(f"{number.table}.csv", place, "Make this table again.")
-
-
-def _available(ours: Ours) -> Ours | None:
-    """None where no number is there."""
-    return None if pd.isna(ours.value) else ours
-
-
-WHY_NOT = {  # by the beginnings of metrics
-    ("parameters_", "size_", "vocabulary_thousand", "pretraining_"): "a fact about the released checkpoint",
-    ("gpu_memory",): "their hardware",
-    ("accumulation", "micro_batch"): "a batch is divided by its tokens",
-    ("case_",): "in the table cases, if `tables.cases` names its sentence",
-    ("minutes_", "sittings_"): "up to the annotators",
-    ("columns", "flip", "scale_"): "fixed in the form",
-    ("version_",): "in the signatures below each table",
-    ("steps_logged", "loss_after_"): "only in losses.csv beside the adapter",
-}
-
-
-def why_not(number: Published) -> str:
-    """Why there is no number of ours beside one of the paper's."""
-    return next((why for metrics, why in WHY_NOT.items() if number.metric.startswith(metrics)), "no table has it")

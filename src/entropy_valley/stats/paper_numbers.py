@@ -3,7 +3,8 @@
 A row of the transcription is a number: where it stands (a label of the paper, or the section of a sentence), what it
 is of (backbone, direction, setting, system: names of the config where it has one; ``ev-ratio`` is a difference), the
 metric, and the value with its sign, unit and relation as printed. ``what`` says in words what the other columns do not.
-The last six columns say where our number is, see :mod:`.our_numbers`. A number with the metric ``x_std`` is the
+The last six columns say where our number is, see :mod:`.our_numbers`; without a ``table``, ``where`` says why there
+is none. A number with the metric ``x_std`` is the
 deviation over runs of the one with the metric ``x`` beside it.
 """
 
@@ -11,15 +12,12 @@ from __future__ import annotations
 
 import csv
 import functools
-import re
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-
-from entropy_valley.errors import InputError
 
 TRANSCRIPTION = Path(__file__).with_name("paper") / "numbers.csv"
 STD = "_std"
-_PRINTED = re.compile(r"([<≤≈]?)([+-]?\d+(?:\.(\d+))?(?:e([+-]?\d+))?)( pp|%)?")
 
 
 @dataclass(frozen=True)
@@ -42,20 +40,20 @@ class Published:
     over: str = ""
 
     @functools.cached_property
-    def _parts(self) -> re.Match[str]:
-        if parts := _PRINTED.fullmatch(self.text):
-            return parts
-        raise InputError(TRANSCRIPTION, f"{self.text!r} is not a number", "Write it as the others.")
+    def digits(self) -> str:
+        """The number alone, as in ``+22.1`` and ``6.9e-45``."""
+        return self.text.lstrip("<≤≈").removesuffix("%").removesuffix(" pp")
 
     @property
     def relation(self) -> str:
         """``<``, ``≤`` or ``≈`` before it, or nothing."""
-        return self._parts[1]
+        # Such as "≤15.6%": a bound, no value.
+        return self.text.partition(self.digits)[0]
 
     @property
     def unit(self) -> str:
         """What stands behind it: ``%``, `` pp`` or nothing."""
-        return self._parts[5] or ""
+        return self.text.partition(self.digits)[2]
 
     @property
     def scale(self) -> int:
@@ -63,34 +61,26 @@ class Published:
         return 100 if self.unit else 1
 
     @property
-    def decimals(self) -> int:
-        return len(self._parts[3] or "")
-
-    @property
-    def exponent(self) -> int | None:
-        """Of a number in the notation ``6.9e-45``."""
-        return int(self._parts[4]) if self._parts[4] else None
-
-    @property
     def value(self) -> float:
         """In the unit in which it is printed."""
-        return float(self._parts[2])
+        return float(self.digits)
 
     @property
     def rounding(self) -> float:
         """Half a unit of the last digit: what the printed value may be away from the unrounded one."""
-        return 0.5 * 10.0 ** ((self.exponent or 0) - self.decimals)
+        # Of "6.9e-45" the last digit counts 1e-46.
+        return float(Decimal(5).scaleb(int(Decimal(self.digits).as_tuple().exponent) - 1))
+
+    @property
+    def style(self) -> str:
+        """How Python formats it: ``.4f``, or ``.1e`` in scientific notation."""
+        digits, exponent, _ = self.digits.partition("e")
+        return f".{len(digits.partition('.')[2])}{exponent or 'f'}"
 
     @property
     def signed(self) -> bool:
         """Whether it is printed with its sign: a difference, a limit of one, a correlation."""
-        return self._parts[2][0] in "+-"
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """The two systems of a difference, ``ev-ratio``; the second is "" for a single one."""
-        first, _, second = self.system.partition("-")
-        return first, second
+        return self.digits[0] in "+-"
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -119,10 +109,12 @@ def deviation(number: Published) -> Published | None:
 
 def means() -> list[Published]:
     """All numbers but the deviations of others."""
+    # They are shown beside their means, never as rows of their own.
     deviations = {std.key for number in numbers().values() if (std := deviation(number))}
     return [number for key, number in numbers().items() if key not in deviations]
 
 
 def tables() -> list[str]:
     """The tables of ours that have some of the paper's numbers."""
+    # In the order of the paper, each once.
     return list(dict.fromkeys(number.table for number in numbers().values() if number.table))

@@ -76,6 +76,7 @@ def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> P
     differences = _differences(first, second)
     means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
     low, high = np.quantile(means, LEVELS)
+    # A mean of exactly 0 counts on both sides.
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     if len(differences) == 1:  # each resample is the sentence itself
         low = high = not_above = not_below = math.nan

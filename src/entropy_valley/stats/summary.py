@@ -5,7 +5,7 @@ Gap closure is the share of Oracle's lead over a fixed ratio that a method recov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,18 @@ def may_be_chance(leads: pd.Series) -> bool:
     return not leads.mean() > CERTAIN * leads.sem()
 
 
-def by_method(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The score of each sentence of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
-    none. Rows and columns are in the order of the sentences."""
-    wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=metric)
+def by_method(sentences: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of the sentences of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
+    none. Rows and methods are in the order of the sentences."""
+    wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=column)
     rows = pd.MultiIndex.from_frame(sentences[[*MATCHED, "id"]].drop_duplicates())
     return wide.reindex(index=rows, columns=sentences["method"].unique())
+
+
+def run_by_run(sentences: pd.DataFrame, column: str) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """The coordinates of each run, and a column of its sentences (rows) by each of its methods (columns)."""
+    for key, values in by_method(sentences, column).groupby(level=MATCHED, sort=False):
+        yield dict(zip(MATCHED, key, strict=True)), values.droplevel(MATCHED).dropna(axis=1, how="all")
 
 
 def doubtful_gaps(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -62,12 +68,15 @@ def doubtful_gaps(sentences: pd.DataFrame, metric: str) -> pd.DataFrame:
 def closures(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """A row for each cell and metric, the main metric first: its ``value``, ``delta_ratio`` (its lead over Ratio), and
     the share of the gap over each of BASELINES; NaN in a run whose gap is doubtful in the main metric."""
+    # One judgement a run, by the main metric, for all metrics.
     doubtful = doubtful_gaps(data.sentences, metrics[0].name)
     rows = data.cells.melt(CELL, [metric.name for metric in metrics], "metric", "value", ignore_index=False)
     rows = rows.sort_index(kind="stable").reset_index(drop=True)  # cell by cell
     wide = rows.pivot(index=[*MATCHED, "metric"], columns="method", values="value")
+    # A study may be without either: its closures are NaN.
     wide = wide.reindex(columns=wide.columns.union(["ratio", "oracle"]))
     at = pd.MultiIndex.from_frame(rows[[*MATCHED, "metric"]])
+    # A gap is a lead, also where lower is better.
     sign = rows["metric"].map({metric.name: 1 if metric.higher_is_better else -1 for metric in metrics})
     of_run = wide.reindex(at).set_axis(rows.index)
     rows["delta_ratio"] = rows["value"] - of_run["ratio"]

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,12 +33,11 @@ WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss 
 SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output", "score")]
 FIELDS = ["backbone", *PLACE, "seed", "case", "id", "source", "reference", *SYSTEM, "delta"]
 FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
-Sentence = Mapping[str, Any]
 # For each case: which sentences count, and what is the largest of the one that is taken.
-RULES: Mapping[str, tuple[Callable[[Sentence], bool], Callable[[Sentence], Any]]] = {
-    WIN: (lambda one: one["delta"] > 0, lambda one: one["delta"]),
-    KEPT: (lambda one: one["more_kept"] > 0, lambda one: (one["more_kept"], one["delta"])),
-    BEYOND: (lambda one: one["beyond"] and one["delta"] < 0, lambda one: -one["delta"]),
+RULES = {
+    WIN: ("delta > 0", ["delta"]),
+    KEPT: ("more_kept > 0", ["more_kept", "delta"]),
+    BEYOND: ("beyond and delta < 0", ["loss"]),
 }
 HEADINGS = {
     WIN: "Largest win of EV over Ratio",
@@ -67,16 +66,6 @@ _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and p
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
 
 
-class _CaseLine(NamedTuple):
-    """What a case says of one text; NaN where there is no such number."""
-
-    label: str
-    text: str
-    slots: float = nan
-    score: float = nan
-    kept: float = nan
-
-
 def first_run(experiment: Experiment) -> list[Cell]:
     """The main backbone's first run of its first direction and test set."""
     cells = [cell for cell in main_cells(experiment) if cell.method in METHODS]
@@ -98,14 +87,15 @@ def case_numbers(names: Names, data: Data) -> pd.DataFrame:
     """
     cell, named = names.cells[0], names.experiment.tables.cases
     run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
-    sentences = list(facts_of_sentences(names, data))
-    by_id = {one["id"]: one for one in sentences}
-    if missing := [name for name in named if name not in by_id]:
+    sentences = facts_of_sentences(names, data)
+    if missing := [name for name in named if name not in sentences.index]:
         problem = f"{listed(missing)}: no such sentence in {cell.testset}"
         testset = f"{data.files.root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
         raise InputError("tables.cases", problem, f"Take ids of {testset}.")
-    taken = [(name, by_id[name]) for name in dict.fromkeys(named)] or chosen(sentences)
-    return pd.DataFrame((run | {"case": case} | dict(one) for case, one in taken), columns=FIELDS)
+    # What the config names is shown once, however often it is named.
+    taken = {name: name for name in named} or chosen(sentences)
+    table = sentences.loc[[*taken.values()]].rename_axis("id").reset_index().assign(case=[*taken], **run)
+    return table[FIELDS]
 
 
 def curve(case: Any) -> tuple[list[int], list[float]]:
@@ -113,47 +103,46 @@ def curve(case: Any) -> tuple[list[int], list[float]]:
     return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
 
 
-def chosen(sentences: Sequence[Sentence]) -> Iterator[tuple[str, Sentence]]:
-    """The cases in their order, each with its sentence; a sentence has all that :data:`RULES` ask for."""
-    taken: list[Sentence] = []
+def chosen(sentences: pd.DataFrame) -> dict[str, Any]:
+    """The cases in their order, each with its sentence; the frame has all that :data:`RULES` ask for."""
+    taken: dict[str, Any] = {}
     for case, (counts, size) in RULES.items():
-        fitting = [one for one in sentences if counts(one) and one not in taken]
-        if fitting:
-            taken.append(max(fitting, key=size))
-            yield case, taken[-1]
+        # A sentence is shown once, by the first rule that takes it.
+        fitting = sentences.drop(index=[*taken.values()]).query(counts)
+        if len(fitting):
+            taken[case] = fitting.sort_values(size, ascending=False, kind="stable").index[0]
+    return taken
 
 
-def facts_of_sentences(names: Names, data: Data) -> Iterator[Sentence]:
-    """Of each sentence, in the file's order, :data:`FIELDS` and what the rules ask for.
+def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
+    """Of each sentence, by its id and in the file's order, :data:`FIELDS` and what the rules ask for.
 
-    ``more_kept``: EV's lead in the share that is kept; ``beyond``: the reference's canvas is shorter or longer than all
-    candidates.
+    ``more_kept``: EV's lead in the share that is kept; ``loss``: Ratio's lead; ``beyond``: the reference's canvas is
+    shorter or longer than all candidates.
     """
-    sources = data.sentences["source"]
-    kind = PLACEHOLDERS if any(map(EXTRACTORS[PLACEHOLDERS], sources)) else NUMBERS
-    for name, rows in data.sentences.groupby("id", sort=False):
-        of_method = {row["method"]: row for row in rows.to_dict("records")}
-        ev = of_method["ev"]
-        items = EXTRACTORS[kind](ev["source"])
-        one: dict[str, Any] = {"id": name, "source": ev["source"], "reference": ev["target"], "items": kind}
-        for method in METHODS:
-            row = of_method[method]
-            one[f"{method}_slots"] = row["canvas"]["length"]
-            one[f"{method}_output"] = row["hypothesis"]
-            one[f"{method}_score"] = row[names.metric.name]
-            one[f"{method}_kept"] = retention(items, row["hypothesis"]) if items else nan
-        candidates, entropies = ev["canvas"]["candidates"], ev["canvas"]["scores"]
-        if not len(candidates) == len(entropies) > 0:
+    of_method = {name: rows.set_index("id") for name, rows in data.sentences.groupby("method")}
+    ev = of_method["ev"]
+    # One kind for all sentences, so that their shares compare.
+    kind = PLACEHOLDERS if any(map(EXTRACTORS[PLACEHOLDERS], ev["source"])) else NUMBERS
+    items = ev["source"].map(EXTRACTORS[kind])
+    table = pd.DataFrame({"source": ev["source"], "reference": ev["target"], "items": kind})
+    for method in METHODS:
+        rows = of_method[method]
+        table[f"{method}_slots"] = [canvas["length"] for canvas in rows["canvas"]]
+        table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[names.metric.name]
+        pairs = zip(items, rows["hypothesis"], strict=True)
+        table[f"{method}_kept"] = [retention(found, output) if found else nan for found, output in pairs]
+    for name, canvas in ev["canvas"].items():
+        if not len(canvas["candidates"]) == len(canvas["scores"]) > 0:
             (cell,) = (cell for cell in names.cells if cell.method == "ev")
-            problem = f"sentence {name!r} has {len(entropies)} entropies of {len(candidates)} candidates"
-            raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
-        yield one | {
-            "delta": one["ev_score"] - one["ratio_score"],
-            "candidates": " ".join(map("{:g}".format, candidates)),
-            "entropies": " ".join(map("{:g}".format, entropies)),
-            "more_kept": one["ev_kept"] - one["ratio_kept"],
-            "beyond": not min(candidates) <= one["oracle_slots"] <= max(candidates),
-        }
+            counts = f"{len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
+            raise InputError(data.files.place(cell, TRANSLATIONS), f"sentence {name!r} has {counts}", REMEDY)
+    for column, key in (("candidates", "candidates"), ("entropies", "scores")):
+        table[column] = [" ".join(map("{:g}".format, canvas[key])) for canvas in ev["canvas"]]
+    both = zip(table["oracle_slots"], (canvas["candidates"] for canvas in ev["canvas"]), strict=True)
+    table["beyond"] = [not min(candidates) <= slots <= max(candidates) for slots, candidates in both]
+    table["delta"], table["loss"] = table["ev_score"] - table["ratio_score"], table["ratio_score"] - table["ev_score"]
+    return table.assign(more_kept=table["ev_kept"] - table["ratio_kept"])
 
 
 # --- What table and figure say of a case.
@@ -292,6 +281,7 @@ def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
         elif not isnan(line.score):
             text = formats.number(line.score, names.metric.decimals)
             axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
+        # Boxes in the place of characters would look like an output.
         for text in [LEFT_OUT] if _is_left_out(line.text) else wrapped(line.text):
             axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1

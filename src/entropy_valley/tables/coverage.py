@@ -8,6 +8,7 @@ sentences on WMT22; it does not say how it finds its "capitalised named-entity t
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -38,6 +39,7 @@ def capitalised_words(text: str) -> list[str]:
 
     A heuristic: it also finds the first words of further sentences.
     """
+    # The first word of a sentence has a capital whatever it is.
     _, *others = text.split() or [""]
     return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(others)))
 
@@ -56,12 +58,7 @@ def extractors(language: str) -> dict[str, Callable[[str], Sequence[str]]]:
 
 
 def retention(items: Sequence[str], output: str) -> float:
-    """The share of the items that the output contains as they are; an item that the source has twice counts twice.
-
-    Raises ValueError where there is none.
-    """
-    if not items:
-        raise ValueError("no items: their retention is not defined")
+    """The share of the items that the output contains as they are; an item that the source has twice counts twice."""
     return sum(item in output for item in items) / len(items)
 
 
@@ -71,14 +68,9 @@ FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTS
 
 
 def bucket_names(edges: Sequence[float]) -> list[str]:
-    """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make."""
+    """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make; an edge is in the one above."""
     inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
     return [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
-
-
-def bucket(ratio: float, edges: Sequence[float]) -> int:
-    """In which of :func:`bucket_names` a ratio is; an edge belongs to the bucket above it."""
-    return sum(ratio >= edge for edge in edges)
 
 
 LITERAL = (
@@ -119,24 +111,30 @@ def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for place, sentences in data.sentences.groupby(PLACE, sort=False):
+        # Means are over runs first: sentences of several seeds are the same ones.
         runs = sentences.groupby("method", sort=False)["seed"].nunique()
-        about = dict(zip(PLACE, place, strict=True))
-        for kind, extract in extractors(place[0].split("-")[0]).items():
-            items = sentences["source"].map(extract)
-            having = sentences[items.map(len) > 0]
-            kept = [retention(*both) for both in zip(items[having.index], having["hypothesis"], strict=True)]
-            block = about | {"block": RETENTION, "item": kind}
-            rows += [block | row for row in compared(names, runs, having.assign(value=kept))]
-        if edges := sorted(names.experiment.coverage.buckets.get(place[0], ())):
-            targets = sentences["target_tokens"] + names.experiment.coverage.eos
-            ratios = targets / sentences["source_tokens"].clip(lower=1)
-            buckets = ratios.map(lambda ratio: bucket(ratio, edges))
-            for number, name in enumerate(bucket_names(edges)):
-                inside = sentences[buckets == number]
-                block = about | {"block": BUCKET, "item": name}
-                scores = inside.assign(value=inside[names.metric.name])
-                rows += [block | row for row in compared(names, runs, scores)]
+        for block, item, part in parts(names, place[0], sentences):
+            about = dict(zip(PLACE, place, strict=True)) | {"block": block, "item": item}
+            rows += [about | row for row in compared(names, runs, part)]
     return pd.DataFrame(rows, columns=FIELDS)
+
+
+def parts(names: Names, direction: str, sentences: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """The items of each block of a direction: the sentences that have it, and their ``value``."""
+    for kind, extract in extractors(direction.split("-")[0]).items():
+        items = sentences["source"].map(extract)
+        # A sentence without an item retains nothing, and loses nothing.
+        having = sentences[items.map(len) > 0]
+        kept = [retention(*both) for both in zip(items[having.index], having["hypothesis"], strict=True)]
+        yield RETENTION, kind, having.assign(value=kept)
+    settings = names.experiment.coverage
+    if edges := sorted(settings.buckets.get(direction, ())):
+        # An empty source counts as one token, as for the length methods.
+        ratios = (sentences["target_tokens"] + settings.eos) / sentences["source_tokens"].clip(lower=1)
+        buckets = pd.cut(ratios, [-math.inf, *edges, math.inf], right=False, labels=bucket_names(edges))
+        scores = sentences.assign(value=sentences[names.metric.name])
+        for name in bucket_names(edges):
+            yield BUCKET, name, scores[buckets == name]
 
 
 def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -148,6 +146,7 @@ def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator
         values = means[name].loc[ids] if len(ids) else pd.Series(dtype=float)
         row = {"sentences": len(ids), "runs": runs[name], "method": name, "mean": float(values.mean())}
         row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
+        # A test of no sentences has no p.
         if name in RIVALS and len(ids):
             test = asdict(paired_test(means[EV].loc[ids], values, how))
             row |= {key: test[key] for key in BOOTSTRAP}
@@ -164,17 +163,12 @@ def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator
 def coverage(names: Names, data: Data) -> Shown:
     """A section for the literal items of each direction, and one for its groups by r."""
     numbers = coverage_numbers(names, data)
-    rows = []
-    for (*place, block), of_block in numbers.groupby([*PLACE, "block"], sort=False):
-        what = "retention, Δ in pp" if block == RETENTION else f"{names.metric.label} by r"
-        for item, systems in of_block.groupby("item", sort=False):
-            texts = system_texts(names, systems, tested=True)
-            rows.append(Row([item_label(str(item)), *texts], f"{names.place(*place)}: {what}"))
     rivals = rivals_of(numbers)
     columns = [*heads(names, "Category", rivals)]
     columns += [Column("Δ [95 % CI]", formats.difference(EV, name)) for name in rivals]
     few = footnotes.few_sentences(numbers["sentences"])
-    return Shown(numbers, columns, rows, [*reading(names, data, numbers), TESTS, *few])
+    notes = [*reading(names, data, numbers), TESTS, *few]
+    return Shown(numbers, columns, [*item_rows(names, numbers, tested=True)], notes)
 
 
 @table(
@@ -189,19 +183,30 @@ def faithfulness_summary(names: Names, data: Data) -> Shown:
     the first one."""
     numbers = coverage_numbers(names, data)
     buckets = numbers[numbers["block"] == BUCKET]
+    # The ends of the scale, which a fixed ratio fits least.
     last, first = (buckets.groupby(PLACE, sort=False)["item"].transform(end) for end in ("last", "first"))
     literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
-    parts = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
-    numbers = pd.concat(parts, ignore_index=True)
-    rows = []
-    for place, of_place in numbers.groupby(PLACE, sort=False):
-        for (block, item), systems in of_place.groupby(["block", "item"], sort=False):
-            label = item_label(str(item))
-            retained = f"{label.removesuffix('s')} retention"
-            label = retained if block == RETENTION else f"{label}: {names.metric.label}"
-            rows.append(Row([label, *system_texts(names, systems, tested=False)], names.place(*place)))
+    ends = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
+    numbers = pd.concat(ends, ignore_index=True)
+    rows: list[Row] = []
+    for _, of_place in numbers.groupby(PLACE, sort=False):
+        rows += item_rows(names, of_place, tested=False)
     columns = [*heads(names, "Diagnostic", rivals_of(numbers))]
     return Shown(numbers, columns, rows, reading(names, data, numbers))
+
+
+def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row]:
+    """A row for each item: in a section of its block with the tests, or with a longer name without."""
+    printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
+    for (*place, block, item), systems in numbers.groupby([*PLACE, "block", "item"], sort=False):
+        label = printed.get(item) or item.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
+        # The summary has one section a direction, so its labels say more.
+        section, metric = names.place(*place), names.metric.label
+        if tested:
+            section += ": retention, Δ in pp" if block == RETENTION else f": {metric} by r"
+        else:
+            label = f"{label.removesuffix('s')} retention" if block == RETENTION else f"{label}: {metric}"
+        yield Row([label, *system_texts(names, systems, tested)], section)
 
 
 def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]:
@@ -211,6 +216,7 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
     rivals = rivals_of(systems)
     shown = [of_method[name] for name in (*rivals, EV)]
     count = of_method[EV].sentences
+    # No mean, and so no test either.
     if not count:
         return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
     is_share, decimals = of_method[EV].block == RETENTION, names.metric.decimals
@@ -220,6 +226,7 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
         text = formats.percent(mean) if is_share else formats.number(mean, decimals)
         texts.append(Bold(text) if mean == max(means) > min(means) else text)
     for name in rivals if tested else ():
+        # Differences of shares are in percentage points.
         scale, places = (100, 1) if is_share else (1, decimals)
         delta, low, high = (scale * getattr(of_method[name], key) for key in ("delta", "ci_low", "ci_high"))
         texts.append(formats.interval(delta, low, high, places) + "*" * bool(low > 0))
@@ -231,12 +238,6 @@ def heads(names: Names, first: str, rivals: Sequence[str]) -> Iterator[Column]:
     yield Column(first, align="l")
     yield Column("N", align="r")
     yield from (Column(names.method(name).short) for name in (*rivals, EV))
-
-
-def item_label(name: str) -> str:
-    """A kind of items or a bucket as it is printed: Placeholders, r ≥ 0.8."""
-    printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
-    return printed.get(name) or name.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
 
 
 def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
@@ -251,6 +252,7 @@ def unspaced(names: Names, data: Data) -> Iterator[str]:
     """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
     for place, rows in data.sentences.groupby(PLACE, sort=False):
         if base_language(place[0].split("-")[0]) in UNSPACED:
+            # Each source comes once a method and seed.
             sources = rows.drop_duplicates("id")["source"]
             digits = sum(any(map(str.isdigit, text)) for text in sources)
             having = f"{digits} of {len(sources)} sources have digits"
@@ -301,6 +303,7 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
         scores = of_run.pivot(index="id", columns="method", values=names.metric.name)
         ev = of_run[of_run["method"] == EV]
         tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
+        # The cause is of the sentence and of the grid, whatever the rival.
         causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev["id"], dtype=object)
         for rival in (name for name in RIVALS if name in scores):
             delta = scores[EV] - scores[rival]
@@ -308,6 +311,7 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
             for name in (*CAUSES, ALL):
                 part = lost if name == ALL else lost[causes[lost.index] == name]
                 about = dict(zip(OF_RUN, key, strict=True)) | {"sentences": len(scores), "rival": rival, "cause": name}
+                # A run without a loss has no shares.
                 share = len(part) / len(lost) if len(lost) else float("nan")
                 rows.append(about | {"losses": len(part), "share": share, "delta": float(part.mean())})
     runs = pd.DataFrame(rows)
@@ -332,6 +336,7 @@ def failure_buckets(names: Names, data: Data) -> Shown:
     for place, of_place in means.groupby(PLACE, sort=False):
         heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
         for name, of_cause in of_place.groupby("cause", sort=False):
+            # The rivals stand side by side.
             texts = [text for row in of_cause.itertuples() for text in loss_texts(names, row)]
             rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
     columns = [Column("Likely cause", align="l")]

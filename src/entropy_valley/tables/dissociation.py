@@ -13,7 +13,6 @@ import pandas as pd
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, study_cells
 from entropy_valley.frames import MATCHED, PLACE, SETTING
-from entropy_valley.scoring.metrics import Metric
 from entropy_valley.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.stats.summary import BASELINES
 from entropy_valley.tables import footnotes, formats
@@ -27,12 +26,12 @@ from entropy_valley.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SER
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAE = Metric("length_mae", "Length error", 2, higher_is_better=False)
-"""Mean distance in slots of the canvas from the reference's tokens and its EOS, which is Oracle's canvas."""
-MATCHED_LENGTH = Metric("on_reference", "On the reference's canvas", 3, higher_is_better=True)
-"""Share of sentences whose canvas is as long as Oracle's."""
-FULL = Metric("full_canvas", "Full canvases", 3, higher_is_better=True)
-"""Share of texts that leave one slot of their canvas to the EOS, and no more."""
+ERROR = "length_mae"
+LENGTHS = {  # what a table of canvases has of each method, beside the scores
+    ERROR: "Mean length error in slots",  # the distance from the reference's tokens and its EOS: Oracle's canvas
+    "on_reference": "On the reference's canvas",  # share of sentences whose canvas is as long as Oracle's
+    "full_canvas": "Full canvases",  # share of texts that leave one slot of their canvas to the EOS, and no more
+}
 CONTROL = "ev_reassigned_1"  # EV's ratios, given to other sentences: the same canvases, not chosen by the source
 CANVASES = ("nearer", "equal", "farther")  # of a method to the reference's, compared with the baseline's
 PARTS = (*CANVASES, "not_nearer", "all")  # not nearer: equal or farther
@@ -67,22 +66,20 @@ def with_errors(data: Data) -> pd.DataFrame:
 
 
 def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.DataFrame:
-    """Means over runs of the main metric, :data:`MAE`, :data:`MATCHED_LENGTH` and :data:`FULL`, of each method.
+    """Means over runs of the main metric and of :data:`LENGTHS`, of each method.
 
-    Columns: those of SETTING, ``method``, ``metric``, ``mean``, ``std`` (sample) and ``runs``.
+    Columns: those of SETTING, ``metric``, ``method``, ``mean``, ``std`` (sample) and ``runs``.
     """
+    # The slot that is left is that of the EOS.
     full = sentences["tokens"].map(len) == sentences["length"] - 1
-    rows = sentences.assign(**{MATCHED_LENGTH.name: sentences["error"] == 0, FULL.name: full})
-    own = {MAE.name: "error", MATCHED_LENGTH.name: MATCHED_LENGTH.name, FULL.name: FULL.name}
-    means = rows.groupby([*MATCHED, "method"], sort=False)[[*own.values()]].mean()
-    means = means.set_axis([*own], axis=1).reset_index()
-    scores = data.cells[[*MATCHED, "method", names.metric.name]]
-    values = scores.merge(means, on=[*MATCHED, "method"])
-    values = values.melt([*MATCHED, "method"], var_name="metric", ignore_index=False).sort_index(kind="stable")
-    settings = values.reset_index(drop=True).groupby(SETTING, sort=False).ngroup()
-    values = values.iloc[settings.sort_values(kind="stable").index]
-    groups = values.groupby([*SETTING, "metric", "method"], sort=False)["value"]
-    return groups.agg(mean="mean", std="std", runs="count").reset_index()
+    own = sentences.assign(**dict(zip(LENGTHS, (sentences["error"], sentences["error"] == 0, full), strict=True)))
+    means = own.groupby([*MATCHED, "method"], sort=False)[[*LENGTHS]].mean().reset_index()
+    values = data.cells[[*MATCHED, "method", names.metric.name]].merge(means, on=[*MATCHED, "method"])
+    groups = values.groupby([*SETTING, "method"], sort=False)[[names.metric.name, *LENGTHS]]
+    table = groups.agg(["mean", "std", "count"]).stack(0, future_stack=True).rename_axis([*SETTING, "method", "metric"])
+    table = table.reset_index().rename(columns={"count": "runs"})
+    settings = table.groupby(SETTING, sort=False).ngroup().sort_values(kind="stable")
+    return table.loc[settings.index, [*SETTING, "metric", "method", "mean", "std", "runs"]]
 
 
 def points(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
@@ -112,6 +109,7 @@ def splits(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
                     continue
                 leads, nearer = scores[name] - scores[baseline], errors[baseline] - errors[name]
                 about = dict(zip(SETTING, key, strict=True)) | {"method": name, "baseline": baseline}
+                # The control may have fewer runs.
                 seeds = [seed for seed in scores[name] if seed in scores[baseline]]
                 for seed in (None, *seeds):
                     runs = seeds if seed is None else [seed]
@@ -136,12 +134,14 @@ def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> Iterator[dict
     added, sizes = np.hsplit(means, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = {"lead": added / sizes, "adds": added, "share": added / added[:, -1:]}
+    # A share of a lead that may be 0 would be any number.
     if not np.quantile(drawn[:, len(PARTS) - 1], LEVELS[0]) > 0:
         statistics["share"] = np.full(added.shape, np.nan)
     for place, part in enumerate(PARTS):
         row = {"canvas": part, "sentences": float(sizes[0, place] * len(leads))}
         for name, numbers in statistics.items():
             value, draws = numbers[0, place], numbers[1:, place]
+            # A resample may have no sentence of a part.
             low, high = np.nanquantile(draws, LEVELS) if not np.isnan(value) else (np.nan, np.nan)
             row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
         yield row
@@ -221,9 +221,8 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
         yield f"Not nearer than {names.method(str(baseline)).short}'s: {counted(names, of_baseline)}."
-    for metric in (MAE, MATCHED_LENGTH, FULL):
-        label = f"Mean {metric.label.lower()} in slots" if metric is MAE else metric.label
-        yield f"{label}: {listed(names, numbers[numbers['metric'] == metric.name], metric)}."
+    for metric, label in LENGTHS.items():
+        yield f"{label}: {listed(names, numbers[numbers['metric'] == metric])}."
     yield footnotes.ORACLE
 
 
@@ -235,13 +234,13 @@ def counted(names: Names, runs: pd.DataFrame) -> str:
     return f"EV leads in {leads.sum()} of {len(runs)} runs ({by_place}) and trails in {trails.sum()}"
 
 
-def listed(names: Names, means: pd.DataFrame, metric: Metric) -> str:
+def listed(names: Names, means: pd.DataFrame) -> str:
     """``En→Zh Ratio 1.76, EV 0.53; …``, shares in per cent."""
     places = []
     for place, rows in means.groupby(PLACE, sort=False):
         texts = []
         for row in rows.itertuples():
-            text = formats.number(row.mean, 2) if metric is MAE else formats.percent(row.mean)
+            text = formats.number(row.mean, 2) if row.metric == ERROR else formats.percent(row.mean)
             texts.append(f"{names.method(row.method).short} {text}")
         places.append(f"{names.place(*place)} {', '.join(texts)}")
     return "; ".join(places)
@@ -265,13 +264,11 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
     """A panel for each direction; then where EV's lead comes from. The numbers are the sentences of the first seed
     (with an ``id``), then the means over runs, then the parts of leads."""
     sentences = with_errors(data)
-    clouds, means, parts = (
-        points(names, sentences),
-        lengths_and_scores(names, data, sentences),
-        splits(names, sentences),
+    means = lengths_and_scores(names, data, sentences)
+    shown = [rows[rows["method"].isin(RISING)] for rows in (points(names, sentences), means)]
+    numbers = pd.concat([*shown, splits(names, sentences)], ignore_index=True).astype(
+        {"seed": "Int64", "runs": "Int64"}
     )
-    shown = [rows[rows["method"].isin(RISING)] for rows in (clouds, means)]
-    numbers = pd.concat([*shown, parts], ignore_index=True).astype({"seed": "Int64", "runs": "Int64"})
     places = [place for place, _ in means.groupby(PLACE, sort=False)]  # as the config has them
     panels = [functools.partial(_clouds, names, place, *shown) for place in places]
     over_runs = numbers[numbers["canvas"].notna() & numbers["seed"].isna()]
@@ -280,13 +277,25 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
 
 
 def _clouds(names: Names, place: Any, sentences: pd.DataFrame, means: pd.DataFrame, axes: Axes) -> None:
-    """One direction, with the mean length errors in the legend below it."""
-    here = sentences[(sentences[PLACE] == list(place)).all(axis=1)]
+    """One direction: the sentences, those of one error spread around it; and means over runs, with the mean length
+    errors in the legend below."""
+    here, of_place = (rows[(rows[PLACE] == list(place)).all(axis=1)] for rows in (sentences, means))
     for name in RISING:
-        _cloud(axes, here[here["method"] == name], name)
-    rows = means[(means[PLACE] == list(place)).all(axis=1)].set_index(["metric", "method"])
+        cloud = here[here["method"] == name]
+        spread = 0 if name == "oracle" else STRIP * (np.arange(len(cloud)) * GOLDEN % 1 - 0.5)
+        axes.scatter(
+            cloud["error"] + spread, cloud["score"], s=5, marker=METHOD_MARKERS[name], color=METHOD_COLOURS[name],
+            alpha=0.3, linewidths=0, rasterized=True,
+        )  # fmt: skip
+    rows = of_place.set_index(["metric", "method"])
     for name in RISING:
-        _mean(names, axes, name, rows.loc[(MAE.name, name)], rows.loc[(names.metric.name, name)])
+        error, score = rows.loc[(ERROR, name)], rows.loc[(names.metric.name, name)]
+        at, colour = (error["mean"], score["mean"]), METHOD_COLOURS[name]
+        axes.errorbar(*at, xerr=error["std"], yerr=score["std"], fmt="none", ecolor=colour, zorder=3)
+        axes.plot(
+            *at, METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white", zorder=3,
+            label=f"{names.method(name).short}: {formats.number(error['mean'], 2)}",
+        )  # fmt: skip
     axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
     axes.set_title(names.place(*place))
     axes.set_xlabel("length error (slots)")
@@ -294,30 +303,9 @@ def _clouds(names: Names, place: Any, sentences: pd.DataFrame, means: pd.DataFra
     _legend_below(axes)
 
 
-def _cloud(axes: Axes, sentences: pd.DataFrame, name: str) -> None:
-    """The sentences of a method, those of one error spread around it; all of Oracle's lie on 0."""
-    spread = 0 if name == "oracle" else STRIP * (np.arange(len(sentences)) * GOLDEN % 1 - 0.5)
-    axes.scatter(
-        sentences["error"] + spread, sentences["score"], s=5, marker=METHOD_MARKERS[name], color=METHOD_COLOURS[name],
-        alpha=0.3, linewidths=0, rasterized=True,
-    )  # fmt: skip
-
-
-def _mean(names: Names, axes: Axes, name: str, error: pd.Series, score: pd.Series) -> None:
-    """A method's mean over runs."""
-    colour = METHOD_COLOURS[name]
-    label = f"{names.method(name).short}: {formats.number(error['mean'], MAE.decimals)}"
-    axes.errorbar(
-        error["mean"], score["mean"], xerr=error["std"], yerr=score["std"], fmt="none", ecolor=colour, zorder=3
-    )
-    axes.plot(
-        error["mean"], score["mean"], METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white",
-        zorder=3, label=label,
-    )  # fmt: skip
-
-
 def _parts(names: Names, places: Sequence[tuple[str, str]], parts: pd.DataFrame, axes: Axes) -> None:
     """What sentences add to the lead over the fair baseline, where it was run, by whose canvas is nearer."""
+    # The last one that was run is the fair one.
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index([*PLACE, "method", "canvas"])
     looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle

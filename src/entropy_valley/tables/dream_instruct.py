@@ -67,13 +67,12 @@ def adapter_files(names: Names) -> list[str]:
 # --- The numbers.
 
 
-def summarise_losses(steps: Sequence[float], losses: Sequence[float]) -> dict[str, float]:
-    """The losses of optimiser steps, both of shape (steps,), at least one: the last, mean and sample deviation of the
-    last :data:`LAST`, the first lowest and its step."""
-    lowest, last = min(range(len(losses)), key=losses.__getitem__), losses[-LAST:]
-    deviation = float(np.std(last, ddof=1)) if len(last) > 1 else math.nan
-    ends = {"final": losses[-1], "last_mean": float(np.mean(last)), "last_std": deviation}
-    return {**ends, "minimum": losses[lowest], "minimum_step": int(steps[lowest])}
+def summarise_losses(losses: pd.Series) -> dict[str, float]:
+    """Of the losses by optimiser step: the last, mean and sample deviation of the last :data:`LAST`, the first lowest
+    and its step."""
+    last = losses.tail(LAST)
+    ends = {"final": losses.iloc[-1], "last_mean": last.mean(), "last_std": last.std()}
+    return {**ends, "minimum": losses.min(), "minimum_step": losses.idxmin()}
 
 
 def uniform_cross_entropy(vocabulary: int) -> float:
@@ -90,17 +89,17 @@ def training_losses(data: Data, adapter: str) -> dict[str, float]:
     """Of an adapter's losses."""
     facts, curves = data.files.file(f"{adapter}/{FACTS}"), data.files.file(f"{adapter}/{adapters.LOSSES}")
     with files.readable(facts, "description of a training", "Train the adapter again."):
+        # log 1 = 0: every loss would be worse than a uniform guess.
         if (vocabulary := files.read_json(facts)["vocabulary"]) < 2:
             raise ValueError(f"vocabulary is {vocabulary}")
         numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
     with files.readable(curves, "table of losses", "Train the adapter again."):
-        losses = data.files.csv(curves, float_precision="round_trip")
+        # Else the last digit of a loss may change in reading.
+        losses = data.files.csv(curves, float_precision="round_trip", index_col="step")
         for name in LOSSES:
-            curve = losses[name].to_numpy(float)
-            if not np.isfinite(curve).all():
+            if not np.isfinite(losses[name].to_numpy(float)).all():
                 raise ValueError(f"{name} is not a finite number at each step")
-            summary = summarise_losses(losses["step"].tolist(), curve.tolist())
-            numbers |= {f"{name}_{key}": value for key, value in summary.items()}
+            numbers |= {f"{name}_{key}": value for key, value in summarise_losses(losses[name]).items()}
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / numbers["uniform_cross_entropy"]}
 
 
@@ -132,6 +131,7 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     for cell in names.cells:
         outputs = data.of([cell]).sentences
         rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
+    # The references are those of any cell: all have the same sentences.
     rows += [("", REFERENCE, *number) for number in describe(outputs["target"]).items()]
     for cell in data.cells.to_dict("records"):
         rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
@@ -171,6 +171,7 @@ def dream_instruct(names: Names, data: Data) -> Shown:
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
         for method in RISING:
             texts += output_texts(names, values.get((name, method), {}))
+        # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
     return Shown(numbers, columns, rows, [*reading(names, values["", REFERENCE], numbers)])
@@ -194,6 +195,7 @@ def loss_texts(training: Mapping[str, float]) -> list[str]:
     if not training:
         return [formats.NONE] * 4
     final, mean, minimum = (training[f"cross_entropy_{key}"] for key in ("final", "last_mean", "minimum"))
+    # A model that has learned anything is below log|V|.
     marks = [WORSE * (loss > training["uniform_cross_entropy"]) for loss in (final, mean, minimum)]
     return [
         f"{final:.2f}{marks[0]}",

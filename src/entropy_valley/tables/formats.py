@@ -73,6 +73,7 @@ ORDERS = {
     "hybrid": "Hybrid MED→SIG",
     "entropy_weighted_sig": "Entropy-weighted SIG",
     "left_to_right": "Strict L2R",
+    "blocks": "Blocks, MED inside",
     "oracle_anchor": "Oracle anchors, then MED",
     "random": "Random",
 }

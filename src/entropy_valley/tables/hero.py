@@ -56,6 +56,7 @@ def sweep_of(experiment: Experiment) -> Names | None:
     for name in experiment.tables.studies:
         cells = study_cells(experiment, name) if experiment.studies[name].layout == "orders" else []
         lengths = {cell.method for cell in cells if cell.order == experiment.tables.order}
+        # Panel C compares both choices in one study, or in none.
         if lengths.issuperset(RISING) and any(source_guided(experiment, cell.order) for cell in cells):
             return Names(experiment, cells, name)
     return None
@@ -79,11 +80,13 @@ def hero_cells(experiment: Experiment) -> list[Cell]:
 def hero(names: Names, data: Data) -> Figure:
     """The main result at a glance. The numbers have the rows of each panel, column ``panel``."""
     names = Names(names.experiment, lengths_cells(names.experiment))
+    # Panel A is of the diffusion model alone.
     denoised = [cell for cell in names.cells if not cell.autoregressive]
     rows = means(names, data, denoised)
     parts, panels = [rows.assign(panel="A")], [functools.partial(_draw_lengths, names, rows)]
     if len(denoised) < len(names.cells):
         own = data.of(names.cells)
+        # A lead run by run needs both runs.
         shared = of_shared_seeds(own.cells)
         rows = summary(own._replace(cells=shared), names.metrics[:1])
         parts.append(rows.assign(panel="B"))
@@ -104,11 +107,13 @@ def _lengths_and_orders(sweep: Names, data: Data, main: pd.DataFrame) -> pd.Data
     """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
     runs of the ``main`` table, where it has several in the same place. The values are in ``mean``."""
     numbers = order_numbers(sweep, data)
+    # The orders were decoded in one run: a span over several would mix two causes.
     first = (numbers[RUNS] == numbers[RUNS].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]
     of_run = shown.rename(columns={"value": "mean"}).assign(std=math.nan, runs=1)
     place = ["backbone", *PLACE]
     over = main[(main[place] == of_run[place].iloc[0]).all(axis=1) & main["method"].isin(RISING)]
+    # A mean over one run would be the same points twice.
     if over.empty or over["runs"].max() == 1:
         return of_run
     span = over.head(1).assign(method="", order="", metric=SPANS[0], mean=np.ptp(over["mean"]), std=math.nan)
@@ -131,7 +136,9 @@ def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
     beams, places = numbers[numbers["steps"] == 0], _places(numbers)
     ratio, ev, oracle = _lengths(names, numbers[numbers["steps"] > 0])
+    # Ratio and Oracle are for orientation here.
     series = [ratio._replace(colour=style.faint(ratio.colour)), ev, oracle._replace(colour=style.faint(oracle.colour))]
+    # A config may name more backbones than there are colours.
     looks = itertools.cycle(zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True))
     for (backbone, rows), look in zip(beams.groupby("backbone", sort=False), looks, strict=False):
         of_place = Rows(rows, *PLACE, "method")
@@ -154,12 +161,14 @@ def _draw_orders(sweep: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     of_run = numbers["seed"].notna()
     seed = f"seed {numbers.loc[of_run, 'seed'].iloc[0]:.0f}"
     places = {}
+    # The mean over runs first, as in the paper.
     for several in [True] * (not of_run.all()) + [False]:
         here = [*numbers[of_run != several].itertuples()]
         by_length = {row.method: row for row in here if row.order == main and row.method in RISING}
         lengths = [Series("", *LOOKS[name], [by_length[name]]) for name in RISING]
         title = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
         places[title] = (lengths, [*by_length.values()], _value(here, "length_span"))
+    # The main order is among the lengths already.
     orders = [row for row in here if row.method == FIXED and row.order != main]
     guided = [row for row in orders if source_guided(sweep.experiment, row.order)]
     series = [Series(*GUIDED, [row]) for row in guided]
@@ -210,6 +219,7 @@ def _band(axes: Axes, position: float, low: float, high: float, label: str) -> N
 
 def _above(axes: Axes, position: float, rows: Sequence[Any], text: str) -> None:
     """A text over the highest point, its marker and its deviation."""
+    # The text stands above the error bar.
     top = max(row.mean + (0.0 if math.isnan(row.std) else row.std) for row in rows)
     axes.annotate(
         text, (position, top), (0, SIZE / 2 + 2), textcoords="offset points", ha="center", va="bottom", fontsize=7,
@@ -224,6 +234,7 @@ def _frame(axes: Axes, places: Sequence[str]) -> None:
     axes.margins(y=0.22)
     named: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+        # The band of each place has the same label.
         named.setdefault(label, handle)
     axes.legend(
         named.values(), named.keys(), loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=2, fontsize=7,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # --- What annotators say of two systems: a table, and a table of details.
 
 Values = Mapping[str, float]  # statistics by their names
+Key = tuple[str, str, str]  # direction, annotator, bucket
 SIMULATED = "The annotators are simulated, by rules: these numbers say nothing of people's judgements."
 PREFERRED = "Preference: sentences on which the first system, the second one, or neither is preferred."
 MAJORITY = (
@@ -70,6 +71,7 @@ def rating_files(names: Names) -> Iterator[str]:
     """The ratings, and the records of the packs and of simulated forms."""
     experiment = names.experiment
     for name in directions_of(names):
+        # Forms of people have no record: they are not results.
         forms = params.filled_forms(experiment, name) if experiment.human_evaluation.simulated else []
         made = [f"{params.pack_folder(experiment, name)}/pack.json", *forms]
         yield f"{experiment.results}/{_file(name)}"
@@ -105,27 +107,27 @@ def ratings(data: Data, direction: str) -> pd.DataFrame:
     return statistics.frame(rows)
 
 
-def numbers(names: Names, data: Data) -> pd.DataFrame:
-    """A row for each direction, annotator (``all``: together), bucket and statistic."""
-    how, parts = names.statistics, []
+def values_of(names: Names, data: Data) -> dict[Key, Values]:
+    """The statistics of each direction, annotator (``all``: together) and bucket ("": all of them)."""
+    how = names.statistics
+    values: dict[Key, Values] = {}
     for direction in directions_of(names):
         rows = ratings(data, direction)
-        groups = []
         for name, given in rows.groupby("annotator", sort=False):
-            groups.append((name, "", statistics.of_annotator(given, how)))
-        groups.append((POOLED, "", statistics.of_all(rows, how) | statistics.agreement(rows)))
+            values[direction, str(name), ""] = statistics.of_annotator(given, how)
+        # All together is not the sum of the annotators: it is their mean for each sentence.
+        values[direction, POOLED, ""] = statistics.of_all(rows, how) | statistics.agreement(rows)
         for bucket in BUCKETS:
+            # Buckets were chosen by the metric, so the ρ of all sentences overstates it.
             means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
-            groups.append((POOLED, bucket, {"sentences": len(means), **statistics.correlations(means)}))
-        for name, bucket, values in groups:
-            parts += [(direction, name, bucket, *item) for item in values.items()]
-    return pd.DataFrame(parts, columns=["direction", "annotator", "bucket", "statistic", "value"])
+            values[direction, POOLED, bucket] = {"sentences": len(means), **statistics.correlations(means)}
+    return values
 
 
-def by_annotator(numbers: pd.DataFrame) -> dict[tuple[str, str, str], Values]:
-    """The statistics of each direction, annotator and bucket."""
-    groups = numbers.groupby(["direction", "annotator", "bucket"], sort=False)
-    return {key: dict(zip(rows["statistic"], rows["value"], strict=True)) for key, rows in groups}
+def tidy(values: Mapping[Key, Values]) -> pd.DataFrame:
+    """A row for each statistic."""
+    rows = [(*key, *item) for key, of_key in values.items() for item in of_key.items()]
+    return pd.DataFrame(rows, columns=["direction", "annotator", "bucket", "statistic", "value"])
 
 
 def pair(names: Names, direction: str) -> list[matrix.Cell]:
@@ -137,6 +139,7 @@ def systems(names: Names, direction: str) -> list[str]:
     """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
     first, second = ([names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
                      for cell in pair(names, direction))  # fmt: skip
+    # Only what tells the two systems apart is printed.
     apart = [number for number, part in enumerate(first) if part != second[number]]
     labels = []
     for cell, parts in zip(pair(names, direction), (first, second), strict=True):
@@ -144,7 +147,7 @@ def systems(names: Names, direction: str) -> list[str]:
     return labels
 
 
-def rated(names: Names, values: Mapping[Any, Values]) -> Iterator[str]:
+def rated(names: Names, values: Mapping[Key, Values]) -> Iterator[str]:
     """How many sentences each annotator rated, where not all; and whether they are people."""
     people, sentences = names.experiment.human_evaluation, packed(names)
     if people.simulated:
@@ -153,6 +156,7 @@ def rated(names: Names, values: Mapping[Any, Values]) -> Iterator[str]:
         counts = {}
         for name in people.annotators:
             counts[name] = int(values.get((direction, name, ""), {}).get("sentences", 0))
+        # A table of half of the ratings looks like any other.
         if set(counts.values()) != {sentences}:
             listed = ", ".join(f"{name} {count}" for name, count in counts.items())
             yield f"Partial: of the {sentences} sentences of {formats.direction(direction)} were rated by {listed}."
@@ -163,16 +167,15 @@ def rated(names: Names, values: Mapping[Any, Values]) -> Iterator[str]:
 )
 def human_eval(names: Names, data: Data) -> Shown:
     """Mean differences and majority preferences, a row for each direction."""
-    table = numbers(names, data)
-    values, rows = by_annotator(table), []
+    values, rows = values_of(names, data), []
     for name in directions_of(names):
         of_all = values[name, POOLED, ""]
-        shown = [_difference(of_all, scale) for scale in SCALES]
+        shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
         texts = [formats.direction(name), " − ".join(systems(names, name)), *shown, _preferences(of_all)]
         rows.append(Row([*texts, f"{of_all['sentences']:.0f}"]))
     scales = [Column(f"Δ {scale.capitalize()}") for scale in SCALES]
     columns = [Column("Direction", align="l"), Column("Systems"), *scales, Column("Preference"), Column("N", align="r")]
-    return Shown(table, columns, rows, [PREFERRED, MAJORITY, *rated(names, values)])
+    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, *rated(names, values)])
 
 
 @table(
@@ -182,31 +185,28 @@ def human_eval(names: Names, data: Data) -> Shown:
 )
 def human_eval_details(names: Names, data: Data) -> Shown:
     """Each annotator, all together, their agreement, and the metric beside them."""
-    table = numbers(names, data)
-    values, rows = by_annotator(table), []
+    values, rows = values_of(names, data), []
     for name in directions_of(names):
         section = f"{formats.direction(name)}, {' − '.join(systems(names, name))}"
         rows += [Row(texts, section) for texts in _details(names, values, name)]
     columns = [Column("", align="l"), *map(Column, names.experiment.human_evaluation.annotators), Column("All")]
-    return Shown(table, columns, rows, [PREFERRED, MAJORITY, TESTS, AGREEMENT, *rated(names, values)])
+    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, TESTS, AGREEMENT, *rated(names, values)])
 
 
-def _details(names: Names, values: Mapping[Any, Values], direction: str) -> Iterator[list[str]]:
+def _details(names: Names, values: Mapping[Key, Values], direction: str) -> Iterator[list[str]]:
     """The rows of a direction: what each annotator and all have, then what only all together have."""
+    # An annotator may have no form yet.
     people = [values.get((direction, name, "")) for name in names.experiment.human_evaluation.annotators]
     every = values[direction, POOLED, ""]
-    number, label = formats.number, names.metric.label
-
-    def of_each(label: str, text: Callable[[Values], str]) -> list[str]:
-        return [label, *(text(one) if one else formats.NONE for one in (*people, every))]
+    each, number, label = [*people, every], formats.number, names.metric.label
 
     def of_all(label: str, text: str) -> list[str]:
         return [label, *[formats.NONE] * len(people), text]
 
     for scale in SCALES:
-        yield of_each(f"Δ {scale.capitalize()}", functools.partial(_difference, scale=scale))
-        yield of_each("   Wilcoxon's p", functools.partial(_wilcoxon, scale=scale))
-    yield of_each("Preference", _preferences)
+        yield [f"Δ {scale.capitalize()}", *(formats.signed(one[scale], 2) if one else formats.NONE for one in each)]
+        yield ["   Wilcoxon's p", *(formats.stars(one[f"{scale}_p"]) if one else formats.NONE for one in each)]
+    yield ["Preference", *(_preferences(one) if one else formats.NONE for one in each)]
     for scale in SCALES:
         interval = formats.interval(every[scale], every[f"{scale}_low"], every[f"{scale}_high"], 2)
         yield of_all(f"Δ {scale.capitalize()}, 95 % CI", interval)
@@ -227,14 +227,6 @@ def _details(names: Names, values: Mapping[Any, Values], direction: str) -> Iter
     for bucket in BUCKETS:
         rhos = (formats.signed(values[direction, POOLED, bucket][f"{scale}_rho"], 2) for scale in SCALES)
         yield of_all(f"ρ of both, {buckets[bucket]}", " / ".join(rhos))
-
-
-def _difference(values: Values, scale: str) -> str:
-    return formats.signed(values[scale], 2)
-
-
-def _wilcoxon(values: Values, scale: str) -> str:
-    return formats.stars(values[f"{scale}_p"])
 
 
 def _preferences(values: Values) -> str:
@@ -265,6 +257,7 @@ def human_eval_figure(names: Names, data: Data) -> Figure:
 def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
     colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(pair(names, direction))]
     people = names.experiment.human_evaluation
+    # In the order of the config.
     annotators = [name for name in people.annotators if name in set(rows["annotator"])]
     pairs = zip(("first", "second"), systems(names, direction), colours, strict=True)
     for number, (system, label, colour) in enumerate(pairs):
@@ -287,6 +280,7 @@ def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None
 
 def _scatter(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
     means = rows.groupby("id")[["adequacy", "difference"]].mean()
+    # The figure shows adequacy alone; the function wants both scales.
     correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
     axes.axhline(0, color=INK, linewidth=0.6)
     axes.axvline(0, color=INK, linewidth=0.6)

@@ -36,6 +36,7 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     folders: dict[str, Iterable[System] | None] = {}
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
+            # Scores of texts that were made again since are refused.
             ancestry([one.scores(root)], root)
             scored = entries(header_path(one.scores(root)))
             folders[one.folder(root)] = [system_of(cell) for cell in one.cells if system_of(cell) in scored]
@@ -67,6 +68,7 @@ def _pair(
     first = next(iter(systems.values()))
     _lines(folder / "sources" / f"{direction}.txt", first["source"])
     _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", first["target"])
+    # The format wants documents: here each test set is one.
     _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(first))
     for name, rows in systems.items():
         _lines(folder / "system-outputs" / direction / f"{name}.txt", rows["hypothesis"])
@@ -74,6 +76,7 @@ def _pair(
     for metric in metrics:
         path = folder / "metric-scores" / direction / f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
         whole = dict(zip(systems, cells.get(metric.name, [None] * len(cells)), strict=True))
+        # The toolkit compares systems, so a metric needs all of them.
         if pd.notna([*whole.values()]).all():
             written.append(metric.name)
             _lines(path.with_name(f"{path.name}.sys.score"), (f"{name}\t{score}" for name, score in whole.items()))

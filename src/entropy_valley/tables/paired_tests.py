@@ -74,6 +74,7 @@ def printed(tests: pd.DataFrame) -> pd.DataFrame:
 def holds(tests: pd.DataFrame) -> pd.Series:
     """Of each test, whether the first system leads: the interval lies above 0, and the two-sided p of the bootstrap and
     of Wilcoxon's test below LEVEL. A bootstrap's p of 0 says no more than that it is below 2 / resamples."""
+    # Of 1,000 resamples even none on the other side says only p < 0.002.
     bootstrap = (tests["p_two_sided"] < LEVEL) & (2 / tests["resamples"] <= LEVEL)
     return (tests["ci_low"] > 0) & bootstrap & (tests["wilcoxon_p"] < LEVEL)
 
@@ -126,6 +127,7 @@ def matched_cells(experiment: Experiment) -> list[Cell]:
 )
 def ar_reference(names: Names, data: Data) -> Shown:
     """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
+    # Else a mean over more seeds stands beside one over fewer.
     means = summary(data._replace(cells=of_shared_seeds(data.cells)), names.metrics)
     leads = leads_of_ev(names, data)
     numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
@@ -155,8 +157,10 @@ def decimals(names: Names) -> int:
 
 def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
     """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
+    # Further length methods of the main table have their own studies.
     shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
     of_place = Rows(shown, "backbone", *PLACE, "method")
+    # What sees the reference cannot be deployed.
     best = shown[~shown["method"].isin(names.informed)].groupby(PLACE)["mean"].max()
     for backbone, rows in shown.groupby("backbone", sort=False):
         denoised = rows["steps"].iloc[0] > 0
@@ -186,6 +190,7 @@ def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Itera
             if pd.notna(row.seed):
                 text = formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, decimals(names))
                 lines.setdefault(f"Seed {row.seed:.0f}", {})[place] = text
+            # A mean over one run is that run.
             elif rows["seed"].nunique() > 1:
                 lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
         for label, texts in lines.items():

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from entropy_valley import files
 from entropy_valley.config import Experiment
 from entropy_valley.config.methods import grid
-from entropy_valley.stats.our_numbers import NONE, Ours, OurTables, why_not
-from entropy_valley.stats.paper_numbers import Published, deviation, means, tables
+from entropy_valley.settings import values_of
+from entropy_valley.stats.our_numbers import CONFIG, NONE, Ours, OurTables
+from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers, tables
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, table
 from entropy_valley.tables.show import Bold, Column, Row, Shown
 
 PAPERS_METRIC = "COMET-22"
+# The places of the paper's text, by its labels, and what its numbers are of, where no other table prints it.
+NAMED = dict(csv.reader(files.read_lines(TRANSCRIPTION.with_name("names.csv"))))
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
@@ -44,25 +49,28 @@ def compared_tables(names: Names) -> list[str]:
 def paper_comparison(names: Names, data: Data) -> Shown:
     """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
     ``compare: signs`` not at all."""
+    # Of other models or metrics, sizes mean nothing.
     of_values = names.experiment.paper_comparison.compare == "values"
-    numbers = compare(our_tables(names, data), settings_of(names.experiment), of_values)
+    table = compare(our_tables(names, data), settings_of(names.experiment), of_values)
     claims, listed = [], []
-    for row in numbers.to_dict("records"):
+    for row in table.to_dict("records"):
         if row["kind"] == "claim":
             claims.append(row)
         elif of_values or _is_compared(row):
             listed.append(row)
     rows = [_row(row, "Claims of the paper, and in how many places they hold") for row in claims]
     different = [row for row in listed if _differs(row)]
+    # What a reader looks for first; each stands again in its place.
     rows += [_row(row, f"What differs: {len(different)}", placed=True) for row in different]
     places: dict[str, list[dict[Any, Any]]] = {}
     for row in listed:
         places.setdefault(row["label"], []).append(row)
+    # Places with anything to compare come first, else in the order of the paper.
     for label, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
         rows += [_row(row, f"{_place(label)} ({label})") for row in of_place]
     ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {names.metric.label} in its place."
     notes = [VALUES if of_values else SIGNS, *[ours] * (names.metric.label != PAPERS_METRIC)]
-    return Shown(numbers, COLUMNS, rows, [*notes, *_summary(numbers), VERDICTS, ABSENT])
+    return Shown(table, COLUMNS, rows, [*notes, *_summary(table), VERDICTS, ABSENT])
 
 
 def our_tables(names: Names, data: Data) -> OurTables:
@@ -73,6 +81,7 @@ def our_tables(names: Names, data: Data) -> OurTables:
         file = f"{data.files.root}/tables/{Path(path).name}"
         frames[Path(path).stem] = data.files.csv(file, dtype=str, keep_default_na=False)
     ours = {**experiment.paper_comparison.names, "comet": names.metric.name, "T": str(experiment.tables.steps)}
+    # The paper calls its runs by letters.
     seeds = matrix.seeds_of.get(experiment.tables.backbone, matrix.seeds)
     return OurTables(frames, ours | {f"run {letter}": str(seed) for letter, seed in zip("ABCDEF", seeds, strict=False)})
 
@@ -81,7 +90,9 @@ def our_tables(names: Names, data: Data) -> OurTables:
 
 NOT_RUN, NO_TABLE, SETTING = "not run", "not compared", "setting"
 KEYS = ("label", "backbone", "direction", "setting", "system", "metric")
-NUMBERS = ("paper", "paper_std", "ours", "ours_std", "difference")
+TEXTS = ["kind", "label", "metric", "what", "backbone", "direction", "setting", "system", "why"]
+NUMBERS = ["paper", "paper_std", "ours", "ours_std", "difference"]
+Pair = dict[str, Any]  # a number of the paper and ours: a row of the comparison, and what it is judged by
 ORDERED = (  # metrics by which systems can be put in an order
     *("comet", "comet_x100", "bleu", "mae", "retention", "losses", "empty_rate", "entropy", "span"),
     *("cost", "calls", "slots", "latency", "latency_batch16"),
@@ -95,30 +106,6 @@ CLAIMS = (  # what a reader asks first; label, metric and system of the larger n
     ("Entropy-Valley leads DAEDAL", "tab:direct_length_baselines", "comet", "ev", "daedal"),
     ("The length moves scores more than the reveal order", "fig:hero", "span", "lengths", "orders"),
 )
-
-
-@dataclass(frozen=True)
-class NumberPair:
-    """A number of the paper and ours, if it was run; ``state`` and ``why`` say why it is not there."""
-
-    number: Published
-    std: float
-    ours: Ours | None
-    state: str
-    why: str = ""
-
-    @property
-    def difference(self) -> float:
-        """Ours minus the paper's, as the paper prints it (per cent for shares)."""
-        return NONE if self.ours is None else self.number.scale * self.ours.value - self.number.value
-
-    def row(self, kind: str, verdict: str) -> dict[str, Any]:
-        """A row of the comparison."""
-        scale = self.number.scale
-        ours, std = (scale * value for value in self.ours[:2]) if self.ours else (NONE, NONE)
-        values = (self.number.value, self.std, ours, std, self.difference)
-        described = {key: getattr(self.number, key) for key in (*KEYS, "what", "text")} | {"why": self.why}
-        return {"kind": kind, **described, **dict(zip(NUMBERS, values, strict=True)), "verdict": verdict}
 
 
 def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
@@ -136,160 +123,147 @@ def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -
     - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
     pairs = list(_pairs(tables, settings))
-    values = [pair.row("value", _verdict(pair)) for pair in pairs]
-    leads = (pair for pair in pairs if pair.number.metric.endswith("_lead") and pair.number.value)
-    signs = [pair.row("sign", _sign(pair)) for pair in leads]
-    labels = list(dict.fromkeys(pair.number.label for pair in pairs))
-    rows = [*(values if of_values else signs), *_orders(pairs)]
+    if of_values:
+        rows = [pair | {"kind": "value", "verdict": _verdict(pair)} for pair in pairs]
+    else:
+        # The limits of an interval have no sign to compare.
+        leads = [pair for pair in pairs if pair["metric"].endswith("_lead") and pair["paper"]]
+        rows = [pair | {"kind": "sign", "verdict": _sign(pair)} for pair in leads]
+    labels = list(dict.fromkeys(pair["label"] for pair in pairs))
+    rows = sorted([*rows, *_orders(pairs)], key=lambda row: labels.index(row["label"]))
     claims = [_claim(pairs, *claim) for claim in CLAIMS]
-    return pd.DataFrame([*claims, *sorted(rows, key=lambda row: labels.index(row["label"]))])
+    table = pd.DataFrame([*claims, *rows], columns=[*TEXTS, *NUMBERS, "text", "ours_text", "verdict"])
+    return table.fillna(dict.fromkeys(TEXTS, ""))
 
 
-def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> Iterator[NumberPair]:
-    config = {key: Ours(value, NONE) for key, value in settings.items()}
+def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> Iterator[Pair]:
     for number in means():
-        std, why = deviation(number), ""
-        try:
-            value = config.get(number.key) or tables.ours(number)
-            state = SETTING if number.key in config else NOT_RUN if value is None else ""
-        except KeyError:
-            value, state, why = None, NO_TABLE, why_not(number)
-        yield NumberPair(number, std.value if std else NONE, value, state, why)
+        std, why, ours = deviation(number), "", None
+        if number.key in settings:
+            ours, state = Ours(settings[number.key]), SETTING
+        elif number.table in ("", CONFIG):
+            state, why = NO_TABLE, "no such setting" if number.table else number.where
+        else:
+            ours = tables.ours(number)
+            state = "" if ours else NOT_RUN
+        # All in the unit of the paper: per cent for shares.
+        value, deviation_here, spread = (number.scale * one for one in ours or Ours(NONE))
+        yield {key: getattr(number, key) for key in (*KEYS, "what", "text")} | {
+            "paper": number.value,
+            "paper_std": std.value if std else NONE,
+            "ours": value,
+            "ours_std": deviation_here,
+            "difference": value - number.value,
+            "why": why,
+            # What is not printed.
+            "number": number,
+            "spread": spread,
+            "state": state,
+        }
 
 
 def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
-    """The config's values of the paper's numbers that are settings, no results, by the numbers' keys."""
-    values = {number.key: _setting(number, experiment) for number in means()}
-    return {key: value for key, value in values.items() if value is not None}
+    """The config's values of the paper's numbers that are settings, no results, by the numbers' keys: ``column`` is a
+    path of keys in the config, and a list stands for its length. None for those that it does not have."""
+    config = values_of(experiment)
+    methods = dict.fromkeys(number.system for number in means())
+    config["grids"] = {name: {one: grid(experiment, name, one) for one in experiment.directions} for name in methods}
+    config["probes"] = max(len(grid(experiment, "ev", name)) for name in experiment.matrix.directions)
+    config["rated"] = sum(config["human_evaluation"]["sentences"].values())
+    settings = {}
+    for number in means():
+        if number.table == CONFIG:
+            value: Any = config
+            # A config without such a block has no such setting.
+            with contextlib.suppress(LookupError, TypeError):
+                for key in number.column.split("."):
+                    value = value[int(key)] if isinstance(value, list) else value[key]
+                settings[number.key] = len(value) if isinstance(value, list) else value
+    return {key: value for key, value in settings.items() if value}
 
 
-def _setting(number: Published, experiment: Experiment) -> float | None:
-    """The config's value of a setting of the paper; None for any other number, and where the config has no such."""
-    direction = experiment.directions.get(number.direction)
-    match number.metric:
-        case "grid_ratio" | "candidates" | "ratio_low" | "ratio_high" | "ratio":
-            ratios = grid(experiment, number.system, number.direction) if direction else []
-            if number.metric == "grid_ratio":
-                return dict(enumerate(ratios, 1)).get(int(number.setting))
-            if number.metric == "candidates":
-                return len(ratios) or None
-            return (max if number.metric == "ratio_high" else min)(ratios, default=None)
-        case "probes" if number.label == "sec:method-cost":
-            return max(len(grid(experiment, "ev", name)) for name in experiment.matrix.directions)
-        case "max_steps":
-            return direction.training.max_steps if direction else None
-        case "budget":
-            study = experiment.studies.get("full_pareto")
-            return dict(enumerate(study.steps, 1)).get(int(number.setting)) if study and study.steps else None
-        case "hybrid_share":
-            return getattr(experiment.reveal_orders.get(number.system), "p", None)
-        case "beams":
-            return experiment.autoregressive.beams
-        case "dev_pairs":
-            return experiment.corpus.dev
-        case "latency_batch":
-            return experiment.latency.batch if experiment.latency else None
-        case "train_pairs" | "lora_rank" if number.label == "sec:appendix_dream7b":
-            return experiment.corpus.train if number.metric == "train_pairs" else experiment.training.lora.rank
-    if limit := re.fullmatch("(words|characters)_([a-z]{2})_(least|most)", number.metric):
-        unit, language, end = limit.groups()
-        limits = getattr(experiment.corpus.filters.get(language), unit, None)
-        return limits[end == "most"] if limits else None
-    if people := experiment.human_evaluation:
-        match number.metric, number.setting:
-            case "raters", _:
-                return len(people.annotators)
-            case "rated_sentences", bucket if number.label == "sec:appendix_human_protocol":
-                return getattr(people.sentences, bucket) if bucket else sum(people.sentences.model_dump().values())
-    return None
-
-
-def _verdict(pair: NumberPair) -> str:
-    number = pair.number
-    if pair.ours is None:
-        return pair.state
-    if pair.state == SETTING:
-        same = abs(pair.difference) <= number.rounding or (number.relation == "≤" and pair.difference < 0)
+def _verdict(pair: Pair) -> str:
+    number, off = pair["number"], abs(pair["difference"])
+    if pair["state"] in (NOT_RUN, NO_TABLE):
+        return pair["state"]
+    if pair["state"] == SETTING:
+        # A bound on a setting is kept by anything below it.
+        same = off <= number.rounding or (number.relation == "≤" and pair["difference"] < 0)
         return "same setting" if same else "other setting"
-    if number.relation in ("<", "≤"):
-        value, bound = number.scale * pair.ours.value, number.value
-        holds = value < bound if number.relation == "<" else value <= bound + number.rounding
-        return "holds" if holds else "fails"
-    beyond = abs(pair.difference) - number.rounding * (1 + 1e-9)
+    if number.relation == "<":
+        return "holds" if pair["difference"] < 0 else "fails"
+    if number.relation == "≤":
+        return "holds" if pair["ours"] <= number.value + number.rounding else "fails"
+    # As printed, the paper says no more than that.
+    beyond = off - number.rounding * (1 + 1e-9)
     if beyond <= 0:
         return "equal"
-    ours = (number.scale * std for std in (pair.ours.std, pair.ours.spread))
-    spreads = [std for std in (pair.std, *ours) if not math.isnan(std)]
+    # The larger deviation judges: it is an estimate of few runs.
+    spreads = [std for std in (pair["paper_std"], pair["ours_std"], pair["spread"]) if not math.isnan(std)]
     if not spreads:
         return "differs"
     return "within" if beyond <= DEVIATIONS * max(spreads) else "outside"
 
 
-def _sign(pair: NumberPair) -> str:
-    if pair.ours is None:
-        return pair.state
-    return "same" if pair.ours.value * pair.number.value > 0 else "other"
+def _sign(pair: Pair) -> str:
+    return pair["state"] or ("same" if pair["ours"] * pair["paper"] > 0 else "other")
 
 
-def _claim(
-    pairs: Sequence[NumberPair], what: str, label: str, metric: str, larger: str, smaller: str
-) -> dict[str, Any]:
+def _claim(pairs: Sequence[Pair], what: str, label: str, metric: str, larger: str, smaller: str) -> Pair:
     """In how many places one system is above all others that were run, in the paper and here."""
-    places: dict[tuple[str, ...], dict[str, NumberPair]] = {}
+    places: dict[tuple[str, ...], dict[str, Pair]] = {}
     for pair in pairs:
-        number = pair.number
-        if (number.label, number.metric) == (label, metric):
-            places.setdefault((number.backbone, number.direction, number.setting), {})[number.system] = pair
-    papers, here = [], []
+        if (pair["label"], pair["metric"]) == (label, metric):
+            places.setdefault((pair["backbone"], pair["direction"], pair["setting"]), {})[pair["system"]] = pair
+    papers, here, compared, same = 0, 0, 0, 0
     for systems in places.values():
-        first, others = systems[larger], [pair for name, pair in systems.items() if re.fullmatch(smaller, name)]
-        papers.append(first.number.value > max(pair.number.value for pair in others))
-        ran = [pair.ours.value for pair in others if pair.ours]
-        here.append(first.ours.value > max(ran) if first.ours and ran else None)
-    compared = [(paper, ours) for paper, ours in zip(papers, here, strict=True) if ours is not None]
-    same = sum(paper == ours for paper, ours in compared)
-    verdict = NOT_RUN if not compared else "same" if same == len(compared) else f"{same} of {len(compared)} places"
-    texts = {"text": f"{sum(papers)} of {len(papers)}", "ours_text": f"{sum(map(bool, here))} of {len(compared)}"}
-    empty = dict.fromkeys(("backbone", "direction", "setting", "system", "why"), "") | dict.fromkeys(NUMBERS, NONE)
-    return {"kind": "claim", "label": label, "metric": metric, "what": what, **empty, **texts, "verdict": verdict}
+        others = [pair for name, pair in systems.items() if re.fullmatch(smaller, name)]
+        leads = systems[larger]["paper"] > max(pair["paper"] for pair in others)
+        papers += leads
+        ran = [pair["ours"] for pair in others if not pair["state"]]
+        # A place counts where both sides were run.
+        if ran and not systems[larger]["state"]:
+            leads_here = systems[larger]["ours"] > max(ran)
+            compared, here, same = compared + 1, here + leads_here, same + (leads == leads_here)
+    verdict = NOT_RUN if not compared else "same" if same == compared else f"{same} of {compared} places"
+    texts = {"text": f"{papers} of {len(places)}", "ours_text": f"{here} of {compared}"}
+    return {"kind": "claim", "label": label, "metric": metric, "what": what, **texts, "verdict": verdict}
 
 
-def _orders(pairs: Sequence[NumberPair]) -> Iterator[dict[str, Any]]:
+def _orders(pairs: Sequence[Pair]) -> Iterator[Pair]:
     """A row for each group of systems that differ in nothing else."""
-    groups: dict[tuple[str, ...], list[NumberPair]] = {}
+    groups: dict[tuple[str, ...], list[Pair]] = {}
     for pair in pairs:
-        number = pair.number
-        ordered = number.metric in ORDERED and (number.label, number.metric) != UNORDERED
-        if ordered and pair.state != NO_TABLE:
-            backbone = "" if number.label in ACROSS_BACKBONES else number.backbone
-            key = (number.label, backbone, number.direction, number.setting, number.metric)
+        ordered = pair["metric"] in ORDERED and (pair["label"], pair["metric"]) != UNORDERED
+        if ordered and pair["state"] != NO_TABLE:
+            # Elsewhere systems of two backbones are never put in one order.
+            backbone = "" if pair["label"] in ACROSS_BACKBONES else pair["backbone"]
+            key = (pair["label"], backbone, pair["direction"], pair["setting"], pair["metric"])
             groups.setdefault(key, []).append(pair)
     for group in groups.values():
-        if len({pair.number.value for pair in group}) > 1:
-            yield _order(group)
+        if len({pair["paper"] for pair in group}) > 1:
+            compared = [pair for pair in group if pair["state"] in ("", SETTING)]
+            # Of those that were run, how many pairs that differ in the paper are in its order here.
+            falling = [
+                (one, other) for one, other in itertools.permutations(compared, 2) if one["paper"] > other["paper"]
+            ]
+            same = sum(one["ours"] > other["ours"] for one, other in falling)
+            verdict = "same" if same == len(falling) else f"{same} of {len(falling)} pairs"
+            yield {key: group[0][key] for key in ("label", "backbone", "direction", "setting", "metric", "why")} | {
+                "kind": "order",
+                "text": _sorted(group, "paper"),
+                "ours_text": _sorted(compared, "ours"),
+                "verdict": verdict if falling else NOT_RUN,
+            }
 
 
-def _order(group: Sequence[NumberPair]) -> dict[str, Any]:
-    compared = [pair for pair in group if pair.ours]
-    comparable = len({pair.number.value for pair in compared}) > 1
-    paper = _sorted({pair.number.system: pair.number.value for pair in group})
-    ours = _sorted({pair.number.system: pair.ours.value for pair in compared if pair.ours})
-    shown = group[0].row("order", _agreement(compared) if comparable else NOT_RUN)
-    return {**shown, **dict.fromkeys(NUMBERS, NONE), "system": "", "what": "", "text": paper, "ours_text": ours}
-
-
-def _sorted(values: Mapping[str, float]) -> str:
+def _sorted(group: Sequence[Pair], key: str) -> str:
     """``oracle > ev = ratio``: systems from the largest value down."""
-    falling = sorted(values, key=lambda name: -values[name])
-    signs = (" = " if values[one] == values[other] else " > " for one, other in itertools.pairwise(falling))
-    return "".join(itertools.chain.from_iterable(zip(falling, [*signs, ""], strict=False)))
-
-
-def _agreement(group: Sequence[NumberPair]) -> str:
-    """How many pairs that differ in the paper are in its order here."""
-    pairs = [(one, other) for one, other in itertools.permutations(group, 2) if one.number.value > other.number.value]
-    same = sum(one.ours.value > other.ours.value for one, other in pairs if one.ours and other.ours)
-    return "same" if same == len(pairs) else f"{same} of {len(pairs)} pairs"
+    falling = sorted(group, key=lambda pair: -pair[key])
+    text = falling[0]["system"] if falling else ""
+    for one, other in itertools.pairwise(falling):
+        text += f" {'=' if one[key] == other[key] else '>'} {other['system']}"
+    return text
 
 
 # --- The layout.
@@ -317,38 +291,13 @@ VERDICTS = (
 ABSENT = "not run: this config did not ask for it. not compared: not had here, for the reason that is given."
 
 
-def _summary(numbers: pd.DataFrame) -> Iterator[str]:
+def _summary(table: pd.DataFrame) -> Iterator[str]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Leads", "order": "Orders"}
-    for kind, rows in numbers[numbers["kind"] != "claim"].groupby("kind", sort=False):
+    for kind, rows in table[table["kind"] != "claim"].groupby("kind", sort=False):
         ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
         verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
         yield f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}."
-
-
-PLACES = {  # of the paper's text, by its labels; tables and figures have the titles of ours
-    "abstract": "Abstract",
-    "sec:intro": "Introduction",
-    "sec:method-R": "Candidate ratios",
-    "sec:method-cost": "Cost of the method",
-    "sec:exp-setup": "Setup",
-    "sec:exp-main": "Main results, text",
-    "sec:exp-ar": "Autoregressive reference, text",
-    "sec:exp-human": "Human evaluation, text",
-    "sec:analysis-dissoc": "Not reference matching",
-    "sec:limitations": "Limitations",
-    "sec:appendix_repro": "Configuration",
-    "sec:appendix_method": "Length and order",
-    "sec:appendix_ablations": "Controls, text",
-    "sec:appendix_selector_checks": "Selector checks",
-    "sec:appendix_coverage": "Coverage, text",
-    "sec:appendix_cases": "Cases and failures, text",
-    "sec:appendix_negatives_sig": "Orders guided by the source, text",
-    "sec:appendix_dream7b": "Dream-Instruct",
-    "sec:appendix_crossbb": "Results by backbone, text",
-    "sec:appendix_defr": "Transfer to De→Fr, text",
-    "sec:appendix_human_protocol": "Protocol of the human evaluation",
-}
 
 
 def _differs(row: Mapping[str, Any]) -> bool:
@@ -362,7 +311,7 @@ def _is_compared(row: Mapping[str, Any]) -> bool:
 def _place(label: str) -> str:
     """The paper's label in words."""
     kind, _, name = label.partition(":")
-    return PLACES.get(label) or render.title(name) + ", figure" * (kind == "fig")
+    return NAMED.get(label) or render.title(name) + ", figure" * (kind == "fig")
 
 
 def _row(row: dict[str, Any], section: str, placed: bool = False) -> Row:
@@ -372,21 +321,9 @@ def _row(row: dict[str, Any], section: str, placed: bool = False) -> Row:
     return Row([label, *texts, Bold(row["verdict"]) if _differs(row) else row["verdict"]], section)
 
 
-NAMED = {  # what the paper's numbers are of, where no other table prints it
-    "dream-7b": "Dream-Base",
-    "diffullama-7b": "DiffuLLaMA",
-    "dream-7b+diffullama-7b": "Dream-Base and DiffuLLaMA",
-    "llama3-8b": "LLaMA-3-8B",
-    "dream-instruct-plain": "Dream-Instruct, plain prompts",
-    "dream-instruct-chat": "Dream-Instruct, chat template",
-    "dream-instruct-zero-shot": "Dream-Instruct, zero-shot",
-    "wmt19-fr-de-validation": "WMT19 held out",
-    "flores-devtest": "FLORES devtest",
-}
-
-
 def _described(row: dict[str, Any]) -> str:
     """``En→Zh, T = 64, EV: COMET-22``."""
+    # Names in the file are in ASCII.
     metric = row["metric"].replace("x100", "× 100").replace("_", " ")
     setting = re.sub("[<>]?=|<", r" \g<0> ", row["setting"]).replace("<=", "≤").replace(">=", "≥")
     metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
@@ -427,10 +364,10 @@ def _texts(row: dict[str, Any]) -> list[str]:
 
 
 def _number(row: dict[str, Any]) -> list[str]:
-    number = Published(*(row[key] for key in ("label", "backbone", "direction", "setting", "system", "metric", "text")))
+    number = numbers()[tuple(row[key] for key in KEYS)]
     paper = formats.minus(number.text)
     if not pd.isna(row["paper_std"]):
-        paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:.{number.decimals}f}{number.unit}"
+        paper = f"{paper.removesuffix(number.unit)} ± {row['paper_std']:{number.style}}{number.unit}"
     if pd.isna(row["ours"]):
         return [paper, row["why"] or formats.NONE, formats.NONE]
     bound = number.relation in ("<", "≤")
@@ -441,7 +378,6 @@ def _number(row: dict[str, Any]) -> list[str]:
 
 def _printed(number: Published, value: float, sign: str, std: float = float("nan")) -> str:
     """In the paper's decimals and unit."""
-    kind = f".{number.decimals}{'f' if number.exponent is None else 'e'}"
-    sign *= float(f"{value:{kind}}") != 0  # a zero has none
-    spread = "" if pd.isna(std) else f" ± {std:{kind}}"
-    return formats.minus(f"{value:{sign}z{kind}}") + spread + number.unit
+    sign *= float(f"{value:{number.style}}") != 0  # a zero has none
+    spread = "" if pd.isna(std) else f" ± {std:{number.style}}"
+    return formats.minus(f"{value:{sign}z{number.style}}") + spread + number.unit

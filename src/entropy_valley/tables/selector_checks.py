@@ -17,8 +17,8 @@ from entropy_valley.errors import InputError
 from entropy_valley.frames import PLACE
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import REMEDY, TRANSLATIONS
-from entropy_valley.stats.comparisons import run_by_run
 from entropy_valley.stats.significance import paired_test
+from entropy_valley.stats.summary import run_by_run
 from entropy_valley.tables import footnotes, formats
 from entropy_valley.tables.formats import ordered
 from entropy_valley.tables.names import Names
@@ -65,6 +65,7 @@ def sweep(names: Names, data: Data) -> Iterator[Measured]:
     points = over_runs(curves(names, data))
     for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
         line = line.sort_values("at")
+        # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
         for item, point in named.items():
             values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
@@ -90,16 +91,15 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
     tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
     rows, ratios = data.of([cell]).sentences, []
     for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
-        # In binary floating point a product may be a slot less than the exact one.
-        of_ratio = {
-            ratio: [candidate_length(ratio, tokens.get(name, 0), exact=exact) for exact in (True, False)]
-            for ratio in grid
-        }
-        fitting = [ratio for ratio, lengths in of_ratio.items() if canvas["length"] in lengths]
-        if not fitting:
+        of_length = {}
+        for ratio in reversed(grid):  # of two ratios with the same canvas, the smaller one is noted last
+            for exact in (True, False):  # in binary floating point a product may be a slot less than the exact one
+                of_length[candidate_length(ratio, tokens.get(name, 0), exact=exact)] = ratio
+        if canvas["length"] not in of_length:
+            # The grid of the config is not the one that was decoded.
             problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
             raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
-        ratios.append(fitting[0])
+        ratios.append(of_length[canvas["length"]])
     return pd.Series(ratios)
 
 
@@ -111,9 +111,9 @@ def scores(names: Names, data: Data) -> Iterator[Measured]:
 
 
 def tests(names: Names, data: Data) -> Iterator[Measured]:
-    for run, of_run in run_by_run(data.sentences, names.metric.name, [*PLACE, "seed"]):
-        cells = [cell for cell in names.cells if all(getattr(cell, key) == value for key, value in run.items())]
-        for name, methods in groups([cell.method for cell in cells]).items():
+    for run, of_run in run_by_run(data.sentences, names.metric.name):
+        for name, methods in groups([*of_run]).items():
+            # The mean over permutations is one system: each alone is one draw of it.
             test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), names.statistics)
             values = asdict(test) | {"bootstrap_seed": names.statistics.seed, "systems": len(methods)}
             yield (run["direction"], run["testset"]), run["seed"], name, values
@@ -150,6 +150,7 @@ def checks(names: Names, data: Data) -> Shown:
     """A column for each direction; a check that was not run has no rows."""
     numbers = check_numbers(names, data)
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
+    # Methods come in the order of every table, whatever the study says.
     rank = {name: at for at, name in enumerate(ordered(numbers.loc[numbers["check"] == "score", "item"]))}
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     for check in ("sweep", "chosen", "score", "test"):
@@ -231,9 +232,14 @@ def selector_checks(names: Names, data: Data) -> Figure:
 def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes) -> None:
     direction = place[0]
     draw_line(axes, line, BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
+    # A fixed ratio does not move with the valley.
     ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
     axes.axvline(ratio, label=names.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
-    _draw_grid(axes, grid_of(names, direction))
+    grid = grid_of(names, direction)
+    axes.plot(
+        grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"], markersize=12,
+        label="EV's grid",
+    )  # fmt: skip
     _lowest(axes, line.loc[line["mean"].idxmin()])
     axes.set_title(names.place(*place))
     axes.set_xlabel("ratio r of the canvas")
@@ -241,14 +247,6 @@ def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes
     if first:
         axes.set_ylabel("mean all-mask entropy (nats)")
         legend_above(axes)
-
-
-def _draw_grid(axes: Axes, ratios: list[float]) -> None:
-    """EV's candidates as ticks on the axis."""
-    axes.plot(
-        ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"],
-        markersize=12, label="EV's grid",
-    )  # fmt: skip
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -35,53 +36,13 @@ FIXED = {
     "scheduler": "linear warm-up, half cosine",
     "accumulation": "until the batch is done",
 }
-ROWS = {
-    "optimiser": "Optimiser",
-    "betas_1": "AdamW beta 1",
-    "betas_2": "AdamW beta 2",
-    "weight_decay": "Weight decay",
-    "learning_rate": "Peak learning rate",
-    "scheduler": "Scheduler",
-    "warmup": "Warm-up, share of the steps",
-    "epochs": "Epochs",
-    "max_steps": "Optimiser steps, configured",
-    "global_batch": "Global batch, sequences",
-    "accumulation": "Gradient accumulation",
-    "micro_tokens": "Micro-batch of a device, at most",
-    "processes": "Processes (GPUs)",
-    "device": "Hardware of a process",
-    "precision": "Precision",
-    "float32_products": "Products of float32 matrices",
-    "max_tokens": "Longest pair, tokens",
-    "lora_rank": "LoRA rank",
-    "lora_alpha": "LoRA alpha",
-    "lora_dropout": "LoRA dropout",
-    "selection": "Model selection",
-    "clip": "Gradient clipping, norm",
-    "steps": "Optimiser steps, done",
-    "pairs": "Training pairs",
-    "trainable_parameters": "Trainable parameters",
-    "loss_weight": "Loss: weight of a slot",
-    "loss_normaliser": "Loss: divided by",
-    "loss_time": "Loss: masking rate for each",
-    "loss_eps": "Loss: smallest masking rate",
-    "loss_eos_padding": "Loss: further EOS targets",
-}
-"""The printed names of settings, in the table's order; others go by their own, behind these."""
+# By key, in the order of the table: the printed name, and what the paper has where that is no number of its own unit.
+# Other settings go by their keys, behind these.
+ROWS = pd.read_csv(Path(__file__).with_name("hyperparams.csv"), index_col="key", keep_default_na=False)
 DEFAULTS = {
     prefix + name: field.default
     for prefix, section in (("", Training), ("loss_", Loss), ("lora_", Lora))
     for name, field in section.model_fields.items()
-}
-UNITS = {"micro_tokens": "tokens"}
-PAPER = {  # the rows of its table that are no numbers, and those whose unit is another than ours
-    "optimiser": "AdamW",
-    "scheduler": "cosine decay",
-    "accumulation": "4 steps",
-    "micro_tokens": "4 sequences",
-    "device": "H20, 96 GB",
-    "precision": "bf16",
-    "selection": "final checkpoint",
 }
 HYPERPARAMS = (
     "From the files beside the adapters; several values are in the order of the runs. –: no such setting.",
@@ -119,15 +80,19 @@ def hyperparams(names: Names, data: Data) -> Shown:
     numbers = settings_of_runs(names, data)
     values: dict[tuple[str, str], dict[str, None]] = {}
     for row in numbers.itertuples():
-        text = f"{_printed(row.value)} {UNITS.get(row.key, '')}".strip()
-        values.setdefault((row.key, row.backbone), {})[text] = None
-    order, backbones = list(ROWS), dict.fromkeys(run.backbone for run in runs_of(names))
-    keys = sorted(numbers["key"].unique(), key=lambda key: order.index(key) if key in ROWS else len(order))
-    paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"} | PAPER
+        text = f"{row.value:,}" if isinstance(row.value, int) and row.value >= 10_000 else str(row.value)
+        # Runs that share a value print it once.
+        values.setdefault((row.key, row.backbone), {})[text + " tokens" * (row.key == "micro_tokens")] = None
+    backbones = dict.fromkeys(run.backbone for run in runs_of(names))
+    paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
+    present = numbers["key"].unique()
     rows = []
-    for key in keys:
-        texts = [*("; ".join(values.get((key, name), {})) for name in backbones), paper.get(key, "")]
-        rows.append(Row([ROWS.get(key, key.replace("_", " ")), *(text or formats.NONE for text in texts)]))
+    for key in dict.fromkeys([*ROWS.index, *present]):
+        if key in present:
+            label = ROWS["label"].get(key, key.replace("_", " "))
+            texts = ["; ".join(values.get((key, name), {})) for name in backbones]
+            texts.append(ROWS["paper"].get(key) or paper.get(key, ""))
+            rows.append(Row([label, *(text or formats.NONE for text in texts)]))
     titles = [*map(names.backbone, backbones), "Paper"]
     columns = [Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles)]
     return Shown(numbers, columns, rows, HYPERPARAMS)
@@ -145,12 +110,13 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
         spec = facts.get("spec", {})
         settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
         settings |= {key: facts[key] for key in RAN if key in facts}
+        # An adapter of others may come without a description.
         if "training" in spec:
             settings |= FIXED | _selection(settings)
             record = record_of(path)
             settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         for key, value in _flat("", settings):
-            if key in ROWS or value != DEFAULTS.get(key):
+            if key in ROWS.index or value != DEFAULTS.get(key):
                 rows.append((run.backbone, run.direction, run.seed, key, value))
     return pd.DataFrame(rows, columns=FIELDS)
 
@@ -165,6 +131,7 @@ def prompts(names: Names, data: Data) -> Shown:
         listed.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
     numbers, rows = pd.DataFrame(listed), []
     for direction, of_direction in numbers.groupby("direction", sort=False):
+        # Backbones with the same prompt share a row.
         groups = of_direction.groupby(["prompt", "decoded_as"], sort=False)
         for (text, decoded_as), of_prompt in groups:
             backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
@@ -172,11 +139,6 @@ def prompts(names: Names, data: Data) -> Shown:
             rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
     titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
     return Shown(numbers, [Column(title, align="l") for title in titles], rows, PROMPTS, labels=2)
-
-
-def _printed(value: Any) -> str:
-    """A setting; a large count with commas."""
-    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
 def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -278,6 +240,7 @@ def corpus(names: Names, data: Data) -> Shown:
     for name in directions:
         facts = data.files.json("corpus", name, "corpus.json")
         for language, units in facts["filters"].items():
+            # Two directions share a language, and its limits.
             limits |= dict.fromkeys(_limits(language, units))
         pairs = _count(values[name, "", "train"])
         title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
@@ -290,6 +253,7 @@ def _reasons(results: Results, direction: str) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
     path = results.at("corpus", direction, "corpus.json")
     record = record_of(path)
+    # The reasons are in the record alone.
     if record is None:
         raise InputError(path, "its record is missing", "Make the corpus again.")
     languages = dict(zip(SIDES, direction.split("-"), strict=True))

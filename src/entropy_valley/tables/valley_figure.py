@@ -59,6 +59,7 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
 
     axes.axvline(0, color=GRID, linewidth=1.5)
     for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+        # More backbones than colours: the next ones are dashed.
         again, style = divmod(number, len(BACKBONE_COLOURS))
         label = names.backbone(str(backbone))
         draw_line(axes, line, BACKBONE_COLOURS[style], BACKBONE_MARKERS[style], label, dashed=again > 0)
@@ -101,6 +102,7 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
     """
     groups, averaged = points.groupby(POINT, sort=False), ("sentences", "mean_length", "lowest")
     runs, centre = groups.size(), groups["mean"].mean()
+    # One run says nothing of others, so its sentences have to do.
     reach = groups["mean"].std().where(runs > 1, CERTAIN * groups["standard_error"].first())
     spread = np.where(runs > 1, OVER_RUNS, OVER_SENTENCES)
     band = {"mean": centre, "low": centre - reach, "high": centre + reach, "spread": spread, "runs": runs}

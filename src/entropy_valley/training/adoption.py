@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,10 @@ class Adoption:
 def adopt(job: Adoption) -> None:
     """Write the given adapter to ``job.out``, unless it holds this adapter already.
 
-    No weights are loaded: this job needs a network, and login nodes have little memory. The checkpoint's files are read
-    only for their digest, once per machine. The matrices show whether the adapter can change the logits at all. It may
-    adapt other modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that
-    cannot be read, belongs to another backbone or attention or fails a check, and if ``job.out`` holds an adapter
-    trained here. Of an adapter without ``adapter.json`` the params say which attention it was trained with.
+    No weights are loaded: this job needs a network, and login nodes have little memory. The adapter may adapt other
+    modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that cannot be read
+    or belongs to another backbone or attention, and if ``job.out`` holds an adapter trained here. Of an adapter without
+    ``adapter.json`` the params say which attention it was trained with.
     """
     present = adapters.read_facts(job.out)
     if present and not present.get("adopted"):
@@ -60,25 +58,18 @@ def adopt(job: Adoption) -> None:
     # Without a pinned revision the adapter that was fetched first stays.
     if same and (job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)):
         return
-    with _given(job) as (folder, source):
-        _take(job, folder, source, digest)
-
-
-@contextlib.contextmanager
-def _given(job: Adoption) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the given adapter's folder and origin. A download is removed when the block succeeds."""
-    if job.folder is None:
-        given = job.spec["source"]
-        with files.locked(job.work):
-            source = hub.listing(given["repository"], given["revision"], job.key)
-            work = job.work / source.repository / source.commit  # another source's partial download is not reused
-            folder = fetch_adapter(source, given["subfolder"], work, job.key, job.agreed)
-            yield folder, given | {"revision": source.commit}
-            shutil.rmtree(job.work)
-    elif job.folder.is_dir():
-        yield job.folder, {}
-    else:
-        raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
+    if job.folder:
+        if not job.folder.is_dir():
+            raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
+        _take(job, job.folder, {}, digest)
+        return
+    given = job.spec["source"]
+    with files.locked(job.work):
+        source = hub.listing(given["repository"], given["revision"], job.key)
+        work = job.work / source.repository / source.commit  # another source's partial download is not reused
+        folder = fetch_adapter(source, given["subfolder"], work, job.key, job.agreed)
+        _take(job, folder, given | {"revision": source.commit}, digest)
+        shutil.rmtree(job.work)
 
 
 def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:

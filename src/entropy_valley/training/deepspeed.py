@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import pickle
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,15 +90,11 @@ def zero2(settings: Training) -> dict[str, Any]:
 # --- Its checkpoints.
 
 POINTER = "last.json"  # names the last complete checkpoint in a training's work folder, and the digests of its files
-WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # torch's own switch: stronger than `weights_only=False` of a call
 
 
-@contextlib.contextmanager
-def _without_running_code(folder: Path) -> Iterator[None]:
-    """Let DeepSpeed read only tensors and numbers from ``folder``, whatever it asks of torch; else InputError.
-
-    DeepSpeed asks for any pickle, and a pickle can run any code. Its own files need three of its classes of numbers.
-    """
+def _load(path: str, map_location: Any = None) -> Any:
+    """Read only tensors and numbers, and else raise InputError. DeepSpeed itself would read any pickle, which can run
+    any code. Its own files need three of its classes of numbers."""
     from deepspeed.runtime.fp16.loss_scaler import LossScaler
     from deepspeed.runtime.zero.config import ZeroStageEnum
     from deepspeed.utils.tensor_fragment import fragment_address
@@ -112,19 +106,13 @@ def _without_running_code(folder: Path) -> Iterator[None]:
         return ZeroStageEnum[name]
 
     allowed: list[Any] = [LossScaler, ZeroStageEnum, fragment_address, (member, "builtins.getattr")]
-    before = os.environ.get(WEIGHTS_ONLY)
-    os.environ[WEIGHTS_ONLY] = "1"
     try:
         with torch.serialization.safe_globals(allowed):
-            yield
+            return torch.load(path, map_location=map_location, weights_only=True)
     except pickle.UnpicklingError as error:
-        raise InputError(
-            folder,
-            "a file holds more than tensors and numbers",
-            f"Remove {folder.parent}: the training then starts anew.",
-        ) from error
-    finally:
-        os.environ.pop(WEIGHTS_ONLY) if before is None else os.environ.update({WEIGHTS_ONLY: before})
+        checkpoint = Path(path).parent
+        remedy = f"Remove {checkpoint.parent}: the training then starts anew."
+        raise InputError(checkpoint, "a file holds more than tensors and numbers", remedy) from error
 
 
 class Checkpoints:
@@ -168,9 +156,9 @@ class Checkpoints:
         if files.digests(checkpoint.glob("*")) != last["digests"]:
             remedy = f"Remove {self._folder}: the training then starts anew."
             raise InputError(checkpoint, "not as it was written", remedy)
-        with _without_running_code(checkpoint):
-            # Not strict: checkpoints do not hold the frozen weights.
-            engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
+        engine.checkpoint_engine.load = _load
+        # Not strict: checkpoints do not hold the frozen weights.
+        engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
         return last["progress"]
 
     def save(self, engine: Any, progress: dict[str, Any]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import sys
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,7 +39,6 @@ def stream(*key: Any) -> torch.Generator:
 # --- Tokenised pairs, their order in training, and their layout as one packed row.
 
 LEAST_CUT = 5  # tokens before the EOS of a target that was cut, as in the authors' code
-_CHUNK = 4096  # pairs tokenised in one call, which needs far more memory than the ids
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,25 @@ def tokenise(
     With ``cut`` their targets are truncated to fit, if at least ``LEAST_CUT`` tokens of them are left.
     Raises InputError if no pair fits.
     """
-    chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-    pairs = join_pairs([_tokenise(chunk, prompt, eos_id, max_tokens, cut) for chunk in chunks])
-    if not len(pairs):
-        raise InputError(
-            "max_tokens", f"no pair has at most {max_tokens} tokens", "Raise max_tokens or give shorter pairs."
-        )
-    return pairs
-
-
-def _tokenise(rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int, cut: bool) -> Pairs:
-    kept, shortened = [], 0
+    tokens = array("i")  # a list would take eight times the memory
+    prompts, ends = [], [0]
+    shortened = 0
     for row in rows:
         source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
         room = max_tokens - len(source) - 1  # for the target without its EOS
         if cut and len(target) > room >= LEAST_CUT:
-            target, shortened = target[:room], shortened + 1
+            target = target[:room]
+            shortened += 1
         if len(target) <= room:
-            kept.append((source, [*target, eos_id]))
-    prompts = torch.tensor([len(source) for source, _ in kept], dtype=torch.long)
-    lengths = prompts + torch.tensor([len(target) for _, target in kept], dtype=torch.long)
-    tokens = torch.tensor([token for pair in kept for part in pair for token in part], dtype=torch.int32)
-    return Pairs(tokens, lengths.cumsum(0) - lengths, prompts, lengths, len(rows) - len(kept), shortened)
+            tokens.extend([*source, *target, eos_id])
+            prompts.append(len(source))
+            ends.append(len(tokens))
+    if not prompts:
+        remedy = "Raise max_tokens or give shorter pairs."
+        raise InputError("max_tokens", f"no pair has at most {max_tokens} tokens", remedy)
+    starts, flat = torch.tensor(ends), torch.frombuffer(tokens, dtype=torch.int32)
+    dropped = len(rows) - len(prompts)
+    return Pairs(flat, starts[:-1], torch.tensor(prompts), starts.diff(), dropped, shortened)
 
 
 def join_pairs(parts: Sequence[Pairs]) -> Pairs:
@@ -292,8 +290,8 @@ class MicroBatch:
         return len(self.packed.lengths)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        input_ids, position_ids = self.packed.input_ids.to(device), self.packed.position_ids.to(device)
-        packed = Packed(input_ids, position_ids, self.packed.lengths, self.packed.prefixes)
+        ids, positions = self.packed.input_ids.to(device), self.packed.position_ids.to(device)
+        packed = dataclasses.replace(self.packed, input_ids=ids, position_ids=positions)
         return MicroBatch(packed, self.rows.to(device), self.labels.to(device), self.weights.to(device))
 
 
@@ -359,8 +357,7 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.T
     Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
     sequence.
     """
-    with torch.autocast(model.device.type, model.autocast, enabled=model.autocast is not None):
-        logits = model.lm_head(model.hidden_states(batch.packed, Rows(batch.rows - int(shifted))))
+    logits = model.lm_head(model.hidden_states(batch.packed, Rows(batch.rows - int(shifted))))
     return cross_entropy(logits.float(), batch.labels, reduction="none")
 
 

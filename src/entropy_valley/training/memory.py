@@ -70,10 +70,9 @@ def demand(model: Any, family: Family, settings: Lora, processes: int, attention
     # and two buckets on their way to other processes.
     fixed = weights + adapters * (8 + 16 // processes) + 2 * 4 * BUCKET
     config, layers = model.config, len(model.model.layers)
-    # In all adapters: their inputs in the precision of their products, which of them dropout kept, and A x.
-    size = 4 if settings.products == "float32" else model.dtype.itemsize
-    inputs = size + (settings.dropout > 0)
-    layer = _layer(model, attention) + (inputs * widths + size * ranks) // layers
+    # In all adapters: their inputs in float32, which of them dropout kept, and A x.
+    inputs = 4 + (settings.dropout > 0)
+    layer = _layer(model, attention) + (inputs * widths + 4 * ranks) // layers
     # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
     head, widest = int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size
     kept_inputs = layers * model.dtype.itemsize * config.hidden_size

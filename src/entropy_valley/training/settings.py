@@ -48,11 +48,6 @@ class Lora(Peft):
         description="blocks: the seven matrices of each block; by_name: what the authors' bare names match in the "
         "released model, for LLaDA without the attention's output and with the LM head",
     )
-    products: Literal["float32", "backbone"] = Field(
-        "float32",
-        description="precision of the adapters' products in training; backbone: `precision`, by autocast, with less "
-        "memory traffic. The adapters themselves are float32",
-    )
 
 
 class Loss(Section):

@@ -73,7 +73,8 @@ def sentence_costs(
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if isinstance(result, DecodedVariableLength):
-            reused, passes = int(probed and prompts.cache.is_exact), result.passes
+            decoder, passes = denoising.variable_length, result.passes
+            reused = int(probed and prompts.cache.is_exact and decoder is not None and decoder.starts_masked)
             run_slots, head_rows = result.slots - reused * length, result.rows - reused * length
             costs.append(_Cost(passes, result.slots, passes - reused, run_slots=run_slots, head_rows=head_rows))
         else:

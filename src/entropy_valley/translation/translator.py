@@ -11,6 +11,7 @@ import functools
 import math
 import operator
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -197,7 +198,7 @@ class Translator:
         ``chat`` it is a user's message in the family's chat template. ``bos``: whether it begins with the BOS
         token. What is not given is that of the adapter's training, if it was trained here; ``family`` and ``bos`` are
         else those of the checkpoint. ``more`` are fields of the translator, such as ``order`` and ``steps``.
-        :func:`~entropy_valley.config.load.released` has the arguments for the adapters of the paper's authors.
+        :func:`entropy_valley.released` has the arguments for the adapters of the paper's authors.
 
         Raises InputError for what is needed and neither given nor known, and as
         :func:`~entropy_valley.model.load.load_backbone` does.
@@ -240,6 +241,47 @@ class Translator:
         )
         read = Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None)
         return dataclasses.replace(unloaded, backbone=loaded, prompt=read)
+
+    @classmethod
+    def of(
+        cls,
+        module: Any,
+        tokenizer: Any,
+        *,
+        mask: str | int,
+        eos: str | int,
+        prompt: str,
+        method: str | type[LengthMethod] | LengthMethod = "ev",
+        ratios: float | Sequence[float] | None = None,
+        shifted: bool = False,
+        **more: Any,
+    ) -> Self:
+        """From any module and tokenizer of transformers: slower than a family of :meth:`load`.
+
+        Its rows must see all others: under a 4-D mask, or without one. ``mask`` and ``eos`` are tokens or their ids.
+        ``shifted``: slot i is read from row i - 1. The other arguments are those of :meth:`load`; ``prompt`` has the
+        BOS token, if there is one.
+        """
+        from entropy_valley.model.load import Backbone
+        from entropy_valley.model.wrapped import Wrapped
+
+        checked(_Given, backbone="a module", adapter=None, prompt=prompt, family=None, bos=None)
+        ids: dict[str, Any] = {}
+        for name, token in (("mask", mask), ("eos", eos)):
+            ids[f"{name}_id"] = token if isinstance(token, int) else tokenizer.get_vocab().get(token)
+            if ids[f"{name}_id"] is None:
+                raise InputError(name, f"the tokenizer has no token {brief(token, 60)}", "Give a token or its id.")
+        backbone = Backbone(
+            family=None,  # type: ignore[arg-type]  # nothing is known of one
+            model=Wrapped(module.eval()),  # type: ignore[arg-type]  # runs as a decoder
+            tokenizer=tokenizer,
+            **ids,
+            bos_id=None,
+            digest="",
+            shifted=shifted,
+            context=getattr(module.config, "max_position_embeddings", sys.maxsize),
+        )
+        return cls(backbone, Prompt(prompt, tokenizer), _length_method(method, ratios), **more)
 
     def translate(
         self,
@@ -398,7 +440,9 @@ class Translator:
 
     @functools.cached_property
     def _texts(self) -> Texts:
-        return Texts(self.prompt, turn_end_id(self.prompt.tokenizer, self.backbone.family), self.backbone.mask_id)
+        backbone = self.backbone
+        end = turn_end_id(self.prompt.tokenizer, backbone.family) if backbone.family else None
+        return Texts(self.prompt, end, backbone.mask_id)
 
     @functools.cached_property
     def _engine(self) -> Engine:

@@ -32,14 +32,16 @@ def verify(
     if comet is not None and not comet.exists():
         raise files.not_there(comet)
     report = Report()
+    # A config of a stranger may name a module that is in the working directory.
     with contextlib.nullcontext() if own_classes else plugins.ours_alone():
         folder = Folder(root, report)
         folder.check(report)
         sets.check(folder, report)
         sets.check_tokens(folder, report)
-        products.check(folder, report, own_classes)
+        products.check(folder, report)
         device = again.usable(device)
         scores.check(folder, report, comet, device)
+        # This needs the models, and minutes.
         if sentences:
             again.check(folder, report, sentences, device)
     return folder, report

@@ -1,4 +1,4 @@
-"""A folder of results as a stranger gets it: its records, files and rows; and the report of what was compared."""
+"""A folder of results as a stranger gets it: its records and rows; and the report of what was compared."""
 
 from __future__ import annotations
 
@@ -6,22 +6,36 @@ import contextlib
 import functools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from entropy_valley import files, shipped
-from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.results import ENDING, HEADERS, SCORES, TRANSLATIONS, RecordFile, System, header_path
-from entropy_valley.settings import read_object
+from entropy_valley.errors import InputError, listed
+from entropy_valley.model.families import find_family
+from entropy_valley.model.prompt import Prompt, load_tokenizer
+from entropy_valley.results import (
+    CONFIG,
+    ENDING,
+    HEADERS,
+    TRANSLATIONS,
+    Difference,
+    Record,
+    System,
+    entries,
+    faults,
+    header_path,
+    read_record,
+)
 from entropy_valley.texts import shown
 
 SKIPPED = ("store", "work", "logs")  # folders of the results that no table reads
-FILES = "files and the digests in records"  # a part of the report
+FILES = "records and the files in them"  # a part of the report
 MOST_BYTES = 2**31  # of a file of rows
-HEADER, SCORES_HEADER = (header_path(name).name for name in (TRANSLATIONS, SCORES))
+HEADER = header_path(TRANSLATIONS).name
 REMEDY = "Get the file again from where the folder comes from, or make the result again."
+Row = Mapping[str, Any]  # of a file of rows, with its ``line``
 
 
 # --- The report.
@@ -33,53 +47,39 @@ class Unchecked(NamedTuple):
     reason: str
 
 
-class Difference(NamedTuple):
-    """What is not as it follows from the rest: the part of the report, the file, and what is wrong with it."""
-
-    part: str
-    file: str
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: {shown(self.problem)}"
-
-
 @dataclass
 class Report:
     """What was compared, by part: how many values are the same, which differ, and why others could not be checked."""
 
     same: Counter[str] = field(default_factory=Counter)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[tuple[str, str]] = field(default_factory=list)  # the part, and a line that begins with the file
     unchecked: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     margins: dict[str, float] = field(default_factory=dict)
     """Of texts that differ in a low precision: where, and how many nats the closest decision was from another one."""
 
     def compare(self, part: str, file: object, place: str, stored: Any, follows: Any, within: float = 0.0) -> None:
         """Compare two values; numbers may differ by ``within``, and in the last of ten digits."""
+        both = (stored, follows)
+        # True is an int in Python, and never a number here.
+        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in both)
         if isinstance(follows, Unchecked):
             self.unchecked[part][follows.reason] += 1
-        elif _alike(stored, follows, within):
+        elif math.isclose(*both, rel_tol=1e-9, abs_tol=within) if numbers else stored == follows:
             self.same[part] += 1
         else:
-            values = [brief(value, 80) for value in (stored, follows)]
-            self.differ(part, file, f"{place}: {values[0]} is stored, {values[1]} follows")
+            self.differ(part, file, str(Difference(place, *both)))
 
     def differ(self, part: str, file: object, problem: str) -> None:
-        self.differences.append(Difference(part, str(file), problem))
+        self.differences.append((part, f"{file}: {shown(problem)}"))
 
     @contextlib.contextmanager
-    def reading(self, part: str, path: Path, file: object) -> Iterator[None]:
+    def reading(self, part: str, file: object) -> Iterator[None]:
         """What the block cannot read is a difference, and what comes after the block is still checked."""
         try:
-            with files.readable(path, "result", REMEDY):
+            with files.readable(str(file), "result", REMEDY):
                 yield
         except InputError as error:
             self.differ(part, file, f"cannot be checked: {' '.join(str(error).split())}")
-
-
-def _alike(stored: Any, follows: Any, within: float) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (stored, follows))
-    return math.isclose(stored, follows, rel_tol=1e-9, abs_tol=within) if numbers else stored == follows
 
 
 # --- The folder.
@@ -94,11 +94,21 @@ class Set(NamedTuple):
     run: str
 
 
-class Row(NamedTuple):
-    """A row of a set, and its line."""
+@dataclass(frozen=True)
+class Cell:
+    """What a file of a set has of a cell; ``entry`` and ``params`` are what the header beside it says of the cell and
+    of the set."""
 
-    line: int
-    values: Mapping[str, Any]
+    of: Set
+    file: str
+    system: System
+    rows: Sequence[Row]
+    entry: Mapping[str, Any]
+    params: Mapping[str, Any]
+
+    @property
+    def header(self) -> str:
+        return header_path(self.file).as_posix()
 
 
 class Folder:
@@ -109,93 +119,73 @@ class Folder:
 
     def __init__(self, root: Path, report: Report) -> None:
         self.root = root
-        if not root.is_dir():
-            raise InputError(root, "is not a folder", "Name the folder of results, such as results.")
-        inside = (path for part in ("corpus/*/*", "tables/*") for path in root.glob(f"*/{part}{ENDING}"))
-        self.others = sorted({path.relative_to(root).parts[0] for path in inside})
-        paths = sorted(path.relative_to(root) for path in root.rglob("*.json"))
-        places = [path.as_posix() for path in paths if _is_record(path) and path.parts[0] not in self.others]
-        if not {place.split("/")[0] for place in places} & {"corpus", "tables", "figures"}:
+        self.others = sorted(path.parent.name for path in root.glob(f"*/{CONFIG}"))
+        if not (root / CONFIG).is_file():
             such = f", such as {listed([str(root / name) for name in self.others], 3)}" * bool(self.others)
-            remedy = f"Name the folder that has tables/ and corpus/ in it{such}."
-            raise InputError(root, "has no records of results", remedy)
-        self.records: dict[str, dict[str, Any]] = {}
-        for place in places:
-            with report.reading(FILES, root / place, place):
-                self.records[place] = read_object(root / place, RecordFile)
+            raise InputError(root / CONFIG, "file not found", f"Name the folder of the results of a run{such}.")
+        self.records: dict[str, Record] = {}
+        for path in sorted(root.rglob("*.json")):
+            place = path.relative_to(root)
+            # Hidden files are those that a writer has left.
+            if place.parts[0] in (*SKIPPED, *self.others) or any(part[0] == "." for part in place.parts):
+                continue
+            if path.name.endswith(ENDING) or path.name in HEADERS:
+                with report.reading(FILES, place):
+                    if record := read_record(path):
+                        self.records[place.as_posix()] = record
         headers = [place.split("/") for place in self.records if place.endswith(f"/{HEADER}")]
         self.sets = [Set("/".join(path[:4]), *path[:3]) for path in headers if len(path) == 5]
 
-    def local(self, place: str, path: str) -> str | None:
-        """Where a file is now that a record calls ``path``; None for one that is not in the folder of results."""
-        record = self.records[place]
-        first = (PurePosixPath(place).parent / PurePosixPath(record["path"]).name).as_posix()
-        former = str(record["path"]).removesuffix(first)
-        inside = PurePosixPath(path.removeprefix(former))
-        outside = not path.startswith(former) or inside.is_absolute() or ".." in inside.parts
-        return None if outside else inside.as_posix()
+    def check(self, report: Report) -> None:
+        """Compare each record with the files that it describes, and with the records of what these were made from."""
+        for place, record in self.records.items():
+            # A record is named after the first output of its job.
+            first = (self.root / place).with_name(PurePosixPath(record.path).name)
+            with report.reading(FILES, place):
+                problems = [fault.text for fault in faults(first, record, self.root)]
+                # What is not there is no fault for Snakemake, which makes it again.
+                problems += [f"{name} is not there" for name in record.outputs if not (first.parent / name).is_file()]
+                for problem in problems:
+                    report.differ(FILES, place, problem)
+                report.same[FILES] += not problems
 
-    def input_paths(self, place: str) -> list[Path]:
-        """Where the inputs of a record are now: LLaDA-tiny's checkpoint is wherever this package is installed."""
-        shipped_digest, paths = shipped.origin()["digest"], []
-        for path, digest in self.records[place]["inputs"].items():
-            inside = self.local(place, path)
-            elsewhere = shipped.CHECKPOINT if digest == shipped_digest else Path(path)
-            paths.append(self.root / inside if inside else elsewhere)
+    def input_paths(self, one: Set) -> list[Path]:
+        """Where what the translations of a set were made from is now: LLaDA-tiny's checkpoint is wherever this package
+        is installed."""
+        record, shipped_digest = self.records[f"{one.home}/{HEADER}"], shipped.origin()["digest"]
+        former, paths = record.path.removesuffix(f"{one.home}/{TRANSLATIONS}"), []
+        for path, digest in record.inputs.items():
+            here = self.root / path.removeprefix(former) if path.startswith(former) else Path(path)
+            paths.append(shipped.CHECKPOINT if digest == shipped_digest else here)
         return paths
 
-    def check(self, report: Report) -> None:
-        """Compare every file that a record lists with the digest in it, be it what its job wrote or what it read."""
-        places: dict[tuple[str, str, str | Unchecked], list[str]] = {}  # by file, digest and content
-        for place, record in self.records.items():
-            path, folder = record["path"], PurePosixPath(place).parent
-            first = (folder / PurePosixPath(path).name).as_posix()
-            report.compare(FILES, place, "path", path, path if f"/{path}".endswith(f"/{first}") else first)
-            own = files.digest({key: value for key, value in record.items() if key != "digest"})
-            report.compare(FILES, place, "its own digest", record["digest"], own)
-            for name, output in record["outputs"].items():
-                file = self.local(place, f"{path.removesuffix(PurePosixPath(path).name)}{name}") or name
-                written = self._digest(file) if (self.root / file).is_file() else "no file"
-                places.setdefault((file, output["digest"], written), []).append(place)
-            for name, digest in record["inputs"].items():
-                inside = self.local(place, name)
-                places.setdefault((inside or name, digest, self._input_digest(inside)), []).append(place)
-        for (file, digest, content), naming in places.items():
-            others = f" and {len(naming) - 1} more" * (len(naming) > 1)
-            report.compare(FILES, file, f"digest in {naming[0]}{others}", digest, content)
-        for name in (TRANSLATIONS, SCORES):
-            for path in sorted(self.root.glob(f"*/*/*/*/{name}")):
-                header = header_path(path).relative_to(self.root)
-                if header.parts[0] not in self.others and not (self.root / header).is_file():
-                    report.differ(FILES, header, "is not there")
-
-    def _input_digest(self, inside: str | None) -> str | Unchecked:
-        """The digest of what a job has read, as far as it is here."""
-        if inside is None:
-            return Unchecked("an input that is not among the results")
-        if inside.split("/")[0] in (*SKIPPED, "benchmarks"):
-            return Unchecked("measured times and logs, which a repeated job writes anew")
-        if (self.root / inside).is_dir():
-            return Unchecked("an input that is a folder: the record in it has the digests of its files")
-        if not (self.root / inside).is_file():
-            return Unchecked("an input that is not there any more")
-        return self._digest(inside)
-
-    @functools.cache  # noqa: B019, as long as the process
-    def _digest(self, name: str) -> str:
-        return files.file_digest(self.root / name)
+    def checkpoint(self, one: Set) -> Path | None:
+        """The checkpoint of a set's backbone, None if it is not here."""
+        return next((path for path in self.input_paths(one) if (path / "config.json").is_file()), None)
 
     # Rows.
+
+    def cells(self, report: Report, name: str) -> Iterator[Cell]:
+        """The cells of all sets in their translations or scores."""
+        for one in self.sets:
+            file = f"{one.home}/{name}"
+            header, cells = header_path(file).as_posix(), []
+            with report.reading("rows", file):
+                if header in self.records:
+                    rows, described = self.rows(file), entries(self.root / header)
+                    # A cell that lacks on one side is found here, before its rows are looked at.
+                    report.compare("rows", file, "cells", sorted(rows), sorted(described))
+                    for system, own in rows.items():
+                        params = self.records[header].params
+                        cells.append(Cell(one, file, system, own, described.get(system, {}), params))
+            yield from cells
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
     def rows(self, file: str) -> dict[System, list[Row]]:
         """The rows of each cell of ``translations.jsonl`` or ``scores.jsonl``, in the file's order."""
         cells: dict[System, list[Row]] = {}
         for line, row in enumerate(self._read(file, *System._fields, "id"), 1):
-            system = System(*(row[name] for name in System._fields))
-            if any(isinstance(value, dict | list) for value in (*system, row["id"])):
-                raise InputError(f"{self.root / file}:{line}", "its cell or id is not a plain value", REMEDY)
-            cells.setdefault(system, []).append(Row(line, row))
+            cells.setdefault(System(*(row[name] for name in System._fields)), []).append(row | {"line": line})
         return cells
 
     def _read(self, file: str, *keys: str) -> list[dict[str, Any]]:
@@ -204,35 +194,32 @@ class Folder:
     @functools.cache  # noqa: B019
     def testset(self, direction: str, testset: str) -> dict[str, dict[str, Any]]:
         """The sentences of a test set by id; none without its file."""
-        file = f"corpus/{direction}/test/{testset}.jsonl"
+        file = testset_file(direction, testset)
         rows = self._read(file, "id", "source", "target") if (self.root / file).is_file() else []
         return {str(row["id"]): row for row in rows}
 
     # Tokens.
 
     @functools.cache  # noqa: B019
-    def tokenizer(self, backbone: str) -> Any:
-        """The tokenizer of a backbone, None if it is not here."""
-        for place, record in self.records.items():
-            if record["rule"] not in ("translate", "tokens") or record["params"].get("backbone") != backbone:
-                continue
-            for folder in self.input_paths(place):
-                if (folder / "tokenizer.json").is_file():
-                    return _read_tokenizer(folder)
+    def prompt(self, backbone: str) -> Prompt | None:
+        """A prompt of a backbone with its tokenizer, None if that is not here."""
+        for one in self.sets:
+            # All runs of a backbone share a tokenizer; one checkpoint that is here suffices.
+            if one.backbone == backbone and (checkpoint := self.checkpoint(one)):
+                params = self.records[f"{one.home}/{HEADER}"].params
+                return Prompt(params["prompt"], load_tokenizer(checkpoint, find_family(params["family"])))
         return None
 
     @functools.cache  # noqa: B019
     def tokens(self, direction: str, backbone: str, testset: str) -> dict[str, tuple[int, int]]:
         """|x| and |y| of each sentence of a test set by a backbone's tokenizer, without special tokens; where that is
         not here, as the file of token counts says; none without both."""
-        tokenizer, rows = self.tokenizer(backbone), self.testset(direction, testset)
-        if tokenizer is None:
+        prompt, counts = self.prompt(backbone), {}
+        if prompt is None:
             return self.counted(direction, backbone, testset)
-        counts = []
-        for side in ("source", "target"):
-            texts = [row[side] for row in rows.values()]
-            counts.append([len(one.ids) for one in tokenizer.encode_batch(texts, add_special_tokens=False)])
-        return dict(zip(rows, zip(*counts, strict=True), strict=True))
+        for name, row in self.testset(direction, testset).items():
+            counts[name] = len(prompt.tokens(row["source"])), len(prompt.tokens(row["target"]))
+        return counts
 
     def counted(self, direction: str, backbone: str, testset: str) -> dict[str, tuple[int, int]]:
         """The same as a job has written it down."""
@@ -241,28 +228,6 @@ class Folder:
         return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
 
 
-def _read_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a checkpoint. The library reads JSON, and executes nothing."""
-    import tokenizers
-
-    path, more = files.regular(folder / "tokenizer.json", files.MOST), folder / "special_tokens_map.json"
-    with files.readable(path, "tokenizer", REMEDY):
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        tokenizer.encode_special_tokens = True  # what a sentence spells is text
-        if more.is_file():  # some declare their mask token only there
-            declared = [one for one in files.read_json(more, files.MOST).values() if not isinstance(one, list)]
-            tokenizer.add_special_tokens([one["content"] if isinstance(one, dict) else one for one in declared])
-    return tokenizer
-
-
-def _is_record(place: PurePath) -> bool:
-    """Whether a JSON file describes a result, by its path below the folder."""
-    hidden = any(part[0] == "." for part in place.parts) or place.parts[0] in SKIPPED
-    return not hidden and (place.name.endswith(ENDING) or place.name in HEADERS)
-
-
-def cells_of(record: Mapping[str, Any]) -> dict[System, Mapping[str, Any]]:
-    """What a header says of each cell."""
-    return {System(*(one[name] for name in System._fields)): one for one in record["facts"].get("cells", [])}
+def testset_file(direction: str, testset: str) -> str:
+    """The file of a test set, below the folder of results."""
+    return f"corpus/{direction}/test/{testset}.jsonl"

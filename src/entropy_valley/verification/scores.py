@@ -2,139 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import SCORES, TRANSLATIONS, System
+from entropy_valley.results import SCORES, TRANSLATIONS
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import MainComet
 from entropy_valley.scoring.metrics import Scorer, ScoringJob
-from entropy_valley.verification.folder import SCORES_HEADER, Folder, Report, Row, Set, Unchecked, cells_of
-from entropy_valley.verification.sets import check_ids
+from entropy_valley.scoring.sets import Outputs, read_outputs
+from entropy_valley.verification.folder import Cell, Folder, Report, Unchecked, testset_file
+from entropy_valley.verification.sets import NO_TESTSET, check_ids
 
 NEAR = 1e-5  # between two computations of COMET, whose sums differ in their order
 NO_COMET = Unchecked("COMET's checkpoint is not at hand (--comet names one)")
-NOT_WHOLE = Unchecked("the score of a cell whose sentences are not those of the test set")
-OWN = Unchecked("a metric of the user's own")
+OWN = Unchecked("a further metric: a checkpoint of COMET, or the user's own")
 DOWNLOADS = ("flores101", "flores200", "spBLEU-1K")  # sacreBLEU fetches these tokenizers
-
-Again = tuple[float | Unchecked, Sequence[float] | Unchecked]
-"""The score of a system, and those of its sentences."""
-
-
-@dataclass
-class Scored:
-    """A scored cell. ``rows`` are those with a translation and a reference, ``texts`` their sources, hypotheses and
-    references; ``whole``: these are the test set. ``entry`` is what the header says of the cell."""
-
-    home: str
-    system: System
-    params: Mapping[str, Any]
-    rows: Sequence[Row]
-    texts: Sequence[Sequence[str]]
-    whole: bool
-    entry: Mapping[str, Any]
 
 
 def check(folder: Folder, report: Report, comet: Path | None, device: str) -> None:
     """Score the translations of every set again. ``comet`` is a checkpoint of the main metric, where the folder has
     none of its own."""
-    scored: list[Scored] = []
-    for one in folder.sets:
-        file = f"{one.home}/{SCORES}"
-        if f"{one.home}/{SCORES_HEADER}" in folder.records:
-            with report.reading("rows", folder.root / file, file):
-                scored += _scored(folder, report, one)
-    alike: dict[str, list[Scored]] = {}
-    for cell in scored:
-        alike.setdefault(files.canonical(cell.params["comet"]), []).append(cell)
-    for cells in alike.values():
-        with report.reading("COMET", folder.root, f"{cells[0].home}/{SCORES_HEADER}"):
-            _check_comet(folder, report, cells, comet, device)
-    for cell in scored:
-        with report.reading("BLEU and chrF", folder.root, f"{cell.home}/{SCORES_HEADER}"):
-            for name in ("bleu", "chrf"):
-                _compare(report, "BLEU and chrF", cell, name, _by_sacrebleu(cell, name))
-            for name, settings in cell.params.get("metrics", {}).items():
-                _compare(report, "further metrics", cell, name, NO_COMET if settings["metric"] == "comet" else OWN)
+    ready: dict[str, Scorer | Unchecked] = {}  # by settings: a COMET knows the texts that it has scored
+    for cell in folder.cells(report, SCORES):
+        with report.reading("rows", cell.file):
+            check_ids(folder, report, cell)
+            label, testset = cell.system.label, folder.root / testset_file(cell.of.direction, cell.system.testset)
+            stored = cell.entry.get("sentences")
+            report.compare("totals of cells", cell.header, f"sentences of {label}", stored, len(cell.rows))
+            texts: Outputs | Unchecked = NO_TESTSET
+            if testset.is_file():
+                # read_outputs pairs ids, and names the first that does not fit.
+                translated = folder.rows(f"{cell.of.home}/{TRANSLATIONS}").get(cell.system, [])
+                texts = read_outputs(testset, translated, f"{cell.of.home}/{TRANSLATIONS}: {label}")
+            for name, metric in from_params({**cell.params, "metrics": {}}).items():
+                # Scores depend on settings and language, not on what was translated.
+                key = files.canonical([name, {**cell.params, "made_from": None}])
+                with report.reading("scores", cell.header):
+                    if key not in ready:
+                        ready[key] = _prepared(folder, cell, name, metric, comet, device)
+                    _check_metric(report, cell, name, texts, ready[key])
+            for name in cell.params.get("metrics", {}):
+                report.compare("further metrics", cell.header, f"{name} of {label}", None, OWN)
 
 
-def _scored(folder: Folder, report: Report, one: Set) -> list[Scored]:
-    """The cells of a set, after their rows and the number of sentences in the header are checked."""
-    header, file = folder.records[f"{one.home}/{SCORES_HEADER}"], f"{one.home}/{SCORES}"
-    cells, entries = folder.rows(file), cells_of(header)
-    translated = folder.rows(f"{one.home}/{TRANSLATIONS}")
-    report.compare("rows", file, "cells", sorted(cells), sorted(translated))
-    scored = []
-    for system, rows in cells.items():
-        check_ids(folder, report, one, system, rows, file)
-        entry = entries.get(system, {})
-        place = f"sentences of {system.label}"
-        report.compare("totals of cells", f"{one.home}/{SCORES_HEADER}", place, entry.get("sentences"), len(rows))
-        references = folder.testset(one.direction, system.testset)
-        outputs = {row.values["id"]: row.values["hypothesis"] for row in translated.get(system, [])}
-        kept = [row for row in rows if row.values["id"] in references and row.values["id"] in outputs]
-        texts: list[list[str]] = [[], [], []]
-        for row in kept:
-            pair = references[row.values["id"]]
-            for column, text in zip(texts, (pair["source"], outputs[row.values["id"]], pair["target"]), strict=True):
-                column.append(text)
-        whole = bool(kept) and [row.values["id"] for row in kept] == [*references]
-        scored.append(Scored(one.home, system, header["params"], kept, texts, whole, entry))
-    return scored
-
-
-def _check_comet(folder: Folder, report: Report, cells: Sequence[Scored], comet: Path | None, device: str) -> None:
-    """Score cells whose main metric has the same settings in one go: so a segment of several is scored once."""
-    metric = MainComet(**cells[0].params["comet"])
-    name = metric.key
-    trained_here = folder.root / "comet"
-    checkpoint = comet or (trained_here if metric.checkpoint is None and trained_here.exists() else None)
-    if checkpoint is None:
-        for cell in cells:
-            _compare(report, "COMET", cell, name, NO_COMET)
-        return
-    metrics.prepare(name, metric, ScoringJob("", checkpoint.resolve(), device))
-    if metric.batch_size == 1:  # else a score depends on its neighbours in the cell
-        metric.segment_scores(*([text for cell in cells for text in cell.texts[side]] for side in range(3)))
-    for cell in cells:
-        used, header = cell.entry.get("digests", {}).get("comet"), f"{cell.home}/{SCORES_HEADER}"
-        report.compare("COMET", header, f"digest of the checkpoint of {name}", used, metric.digest)
-        _compare(report, "COMET", cell, name, _again(name, metric, cell))
-
-
-def _by_sacrebleu(cell: Scored, name: str) -> Again | Unchecked:
-    if name == "bleu" and cell.params["bleu"].get("tokenize") in DOWNLOADS:
+def _prepared(
+    folder: Folder, cell: Cell, name: str, metric: Scorer, comet: Path | None, device: str
+) -> Scorer | Unchecked:
+    """A metric that is ready, or why there is none."""
+    checkpoint = None
+    if isinstance(metric, MainComet):
+        trained_here = folder.root / "comet"
+        checkpoint = comet or (trained_here if metric.checkpoint is None and trained_here.exists() else None)
+        if checkpoint is None:
+            return NO_COMET
+    elif name == "bleu" and cell.params["bleu"].get("tokenize") in DOWNLOADS:
         return Unchecked("BLEU with a tokenizer that sacreBLEU downloads")
-    metric = from_params({**cell.params, "metrics": {}})[name]
     try:
-        metrics.prepare(name, metric, ScoringJob(cell.params["target_language"]))
+        metrics.prepare(name, metric, ScoringJob(cell.params["target_language"], checkpoint, device))
+    # As where a tokenizer of sacreBLEU is not installed.
     except InputError as error:
         return Unchecked(f"{error.place}: {error.problem}")
-    return _again(name, metric, cell)
+    return metric
 
 
-def _again(name: str, metric: Scorer, cell: Scored) -> Again:
-    sources, hypotheses, references = cell.texts
-    again = metrics.score(name, metric, sources, hypotheses, references)
-    return again.system, again.segments or ()
-
-
-def _compare(report: Report, part: str, cell: Scored, name: str, again: Again | Unchecked) -> None:
-    """Compare the scores of a cell and of its sentences. COMET's score of a cell is the mean of its rows, too."""
-    system, segments = (again, again) if isinstance(again, Unchecked) else again
-    file, header, place = f"{cell.home}/{SCORES}", f"{cell.home}/{SCORES_HEADER}", f"{name} of {cell.system.label}"
-    within = NEAR if part == "COMET" else 0.0
-    if name != "bleu":
-        for number, row in enumerate(cell.rows):
-            value = segments if isinstance(segments, Unchecked) else segments[number]
-            report.compare(part, file, f"line {row.line}, {name}", row.values.get(name), value, within)
-    stored = cell.entry.get(name)
-    report.compare(part, header, place, stored, system if cell.whole else NOT_WHOLE, within)
-    if part == "COMET" and cell.whole and all(isinstance(row.values.get(name), float) for row in cell.rows):
-        mean = sum(row.values[name] for row in cell.rows) / len(cell.rows)
-        report.compare(part, header, f"{place}, the mean of its rows", stored, mean)
+def _check_metric(
+    report: Report, cell: Cell, name: str, texts: Outputs | Unchecked, metric: Scorer | Unchecked
+) -> None:
+    """Compare the scores of a cell and of its sentences. COMET's score of a cell is the mean of its rows, with or
+    without a checkpoint."""
+    part, within = ("BLEU and chrF", 0.0) if name in ("bleu", "chrf") else ("COMET", NEAR)
+    place, stored = f"{name} of {cell.system.label}", cell.entry.get(name)
+    if part == "COMET":
+        mean = sum(row[name] for row in cell.rows) / len(cell.rows)
+        report.compare(part, cell.header, f"{place}, the mean of its rows", stored, mean)
+    if isinstance(metric, Unchecked) or isinstance(texts, Unchecked):
+        report.compare(part, cell.header, place, stored, metric if isinstance(metric, Unchecked) else texts)
+        return
+    again = metrics.score(name, metric, texts.sources, texts.hypotheses, texts.references)
+    report.compare(part, cell.header, place, stored, again.system, within)
+    # Other weights may give nearly the same scores.
+    if again.digest:
+        used: Any = cell.entry.get("digests", {}).get("comet")
+        report.compare(part, cell.header, f"digest of the checkpoint of {name}", used, again.digest)
+    segments = dict(zip(texts.ids, again.segments or (), strict=False))
+    for row in cell.rows if segments else ():
+        score = segments.get(row["id"])
+        report.compare(part, cell.file, f"line {row['line']}, {name}", row.get(name), score, within)
