@@ -89,7 +89,7 @@ def test_bad_files(parallel, source, target, message):
     ("source", "problem"),
     [
         ({"name": "wmt23"}, "'tatoeba', 'libreoffice_help', 'mixed', 'files', 'tsv', 'json_lines', 'embedded'"),
-        ({"name": "files", "source": "in.en"}, "files.target: Field required"),
+        ({"name": "files", "source": "in.en"}, "files.target: it is required"),
         ({"name": "embedded", "sede": 1}, "embedded.sede = 1: unknown key. Did you mean seed?"),
     ],
 )
