@@ -63,14 +63,6 @@ onstart:
     snapshot.hand_down(R, config)
 
 
-onsuccess:
-    snapshot.warn_of_changed_code()
-
-
-onerror:
-    snapshot.warn_of_changed_code()
-
-
 TARGETS = [
     *(one.scores(R) for one in SETS.all),
     *(f"{R}/{path}.{ending}" for path, made in READY.items() for ending in made.endings),

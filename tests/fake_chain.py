@@ -1,4 +1,4 @@
-"""A folder of results as the workflow leaves it, with records and logs, but with made-up content."""
+"""A folder of results as the workflow leaves it, with headers and logs, but with made-up content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.results import system_of
 from entropy_valley.runs.jobs import Job, Jobs
 
-COPIES = ("human_forms", "document", "pdf")  # rules that leave no record
 SPLITS = {"corpus": ("train", "dev"), "testset": ("test",)}  # that a rule reads from a user's own files
 
 
@@ -24,9 +23,9 @@ def write(jobs: Jobs) -> Jobs:
 
 
 def make(job: Job, content: str = "") -> None:
-    """Write what one job makes, with its record."""
+    """Write what one job makes, with its header if it has one."""
     outputs = [path for path in job.outputs if path != str(results.record_path(job.outputs[0]))]
-    if job.rule in COPIES:
+    if len(outputs) == len(job.outputs):
         return _write(outputs, content)
     params = json.loads(job.spec)
     own = build.own_files(params, *SPLITS[job.rule], kinds=SOURCES) if job.rule in SPLITS else []

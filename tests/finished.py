@@ -27,13 +27,13 @@ import pandas as pd
 from matplotlib import figure
 
 from entropy_valley import files, results, tables
-from entropy_valley.config import base_files
+from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import load_merged, merge
 from entropy_valley.config.matrix import Cell, sets_of
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 from entropy_valley.tables import document, pages
-from entropy_valley.tables.reader import Results
+from entropy_valley.tables.reader import Results, specs_behind
 from entropy_valley.tables.show import Shown
 
 ROOT = Path(__file__).parents[1]
@@ -53,9 +53,10 @@ class Run:
 
     def __init__(self, folder: Path, **over: Any) -> None:
         self.root = folder / "results"
+        self.experiment = load_merged(overlay(config(), over | {"results": str(self.root)}), further=tables.problems)
         if not self.root.exists():
             shutil.copytree(RESULTS, self.root)
-        self.experiment = load_merged(overlay(config(), over | {"results": str(self.root)}), further=tables.problems)
+            fit(self.root, self.experiment, "made_from")  # with fewer directions, models are pre-trained otherwise
 
     # What is made.
 
@@ -127,7 +128,7 @@ class Run:
 
     def put(self, cell: Cell, file: str, rows: Sequence[Row] | None = None, **entry: Any) -> None:
         """Write rows of a cell in the place of its own, and keys of its entry in the header; None removes a key. With
-        rows of scores, the score of the system is their mean. The records fit what is written."""
+        rows of scores, the score of the system is their mean. The headers fit what is written."""
         path = self.path(cell, file)
         systems = _read(path)
         before, known = systems[system_of(cell)]
@@ -156,28 +157,36 @@ class Run:
                 others = {name: digest for name, digest in record.inputs.items() if name != own}
                 dataclasses.replace(record, inputs=others).write(place)
 
-    def change_params(self, path: Path, **settings: Any) -> None:
-        """Overwrite params in the record of a file."""
-        place = results.record_path(path)
-        record = results.read_record(place)
-        dataclasses.replace(record, params=record.params | settings).write(place)
-
     def _record(self, path: Path, facts: Mapping[str, Any]) -> None:
-        """Write the record of a file again: of what it was made is no longer told."""
-        place = next(place for place in _records(path) if path.name in results.read_record(place).outputs)
-        record = results.read_record(place)
-        outputs = record.outputs | {path.name: record.outputs[path.name] | {"digest": files.file_digest(path)}}
-        dataclasses.replace(record, inputs={}, outputs=outputs, facts=record.facts | facts).write(place)
+        """Write the header of a file again, if it has one: of what it was made is no longer told."""
+        for place in _records(path):
+            record = results.read_record(place)
+            if path.name in record.outputs:
+                outputs = record.outputs | {path.name: {"digest": files.file_digest(path)}}
+                dataclasses.replace(record, inputs={}, outputs=outputs, facts=record.facts | facts).write(place)
+                return
+
+
+def fit(root: Path, experiment: Experiment, *keys: str) -> None:
+    """Let the headers behind sets have these params as a config has them now; without keys all of them."""
+    for one in sets_of(experiment).all:
+        for testset in one.testsets:
+            for path, spec in specs_behind(experiment, one, testset).items():
+                place = results.record_path(results.moved(path, experiment.results, str(root)))
+                if record := results.read_record(place):
+                    wanted = {key: value for key, value in json.loads(spec).items() if not keys or key in keys}
+                    if record.params != (fitted := record.params | wanted):
+                        dataclasses.replace(record, params=fitted).write(place)
 
 
 def all_records(root: Path) -> list[Path]:
-    """Every record in a folder of results, headers of sets as well."""
+    """Every header in a folder of results."""
     headers = (place for name in (TRANSLATIONS, SCORES) for place in root.rglob(header_path(name).name))
     return [*root.rglob(f"*{results.ENDING}"), *headers]
 
 
 def _records(path: Path) -> list[Path]:
-    """The records in the folder of a file, its own first."""
+    """The headers in the folder of a file, its own first."""
     own = results.record_path(path)
     return [*[own] * own.is_file(), *sorted(path.parent.glob(f"*{results.ENDING}"))]
 
@@ -248,18 +257,6 @@ def keep(finished: Path) -> None:
         outputs = {name: output for name, output in record.outputs.items() if (place.parent / name).is_file()}
         inputs = {name: digest for name, digest in record.inputs.items() if not Path(name).is_absolute()}
         dataclasses.replace(record, outputs=outputs, inputs=inputs).write(place)
-    fit_inputs()
-
-
-def fit_inputs() -> None:
-    """Give records the digests of the headers that they read, which :func:`keep` has written again."""
-    for place in all_records(RESULTS):
-        record = results.read_record(place)
-        paths = {name: RESULTS / Path(name).relative_to(config()["results"]) for name in record.inputs}
-        headers = {name: path for name, path in paths.items() if path.name in results.HEADERS and path.is_file()}
-        digests = {name: files.file_digest(path) for name, path in headers.items()}
-        if digests.items() - record.inputs.items():
-            dataclasses.replace(record, inputs=record.inputs | digests).write(place)
 
 
 def _read_by_reports(finished: Path) -> Iterator[Path]:
@@ -286,4 +283,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1:] != ["golden"]:
             keep(run_workflow(Path(folder)))
+        fit(RESULTS, load_merged(config(), further=tables.problems))
         write_golden(make_all(Run(Path(folder, "copy"))))

@@ -21,21 +21,30 @@ ROOT = Path(__file__).parents[1]
 
 
 def jobs_of(over: dict[str, Any], *between: str) -> jobs.Jobs:
-    """The jobs of the paper's config with files of the repository and something else laid over it."""
-    told = _told(json.dumps(over), between)
+    """All jobs of the paper's config with files of the repository and something else laid over it."""
+    return _jobs(_told(json.dumps(over), between))
+
+
+def planned_of(over: dict[str, Any], *between: str) -> jobs.Jobs:
+    """Those that have to run, by the results in the working directory. Snakemake knows nothing of these but times."""
+    return _jobs(_told.__wrapped__(json.dumps(over), between, Path()))
+
+
+def _jobs(told: dict[str, Any]) -> jobs.Jobs:
     experiment = load_merged(told["config"], further=tables.problems)
     return jobs.Jobs(experiment, (jobs.Job.of(experiment, one) for one in told["jobs"]))
 
 
 @functools.cache
-def _told(over: str, between: tuple[str, ...]) -> dict[str, Any]:
+def _told(over: str, between: tuple[str, ...], place: Path | None = None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         config, out = Path(folder, "over.yaml"), Path(folder, "jobs.json")
         config.write_text(yaml.safe_dump(json.loads(over)))
         files = [*(str(ROOT / name) for name in between), str(config)]
-        command = ["-n", "-F", "--nolock", "--logger", "entropy-valley", "--snakefile", str(ROOT / "Snakefile")]
+        command = ["-n", "--nolock", "--logger", "entropy-valley", "--snakefile", str(ROOT / "Snakefile")]
+        command += ["-F"] * (place is None)
         variables = {**os.environ, JOBS: str(out)}
-        status, text = forked_snakemake.run(Path(folder), [*command, "--configfile", *files], variables)
+        status, text = forked_snakemake.run(place or Path(folder), [*command, "--configfile", *files], variables)
         assert status == 0 and out.is_file(), text
         return json.loads(out.read_bytes())
 

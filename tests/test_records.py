@@ -40,7 +40,7 @@ def test_a_record_has_rule_params_inputs_and_outputs(canvas, source):
         "params": SPEC,
         "inputs": {str(source): files.file_digest(source), "models/llada": "a" * 32},
         "outputs": {"canvas.jsonl": {"digest": files.file_digest(canvas)}},
-        "facts": {"codes": [code_digest()], "machine": machine.description()},
+        "facts": {"code": code_digest(), "machine": machine.description()},
     }
 
 
@@ -72,10 +72,10 @@ def test_the_record_of_a_second_output_is_that_of_the_first(tmp_path):
 
 
 def test_a_folder_is_described_file_by_file(tmp_path):
-    with made("train", SPEC, [], [tmp_path / "adapter" / "adapter.json"], whole_folder=True):
-        files.write_text(tmp_path / "adapter" / "adapter.json", "{}")
-        files.write_text(tmp_path / "adapter" / "parts" / "weights", "x")
-        files.write_text(tmp_path / "adapter" / "README.md", "a card, which its owner may edit")
+    names = ["adapter.json", "parts/weights", "README.md", "adapter.made.json"]
+    with made("train", SPEC, [], [tmp_path / "adapter" / name for name in names]):
+        for name in names[:3]:  # the third is a card, which its owner may edit; the last is the header itself
+            files.write_text(tmp_path / "adapter" / name, "x")
     assert record_of(tmp_path / "adapter" / "adapter.json").outputs.keys() == {"adapter.json", "parts/weights"}
 
 
@@ -99,7 +99,7 @@ def test_a_damaged_record_is_named(canvas, content):
         {"params": [1]},
         {"inputs": {"a": 5}},
         {"outputs": {"canvas.jsonl": {}}},
-        {"facts": {"codes": [{}]}},
+        {"facts": {"code": []}},
         {"facts": {"cells": [{"testset": "wmt22", "method": "ev", "order": "med", "steps": "32"}]}},
         {"facts": {"loss": float("nan")}},
         {"more": 1},

@@ -4,7 +4,6 @@ import resource
 
 import pytest
 
-from entropy_valley.results import code_digest
 from entropy_valley.store import Store
 
 
@@ -76,16 +75,6 @@ def test_each_writer_has_a_shard_of_its_own_and_reads_all(tmp_path):
     second.put("b", 2)
     assert len(list(tmp_path.glob("*.jsonl"))) == 2
     assert len(Store(tmp_path)) == 2
-
-
-def test_values_name_the_code_that_wrote_them(tmp_path):
-    fill(tmp_path, a=1, b=2)
-    (shard,) = tmp_path.glob("*.jsonl")
-    shard.rename(shard.with_name(shard.name.replace(code_digest(), "of_old_code")))
-    fill(tmp_path, c=3)
-    store = Store(tmp_path)
-    assert [store.get("c"), store.codes] == [3, {code_digest()}]
-    assert [store.get("a"), store.codes] == [1, {code_digest(), "of_old_code"}]
 
 
 def test_many_shards_are_read_without_opening_all_at_once(tmp_path):

@@ -14,7 +14,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,26 +62,9 @@ def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
         raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
 
 
-_inputs: ContextVar[dict[str, str] | None] = ContextVar("inputs", default=None)
-
-
-@contextlib.contextmanager
-def noted(inputs: dict[str, str]) -> Iterator[None]:
-    """Note the digest of every file of results that the block reads, by its path."""
-    token = _inputs.set(inputs)
-    try:
-        yield
-    finally:
-        _inputs.reset(token)
-
-
 def read_bytes(path: str | Path, most: int | None = None) -> bytes:
     """The content of a file. Raises InputError as :func:`regular` does."""
-    path = regular(path, most)
-    content = path.read_bytes()
-    if (inputs := _inputs.get()) is not None:
-        inputs[str(path)] = bytes_digest(content)
-    return content
+    return regular(path, most).read_bytes()
 
 
 def read_lines(path: str | Path, most: int | None = None) -> list[str]:
@@ -268,8 +250,6 @@ def locked(folder: Path) -> Iterator[None]:
 
 # --- Digests: of values by their JSON text, of files by their bytes.
 
-LARGE = 2**26  # bytes from which the digest of a file is kept
-
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text."""
@@ -306,22 +286,6 @@ def file_digest(path: str | Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def kept_digest(path: str | Path) -> str:
-    """:func:`file_digest`; that of a large file is kept in :func:`cache_folder` while its path, size and time stay."""
-    about = regular(path).stat()
-    if about.st_size < LARGE:
-        return file_digest(path)
-    stamp = [str(Path(path).resolve()), about.st_size, about.st_mtime_ns, about.st_ino]
-    place = cache_folder() / "digests" / digest(stamp)
-    try:
-        return place.read_text()
-    except OSError:
-        computed = file_digest(path)
-        with contextlib.suppress(OSError):  # read-only or full: the next job computes it again
-            write_text(place, computed)
-        return computed
-
-
 def read_once(most: int | None) -> Callable[[Callable[[Path], T]], Callable[[str | Path], T]]:
     """A reader of files that reads each once while it stays: until its time, size or inode is another. It keeps what
     ``most`` files hold (None: all), and raises InputError for one that is not there."""
@@ -344,6 +308,10 @@ def read_once(most: int | None) -> Callable[[Callable[[Path], T]], Callable[[str
     return keeping
 
 
+# Of a checkpoint several parts of a job ask, and reading it takes as long as loading it.
+digest_once = read_once(None)(file_digest)
+
+
 def sha256(path: str | Path) -> str:
     """The sha256 of a file, as others publish it."""
     with open(regular(path), "rb") as file:
@@ -356,7 +324,7 @@ def digests(paths: Iterable[str | Path]) -> dict[str, str]:
 
 
 def cache_folder() -> Path:
-    """``$ENTROPY_VALLEY_CACHE``, or ``entropy-valley`` in ``$XDG_CACHE_HOME`` (``~/.cache``): downloads and digests for
-    all experiments."""
+    """``$ENTROPY_VALLEY_CACHE``, or ``entropy-valley`` in ``$XDG_CACHE_HOME`` (``~/.cache``): downloads for all
+    experiments."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "entropy-valley")
     return Path(os.environ.get("ENTROPY_VALLEY_CACHE") or usual).expanduser()

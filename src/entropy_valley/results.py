@@ -1,13 +1,14 @@
-"""The results of jobs: the files of a set of cells, and the record of what each result was made from.
+"""The results of jobs: the files of a set of cells, and headers that say what results were made from.
 
 The files of a set, ``translations.jsonl`` and ``scores.jsonl``, are tidy data, a row for each sentence of each cell: a
-row says its cell (test set, length method, reveal order, step budget) and its sentence. The header beside each
-(``translations.json``, ``scores.json``) is its record; its ``cells`` have what there is to say of each as a whole.
+row says its cell (test set, length method, reveal order, step budget) and its sentence. Beside each is its header
+(``translations.json``, ``scores.json``); its ``cells`` have what there is to say of each as a whole.
 
-Every result has a record, which its job writes last: that of ``train.jsonl`` is ``train.made.json``. It has the rule
-and its params, the path of the result, the digest of every input and every output, and a digest of all this.
-:func:`faults` compares records with files and with each other: it tells what was edited, what is a copy of another
-result, and what was made from files that are others by now; the audit and all tables ask it.
+An adapter, a checkpoint, a corpus, a test set with its token counts, and COMET have a header, too: that of
+``train.jsonl`` is ``train.made.json``. Its job writes it last: the rule and its params, the path of the result, the
+digest of every input and every output, the code and the machine, and a digest of all this. What is made of these, such
+as a table, has none: Snakemake knows when to make it again. :func:`require_sound` compares headers with files and with
+each other before a table is made.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,18 +122,17 @@ def entries(path: Path) -> dict[System, dict[str, Any]]:
         raise InputError(path, "is not a header of translations or scores", REMEDY) from None
 
 
-# --- The record of a result.
+# --- The header of a result: what it was made from.
 
 ENDING = ".made.json"
-CODE = {".py", ".json", ".csv", ".tex", ".html", ".css", ".js", ".md"}  # the endings of the package's files
 SET_FILES = [name for rows in (TRANSLATIONS, SCORES) for name in (rows, header_path(rows).name)]
-HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}  # which are records themselves
-REPORTS = ("table", "comparison", "figure")  # rules whose results have checked what they read
-# The folders of the package that make numbers.
+HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}
+CODE = {".py", ".json", ".csv"}  # the endings of the package's files that make numbers, and the folders with them
 COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
-CARD = "README.md"  # in a whole folder: for people, who may edit it
+CARD = "README.md"  # of an adapter: for people, who may edit it
+WEIGHTS = (".safetensors", ".ckpt")  # too large to be read for every table
 
 
 @dataclass(frozen=True)
@@ -166,12 +165,12 @@ class _Cell(Foreign):
 
 
 class _Facts(Foreign):
-    codes: list[str] = Field([])
+    code: str = ""
     cells: list[_Cell] = Field([])
 
 
 class RecordFile(Foreign):
-    """The schema of a record's file."""
+    """The schema of a header's file."""
 
     model_config = ConfigDict(extra="forbid")
     rule: str
@@ -184,12 +183,12 @@ class RecordFile(Foreign):
 
 
 def record_path(path: str | Path) -> Path:
-    """Where the record of a job is whose first output is ``path``; that of a set is its header."""
+    """Where the header of a job is whose first output is ``path``."""
     return Path(path).with_suffix(".json" if Path(path).name in SET_FILES else ENDING)
 
 
 def read_record(place: Path) -> Record | None:
-    """The record in a file; None without one. Raises InputError for anything else, and for one that was edited."""
+    """The header in a file; None without one. Raises InputError for anything else, and for one that was edited."""
     return _record(place) if place.is_file() else None
 
 
@@ -208,14 +207,14 @@ def _record(place: Path) -> Record:
 
 
 def record_of(path: str | Path) -> Record | None:
-    """The record that describes a file: the one named after it, or after the first output of the same job, which may
+    """The header that describes a file: the one named after it, or after the first output of the same job, which may
     be in the folder above."""
     described = _described(Path(path))
     return described[1] if described else None
 
 
 def _described(path: Path) -> tuple[Path, Record] | None:
-    """The first output of the job that wrote a file, and the record beside it."""
+    """The first output of the job that wrote a file, and the header beside it."""
     others = (place for folder in list(path.parents)[:2] for place in sorted(folder.glob(f"*{ENDING}")))
     for place in itertools.chain([record_path(path)], others):
         record = read_record(place)
@@ -224,118 +223,51 @@ def _described(path: Path) -> tuple[Path, Record] | None:
     return None
 
 
-# --- Whether results belong together, by their records alone.
-
-_digest = files.read_once(None)(files.kept_digest)
-
-
-class Fault(NamedTuple):
-    """What is wrong with a result. ``read``: the file that it was made from, where that is what has changed."""
-
-    text: str
-    read: Path | None = None
-
-
-def faults(first: Path, record: Record, root: str | Path) -> Iterator[Fault]:
-    """Why a result is not what its place in the folder of results, ``root``, says; ``first`` is one of its outputs.
-
-    It may be a copy from another place. Its files may have been edited. It may have been made from files that were made
-    again since, or edited if they are a user's own. Files that are not there are not missed: that is Snakemake's task.
-    """
-    if not f"/{record_path(record.path)}".endswith(f"/{record_path(first).relative_to(root)}"):
-        yield Fault(f"is a copy of {record.path}")
-        return
-    yield from _edits(first, record)
-    for path, digest, is_result in _inputs(record, first, root):
-        if not is_result:
-            if path.is_file() and _digest(path) != digest:
-                yield Fault(f"{path} was edited after it", path)
-        elif described := _described(path):
-            current = described[1].outputs[str(path.relative_to(described[0].parent))]["digest"]
-            if current != digest:
-                yield Fault(f"{path.name} was made again after it", path)
-
-
-def _edits(first: Path, record: Record) -> Iterator[Fault]:
-    for output, written in record.outputs.items():
-        path = first.parent / output
-        if path.is_file() and (digest := _digest(path)) != written["digest"]:
-            yield Fault(f"{output} was edited: its digest is {digest[:SHORT]}, {written['digest'][:SHORT]} was written")
-
-
 def require_unedited(path: Path) -> None:
-    """Raise InputError for a result that is not what its record says; nothing tells of a file without one."""
+    """Raise InputError for a result that is not what its header says; nothing tells of a file without one."""
     if described := _described(path):
-        for fault in _edits(*described):
-            raise InputError(path, fault.text, REMAKE)
+        _require_unedited(*described)
 
 
-def _inputs(record: Record, first: Path, root: str | Path) -> Iterator[tuple[Path, str, bool]]:
-    """Where each input is now, its digest, and whether it is a result: the folder of results may have been moved."""
-    former = str(record_path(record.path)).removesuffix(str(record_path(first).relative_to(root)))
-    for path, digest in record.inputs.items():
-        is_result = path.startswith(former)
-        yield Path(root, path.removeprefix(former)) if is_result else Path(path), digest, is_result
+def _require_unedited(first: Path, record: Record) -> None:
+    for name, written in record.outputs.items():
+        path = first.parent / name
+        if path.is_file() and path.suffix not in WEIGHTS and (digest := files.digest_once(path)) != written["digest"]:
+            before, now = written["digest"][:SHORT], digest[:SHORT]
+            raise InputError(path, f"{name} was edited: its digest is {now}, {before} was written", REMAKE)
 
 
-@dataclass(frozen=True)
-class Ancestry:
-    """What results were made by. ``codes``: by rule, how many results each version of the code has made. ``bare``: the
-    results that have no record, so that nothing tells what they were made from. ``contents``: the digests of all
-    others, by path in the folder of results."""
-
-    codes: Mapping[str, Counter[str]] = field(default_factory=dict)
-    bare: Sequence[str] = ()
-    contents: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def seal(self) -> str:
-        """One digest of all contents and their paths: two folders that have the same one come to the same table."""
-        return files.digest(self.contents)
-
-
-def ancestry(paths: Iterable[str | Path], root: str | Path) -> Ancestry:
-    """The ancestry of some results, of all that they were made from in turn, as far as their records are there.
-
-    Raises InputError for the first one with a fault, see :func:`faults`.
-    """
-    codes: dict[str, Counter[str]] = {}
-    contents: dict[str, str] = {}
-    bare, queue, seen = [], [*map(Path, paths)], set[Path]()
-    for path in queue:  # it grows
-        if path in seen or path.name in HEADERS or path.name.endswith(ENDING):
-            continue
-        described = _described(path)
-        if described is None:
-            if path.is_file():
-                bare.append(str(path.relative_to(root)))
-            seen.add(path)
-            continue
-        first, record = described
-        if first in seen:
-            continue
-        seen |= {first, path}
-        for fault in faults(first, record, root):
-            raise InputError(path, fault.text, REMAKE)
-        if record.rule not in REPORTS:
-            codes.setdefault(record.rule, Counter()).update(record.facts.get("codes", ()))
-            folder = first.parent.relative_to(root)
-            contents |= {(folder / name).as_posix(): written["digest"] for name, written in record.outputs.items()}
-            queue += [read for read, _, is_result in _inputs(record, first, root) if is_result]
-    return Ancestry(codes, bare, contents)
-
-
-def code() -> dict[str, str]:
-    """The digest of each file of the package."""
-    package = Path(__file__).parent
-    paths = (path for path in sorted(package.rglob("*")) if path.suffix in CODE)
-    return {str(path.relative_to(package)): files.file_digest(path) for path in paths}
+def require_sound(path: Path, root: str | Path, seen: set[Path]) -> None:
+    """Raise InputError for a result below ``root`` that would print a wrong number: a copy from another place, an
+    edited file, or one of its inputs that was made again after it. Its inputs are looked at in turn, as far as they are
+    there with headers; ``seen`` has what was looked at before."""
+    described = _described(path)
+    if described is None or described[0] in seen:
+        return
+    first, record = described
+    place = str(record_path(first).relative_to(root))
+    # The folder of results may have been moved: how its job called it.
+    former, own_place, _ = f"/{record_path(record.path)}".rpartition(f"/{place}")
+    if not own_place:
+        raise InputError(first, f"is a copy of {record.path}", REMAKE)
+    _require_unedited(first, record)
+    for name, digest in record.inputs.items():
+        if not f"/{name}".startswith(f"{former}/"):
+            continue  # a file of the user's own, which Snakemake watches
+        read = Path(root, f"/{name}".removeprefix(f"{former}/"))
+        if made := _described(read):
+            require_sound(read, root, seen)
+            if made[1].outputs[str(read.relative_to(made[0].parent))]["digest"] != digest:
+                raise InputError(first, f"{read.name} was made again after it", REMAKE)
+    seen.add(first)
 
 
 @functools.cache
 def code_digest() -> str:
     """That of the code that makes numbers: an edit of a table's layout makes no other version of it."""
-    return files.digest({name: digest for name, digest in code().items() if name.split("/")[0] in COMPUTING})
+    package = Path(__file__).parent
+    paths = (path for folder in COMPUTING for path in sorted((package / folder).rglob("*")) if path.suffix in CODE)
+    return files.digest({str(path.relative_to(package)): files.file_digest(path) for path in paths})
 
 
 @contextlib.contextmanager
@@ -343,37 +275,28 @@ def made(
     rule: str,
     params: Any,
     inputs: Iterable[str | Path],
-    outputs: Sequence[str | Path],
-    *,
-    digests: Mapping[str | Path, str | None] | None = None,
-    whole_folder: bool = False,
+    outputs: Iterable[str | Path],
+    digests: Mapping[str | Path, str | None] = {},
 ) -> Iterator[Record]:
-    """Keep the record of what the block makes, beside the first of the ``outputs``.
+    """Write the header of what the block makes, beside the first of the ``outputs``, when the block has ended.
 
     Raises InputError if one of the ``inputs`` is missing, or is a result that was edited since its job wrote it.
     ``digests`` has those of others by path, such as that of a checkpoint's folder. The block may add inputs and facts
-    to the record that it gets. The fact ``codes`` has the digest of this code, and of any that has computed stored
-    values; ``machine`` is :func:`.machine.description`. With ``whole_folder`` every file in the folder of the first
-    output is an output.
-
-    The record is written last.
+    to the header that it gets. The fact ``code`` is the digest of this code, ``machine`` is
+    :func:`.machine.description`.
     """
-    read = {str(path): digest for path, digest in (digests or {}).items() if digest}
+    read = {str(path): digest for path, digest in digests.items() if digest}
     for path in inputs:
-        if not Path(path).is_file():
-            raise files.not_there(path)
         require_unedited(Path(path))
-        read[str(path)] = _digest(path)
-    facts = {"codes": [code_digest()], "machine": machine.description()}
-    place, record = record_path(outputs[0]), Record(rule, str(outputs[0]), params, read, {}, facts)
+        read[str(path)] = files.digest_once(path)
+    first, *others = map(Path, outputs)
+    facts = {"code": code_digest(), "machine": machine.description()}
+    record = Record(rule, str(first), params, read, {}, facts)
     yield record
-    written = [path for path in map(Path, outputs) if path != place]
-    if whole_folder:  # without hidden files, which killed writers leave
-        paths = (path for path in sorted(place.parent.rglob("*")) if path.is_file() and path.name[0] != ".")
-        written = [path for path in paths if not path.name.endswith((ENDING, CARD))]
-    for path in written:
-        record.outputs[str(path.relative_to(place.parent))] = {"digest": files.file_digest(path)}
-    record.write(place)
+    for path in (first, *others):
+        if path != record_path(first) and path.name != CARD:
+            record.outputs[str(path.relative_to(first.parent))] = {"digest": files.file_digest(path)}
+    record.write(record_path(first))
 
 
 # --- In which keys the params of two jobs, or two configs, differ.

@@ -4,8 +4,7 @@ A folder of shards, JSON Lines of ``{"key": …, "value": …, "sum": …}``. Ea
 needed and network file systems are safe. A line whose sum is not that of its key and value, such as the last one after
 a kill or an edited one, is ignored, and so is what is not a regular file. Deleting the folder only costs time.
 
-At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for. The
-name of a shard ends with the digest of the code that wrote it.
+At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 from entropy_valley import files, machine
-from entropy_valley.results import code_digest
 
 _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
 _SUM = b',"sum":"'  # what stands before its sum
@@ -37,15 +35,13 @@ class _Location(NamedTuple):
 class Store:
     """A mapping from content keys (see :func:`files.digest`) to JSON values, kept in ``folder``.
 
-    Without a folder (config key ``store``) it reads and writes nothing. ``codes`` are the versions of the code that
-    have written the values which it has given.
+    Without a folder (config key ``store``) it reads and writes nothing.
     """
 
     def __init__(self, folder: str | Path | None) -> None:
         self._folder = None if folder is None else Path(folder)
         self._shard: IO[bytes] | None = None
         self._reading: dict[Path, IO[bytes]] = {}
-        self.codes: set[str] = set()
 
     def get(self, key: str) -> Any | None:
         """The value of ``key``; None if there is none."""
@@ -59,11 +55,9 @@ class Store:
         if line != _summed(line.rpartition(_SUM)[0]):
             return None
         try:
-            value = json.loads(line)["value"]
+            return json.loads(line)["value"]
         except (ValueError, LookupError, RecursionError):  # not written by a store
             return None
-        self.codes.add(place.shard.stem.rpartition("-")[2])
-        return value
 
     def put(self, key: str, value: Any) -> None:
         """Store a value. When this returns, it survives a kill of the process. A job that nears its time limit is
@@ -112,9 +106,8 @@ class Store:
 
     def _new_shard(self, folder: Path) -> IO[bytes]:
         folder.mkdir(parents=True, exist_ok=True)
-        began = time.time_ns()  # first, so that the newest shard is the last by name
-        writer = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        name = f"{began:020d}-{writer}-{code_digest()}.jsonl"
+        # The time is first, so that the newest shard is the last by name.
+        name = f"{time.time_ns():020d}-{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
         self._shard = open(folder / name, "xb")  # noqa: SIM115 - closed with the store
         return self._shard
 

@@ -69,19 +69,6 @@ LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
 QUIET = 120  # seconds without such a line after which a run says what it does
 RUNNING = 3  # most running jobs by name
-CHANGES = 2  # most params of a job
-# Snakemake's reasons for a job, and in fewer words.
-WORDS = {
-    "Forced execution": "interrupted or forced",  # Snakemake forces what was interrupted
-    "Incomplete output files": "its last attempt was killed",
-    "Set of input files has changed": "other input files",
-    "Code has changed": "code changed",
-    "Params have changed": "params changed",
-    "Software environment definition has changed": "environment changed",
-    "Updated input files": "newer input",
-    "Missing output files": "new",
-    "Input files updated by another job": "input made by other jobs",
-}
 
 
 class LogHandler(LogHandlerBase):
@@ -332,22 +319,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
         return
     left = jobs.Jobs(experiment, (jobs.Job.of(experiment, jobs.told_by(record)) for record in records))
     audit = Audit(left)
-    why = {job: _why(job.reason, audit.job(job)) for job in left.all}
-    yield from plan.report(plan.Plan.of(audit, left.all), configs, why)
-
-
-def _why(reason: str, state: Any) -> str:
-    """Why a job runs, in a few words: Snakemake's ``reason``, and of changed params which these are. ``state``: of the
-    job in the audit."""
-    words = [word for begin, word in WORDS.items() if f"; {begin}" in f"; {reason}"]
-    words = [word for word in words if word != WORDS["Input files updated by another job"]] or words
-    changed = [one.text for one in state.reasons if one.key]
-    if "params changed" in words and changed:
-        more = f", … ({len(changed)} params)" * (len(changed) > CHANGES)
-        words[words.index("params changed")] = ", ".join(changed[:CHANGES]) + more
-    if "new" in words and any(one.log for one in state.reasons):
-        words[words.index("new")] = "failed before"
-    return ", ".join(words) or "input made by other jobs"
+    yield from plan.report(plan.Plan.of(audit, left.all), configs, {job: audit.why(job) for job in left.all})
 
 
 def _near(target: str) -> str:

@@ -140,8 +140,8 @@ def test_everything_at_once(refused):
 
     edit_tensors(folder, spoil)
     look(
-        r"given: use_bdlora is .*, model\.layers\.0\.mlp\.down_proj\.lora_A\.weight is not finite, "
-        r"model\.layers\.7\.self_attn\.q_proj\.lora_A\.weight is of no layer, "
+        r"given: use_bdlora is .*; model\.layers\.0\.mlp\.down_proj\.lora_A\.weight is not finite; "
+        r"model\.layers\.7\.self_attn\.q_proj\.lora_A\.weight is of no layer; "
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import fake_chain
@@ -172,10 +171,6 @@ def audited(tmp_path, monkeypatch):
     Path("results/demo/en-zh/llada-tiny/seed1/matrix/scores.jsonl").write_text("")
     Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl").unlink()
     Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log").write_text("error: <b>no space</b>\n")
-    for rule in ("translate", "score"):
-        table = Path(f"results/demo/benchmarks/{rule}/en-zh.llada-tiny.seed2.matrix.tsv")
-        table.parent.mkdir(parents=True)
-        table.write_text("s\th:m:s\n45.0\t0:00:45\n")
     audit.report(jobs, only={})
     return tmp_path / "results/demo/audit/matrix.html"
 
@@ -196,8 +191,8 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         tab.locator("#grid td.missing").last.click()
         said = tab.text_content("#details")
         assert "missing: llada-tiny · en-zh · grammar · 2 · Entropy-Valley · MED · 32" in said
-        assert "error: <b>no space</b>" in said and re.search(r"score· missing45\.0 s\d+\.\d s3", said)  # took, planned
-        assert tab.locator("#details li a").get_attribute("href") == "../logs/score/en-zh.llada-tiny.seed2.matrix.log"
+        assert "score: error: <b>no space</b>" in said
+        assert tab.locator("#details a").get_attribute("href") == "../logs/score/en-zh.llada-tiny.seed2.matrix.log"
         address = tab.url
         tab.keyboard.press("ArrowUp")
         tab.keyboard.press("Enter")
@@ -206,11 +201,11 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         assert tab.text_content("#details") == said
 
         tab.click("#states [data-state=stale]")
-        assert signs(tab) == "↻" * 3 and tab.text_content("#count").startswith("3 of 18 cells; planned: about ")
+        assert signs(tab) == "↻" * 3 and tab.text_content("#count") == "3 of 18 cells"
         tab.click("#clear")
         tab.select_option("[data-name=method]", "ev")
         tab.fill("#words", "space")
-        assert signs(tab) == "·" and tab.text_content("#count").startswith("1 of 18 cells; finished jobs took 30.0 s; ")
+        assert signs(tab) == "·" and tab.text_content("#count") == "1 of 18 cells"
         tab.click("#clear")
         tab.select_option("#sort", "open")
         assert tab.locator("#grid tbody th").first.text_content() == "Oracle MED T=32"

@@ -14,9 +14,9 @@ from job_lists import config_of, jobs_of
 from entropy_valley import files, results
 from entropy_valley.config.load import load_merged
 from entropy_valley.config.matrix import sets_of
-from entropy_valley.results import Record, record_path
+from entropy_valley.results import Record, read_record, record_path
 from entropy_valley.runs import cause_of, downloads, plan
-from entropy_valley.runs.audit import DONE, Audit
+from entropy_valley.runs.audit import Audit
 from entropy_valley.runs.jobs import finished
 from entropy_valley.runs.plan import FINISHED, Plan
 from entropy_valley.runs.work import Text, Work, shards
@@ -50,9 +50,14 @@ def paper(**over):
 
 def planned(jobs, *targets):
     """The plan of the jobs that are not done, of some files or of the whole config."""
-    audit = Audit(jobs)
     listed = jobs.behind(map(jobs.by_output.get, targets)) if targets else jobs.all
-    return Plan.of(audit, [job for job in listed if audit.job(job).state != DONE])
+    return Plan.of(Audit(jobs), [job for job in listed if not is_done(job)])
+
+
+def is_done(job):
+    """Whether its outputs are there, and were made with its params as far as a header says."""
+    record = read_record(record_path(job.outputs[0]))
+    return all(Path(path).exists() for path in job.outputs) and (record is None or record.params == job.params)
 
 
 def benchmark(name, seconds):

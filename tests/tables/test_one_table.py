@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import Path
-
 import pytest
 
 from entropy_valley import files
@@ -13,62 +9,12 @@ from entropy_valley.errors import InputError
 from entropy_valley.results import SCORES, TRANSLATIONS, record_path
 
 MAIN = "tables/main"
-GRID = [0.55, 0.62, 0.71, 0.8, 1.0]
-ADAPTER = "adapter.json"
 
 
 @pytest.fixture
 def second(run):
     """EV's cell of the second run of En→Zh."""
     return next(cell for cell in run.cells(MAIN) if (cell.method, cell.run.seed) == ("ev", 2))
-
-
-def file_of(run, cell, name):
-    return Path(cell.run.folder(run.root), "adapter", name) if name == ADAPTER else run.path(cell, name)
-
-
-def params(run, cell, name):
-    return files.read_json(record_path(file_of(run, cell, name)))["params"]
-
-
-UNLIKE = {
-    "grid": (TRANSLATIONS, {"methods": {"ev": {"ratios": [0.6, 0.8]}}}, "its methods.ev.ratios is [0.6, 0.8], but"),
-    "order": (TRANSLATIONS, {"orders": {"med": {"order": "mine:Order"}}}, "its orders.med.order is mine:Order, but"),
-    "prompt": (TRANSLATIONS, {"prompt": "Another"}, "its prompt is Another, but that of"),
-    "precision": (TRANSLATIONS, {"precision": "bfloat16"}, "its precision is bfloat16, but that of"),
-    "schedule": (TRANSLATIONS, {"schedule": "floors"}, "its schedule is floors, but that of"),
-    "comet": (SCORES, {"comet": {"batch_size": 2}}, "its comet.batch_size is 2, but that of"),
-    "rank": (ADAPTER, {"training": {"lora": {"rank": 9}}}, "its lora.rank is 9, but that of"),
-}
-
-
-@pytest.mark.parametrize(("name", "settings", "said"), UNLIKE.values(), ids=list(UNLIKE))
-def test_unlike_settings_are_refused_with_both_files(run, second, name, settings, said):
-    known = params(run, second, name)
-    path = file_of(run, second, name)
-    run.change_params(path, **{key: merged(known[key], value) for key, value in settings.items()})
-    named = record_path(path) if name == TRANSLATIONS else path
-    with pytest.raises(InputError, match=re.escape(f"{named}: {said}")) as error:
-        run.make(MAIN)
-    assert "seed1" in error.value.problem
-
-
-def merged(known, value):
-    """Nested settings, some of which are others."""
-    if not isinstance(value, dict) or not isinstance(known, dict):
-        return value
-    return known | {key: merged(known.get(key), inner) for key, inner in value.items()}
-
-
-def test_a_backbone_may_have_readings_of_its_own(run):
-    """K_t, the mask token, products and BLEU are compared within a backbone alone."""
-    for cell in run.cells("tables/crossbb"):
-        if cell.run.backbone == "dream-tiny":
-            path = run.path(cell, TRANSLATIONS)
-            methods = merged(params(run, cell, TRANSLATIONS)["methods"], {"ev": {"exact": False}})
-            run.change_params(path, schedule="floors", mask_token="may_be_revealed", methods=methods)
-            run.change_params(run.path(cell, SCORES), bleu={"tokenize": "zh"})
-    assert "Dream-tiny" in run.text("tables/crossbb")
 
 
 @pytest.mark.parametrize("key", ["decoder", "data_digest", "backbone_digest", "shifted"])
@@ -141,33 +87,3 @@ def test_sentences_are_paired_by_id(run):
         if cell.method == "ratio":
             run.put(cell, SCORES, run.read(cell, SCORES)[::-1])
     assert run.numbers("tables/full_significance").equals(before)
-
-
-def exchanged(path):
-    names = {"ev": "ratio", "ratio": "ev"}
-    edited = [row | {"method": names.get(row["method"], row["method"])} for row in files.read_jsonl(path)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in edited))
-
-
-def replaced(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-
-
-@pytest.mark.parametrize(
-    ("name", "edit"),
-    [
-        ("scores.json", lambda path: replaced(path, '"bleu": ', '"bleu": 9')),
-        ("scores.jsonl", exchanged),
-        ("scores.jsonl", lambda path: replaced(path, '"toy_comet": 0.8', '"toy_comet": 0.7')),  # at the same size
-        ("translations.json", lambda path: replaced(path, '"calls": ', '"calls": 1')),
-    ],
-)
-def test_no_table_is_made_of_what_was_edited(run, second, name, edit):
-    before = {path: path.read_bytes() for path in run.make(MAIN).values()}
-    edit(run.path(second, name))
-    with pytest.raises(InputError, match=rf"{name}.* was edited: its digest is"):
-        run.make(MAIN)
-    assert {path: path.read_bytes() for path in before} == before
-    assert not list((run.root / "tables").glob(".*"))

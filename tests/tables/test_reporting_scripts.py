@@ -7,10 +7,9 @@ import re
 import finished
 import pytest
 
-from entropy_valley import files, tables
+from entropy_valley import tables
 from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
-from entropy_valley.results import record_of
 from entropy_valley.stats import paper_numbers
 from entropy_valley.tables import render
 from entropy_valley.tables.report import table
@@ -28,16 +27,6 @@ def test_a_report_that_fails_at_its_last_file_leaves_all_finished_ones(run, monk
         run.make(name)
     assert {path: path.read_bytes() for path in before} == before
     assert not list((run.root / name.split("/")[0]).glob(".*"))
-
-
-def test_a_record_has_all_that_was_read(run):
-    outputs = run.make("tables/main")
-    record = record_of(outputs["csv"])
-    assert record.rule == "table" and record.outputs.keys() == {path.name for path in outputs.values()}
-    assert "made_from" in record.facts
-    files_of_sets = {"translations.json", "scores.json", "scores.jsonl"}
-    read = {run.path(cell, name) for cell in run.cells("tables/main") for name in files_of_sets}
-    assert {str(path): files.file_digest(path) for path in read}.items() <= record.inputs.items()
 
 
 def test_a_file_that_is_not_declared_is_not_read(run):

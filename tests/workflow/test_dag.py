@@ -316,11 +316,7 @@ def test_given_adapters_train_nothing(adopted):
     (adopted.folder / "given/adapter_model.safetensors").unlink()
 
 
-# --- records of what is no longer there
-
-
 def test_a_table_trains_no_adapter_that_was_moved_away(finished, tmp_path):
-    """It reads the records of all that its cells were made from. Those that are elsewhere are left out."""
     workspace = finished.copied(tmp_path / "copy")
     results = workspace.folder / "results/demo"
     for path in ("en-zh/llada-tiny/seed1/adapter", "backbones/llada-tiny"):

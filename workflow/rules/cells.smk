@@ -96,7 +96,6 @@ rule diagnose:
         testsets=diagnosed_testsets,
     output:
         f"{RUN}/{DIAGNOSTICS}",
-        record=record(f"{RUN}/{DIAGNOSTICS}"),
     log:
         f"{R}/logs/diagnose/{RUN_NAME}.log",
     benchmark:
@@ -128,7 +127,6 @@ rule latency:
         testset=TESTSET,
     output:
         LATENCY,
-        record=record(LATENCY),
     log:
         f"{R}/logs/latency/{RUN_NAME}.{{testset}}.{{method}}.{{order}}.T{{steps}}.log",
     benchmark:

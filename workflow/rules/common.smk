@@ -9,7 +9,6 @@
 # So `execution_of` puts it before the paths of `execution`, and what a user's config names is `local`: it stays where it
 # is.
 
-import itertools
 
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.checking import subject
@@ -36,7 +35,7 @@ def one_of(names):
 
 
 def record(path):
-    """The file, beside the first output of a job, that says what the job has made from what."""
+    """The header of a result: the file beside the first output of a job that says what it was made from."""
     return str(record_path(path))
 
 
@@ -231,13 +230,8 @@ def metrics(wildcards):
 
 
 def read_by(folder):
-    """What a report reads, and the records of all that this was made from."""
-
-    def files(wildcards):
-        one = REPORTS[f"{folder}/{next(iter(wildcards))}"]
-        return reader.with_records(EXPERIMENT, one.inputs(), one.read_cells)
-
-    return files
+    """What a report reads."""
+    return lambda wildcards: REPORTS[f"{folder}/{next(iter(wildcards))}"].inputs()
 
 
 def in_folder(folder, *endings):
@@ -267,14 +261,12 @@ def captioned(folder):
 
 def page_inputs(wildcards):
     """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
-    place = wildcards.direction, wildcards.testset
-    return reader.with_records(EXPERIMENT, pages.inputs(EXPERIMENT, place), pages.cells(EXPERIMENT)[place])
+    return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
 
 
 def live_inputs(wildcards):
     """What the live page reads. Ends the run for a config whose main backbone is too large for a page."""
-    read, shown = live.inputs(EXPERIMENT), itertools.chain(*live.cells(EXPERIMENT).values())
-    return reader.with_records(EXPERIMENT, read, [cell for cell in shown if cell in SETS.home])
+    return live.inputs(EXPERIMENT)
 
 
 # Human evaluation.

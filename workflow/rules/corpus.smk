@@ -108,7 +108,6 @@ rule overlap:
         train=lambda w: rules.corpus.output.train if w.direction in params.trained(EXPERIMENT) else [],
     output:
         OVERLAP,
-        record=record(OVERLAP),
     log:
         f"{R}/logs/overlap/{{direction}}.{{testset}}.log",
     localrule: True
@@ -131,7 +130,6 @@ rule length_ratios:
         ],
     output:
         LENGTH_RATIOS,
-        record=record(LENGTH_RATIOS),
     log:
         f"{R}/logs/length_ratios/{{direction}}.log",
     benchmark:

@@ -16,12 +16,11 @@ rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
         testset=lambda w: TESTSET.format(direction=w.direction, testset=evaluated(w)[0].testset),
-        sets=lambda w: reader.with_records(EXPERIMENT, reader.set_files(EXPERIMENT, R, evaluated(w)), evaluated(w)),
+        sets=lambda w: reader.set_files(EXPERIMENT, R, evaluated(w)),
     output:
         pack=PACK,
         mapping=f"{HUMAN}/private/mapping.json",
         guidelines=GUIDELINES,
-        record=record(PACK),
     log:
         f"{R}/logs/human_pack/{{direction}}.log",
     localrule: True
@@ -58,7 +57,6 @@ rule human_simulated:
         rules.human_pack.output.pack,
     output:
         SIMULATED,
-        record=record(SIMULATED),
     log:
         f"{R}/logs/human_simulated/{{direction}}.{{annotator}}.log",
     localrule: True
@@ -81,7 +79,6 @@ rule human_ratings:
         ],
     output:
         f"{HUMAN}/ratings.jsonl",
-        record=record(f"{HUMAN}/ratings.jsonl"),
     log:
         f"{R}/logs/human_ratings/{{direction}}.log",
     localrule: True

@@ -12,7 +12,6 @@ rule table:
         f"{R}/tables/{{table}}.md",
         in_report(f"{R}/tables/{{table}}.html", "tables"),
         in_report(f"{R}/tables/{{table}}.csv", "tables", "raw numbers"),
-        record=record(f"{R}/tables/{{table}}"),
     log:
         f"{R}/logs/table/{{table}}.log",
     wildcard_constraints:
@@ -35,7 +34,6 @@ rule comparison:
         in_report(f"{R}/tables/{{comparison}}.html", "tables"),
         f"{R}/tables/{{comparison}}.md",
         in_report(f"{R}/tables/{{comparison}}.csv", "tables", "raw numbers"),
-        record=record(f"{R}/tables/{{comparison}}"),
     log:
         f"{R}/logs/comparison/{{comparison}}.log",
     wildcard_constraints:
@@ -58,7 +56,6 @@ rule figure:
         f"{R}/figures/{{figure}}.pdf",
         in_report(f"{R}/figures/{{figure}}.png", "figures"),
         f"{R}/figures/{{figure}}.csv",
-        record=record(f"{R}/figures/{{figure}}"),
     log:
         f"{R}/logs/figure/{{figure}}.log",
     wildcard_constraints:
@@ -82,7 +79,6 @@ rule page:
         page_inputs,
     output:
         PAGE,
-        record=record(PAGE),
     log:
         f"{R}/logs/page/{{direction}}.{{testset}}.log",
     localrule: True
@@ -106,7 +102,6 @@ rule live:
         live_inputs,
     output:
         f"{R}/{live.NAME}",
-        record=record(f"{R}/{live.NAME}"),
     log:
         f"{R}/logs/live.log",
     localrule: True

@@ -34,13 +34,12 @@ with job_of(snakemake) as job:  # noqa: F821
             shutil.copyfile(read, out)
 
     def write_overlap(read, out):
-        with results.made("overlap", job.params, read, [out]):
-            test, *train = (files.read_jsonl(path, ("source", "target")) for path in read)
-            counts = overlap(test, *train)
-            files.write_json(out, counts)
-            if known := counts.get("training", {}).get("source"):
-                where = f"{read[0]}: {known:,} of {len(test):,} sources occur in the training pairs"
-                print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
+        test, *train = (files.read_jsonl(path, ("source", "target")) for path in read)
+        counts = overlap(test, *train)
+        files.write_json(out, counts)
+        if known := counts.get("training", {}).get("source"):
+            where = f"{read[0]}: {known:,} of {len(test):,} sources occur in the training pairs"
+            print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
 
     if job.rule == "corpus":
         write_corpus(job.execution, job.output)

@@ -13,7 +13,7 @@ with job_of(snakemake) as job:  # noqa: F821
 
     out = Path(job.output[0])
     rule, execution = job.rule, job.execution
-    record = results.made(rule, job.params, job.input, [out], whole_folder=True)
+    record = results.made(rule, job.params, job.input, job.output)
     with files.locked(out.parent), record:  # of two runs one works, and the other finds its work
         if rule == "pretrain":
             from entropy_valley.demo import pretraining

@@ -27,5 +27,5 @@ with job_of(snakemake) as job:  # noqa: F821
         from entropy_valley.data import dataset
 
         facts = dataset.fetched(dataset.HubFiles(**job.spec), folder, execution["confirm"])
-    with results.made(rule, job.params, [], [out], digests=known):
+    with results.made(rule, job.params, [], [out], known):
         files.write_json(out, facts)

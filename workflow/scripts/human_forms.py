@@ -5,7 +5,6 @@ Rules: human_forms, human_simulated.
 
 from pathlib import Path
 
-from entropy_valley import results
 from entropy_valley.demo import annotators
 from entropy_valley.human_evaluation import forms
 from entropy_valley.human_evaluation.pack import Pack
@@ -14,10 +13,9 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     pack, annotator = Pack.read(job.input[0]), snakemake.wildcards.annotator  # noqa: F821
     if job.rule == "human_simulated":
-        with results.made("human_simulated", job.params, job.input, job.output):
-            filled = annotators.ratings(pack, annotator, job.spec["seed"])
-            forms.write_csv(Path(job.output[0]), pack, filled)
-    else:  # people get these files: there is no record beside them
+        filled = annotators.ratings(pack, annotator, job.spec["seed"])
+        forms.write_csv(Path(job.output[0]), pack, filled)
+    else:
         forms.write_xlsx(Path(job.output.xlsx), pack, annotator)
         forms.write_csv(Path(job.output.csv), pack)
         forms.write_page(Path(job.output.html), pack, annotator)

@@ -8,12 +8,11 @@ from pathlib import Path
 from entropy_valley import files, tables
 from entropy_valley.config import load_merged, matrix, schema
 from entropy_valley.human_evaluation import forms, pack
-from entropy_valley.results import made
 from entropy_valley.runs.job import job_of
 from entropy_valley.tables.reader import Results
 from entropy_valley.tables.report import data_of
 
-with job_of(snakemake) as job, made("human_pack", job.params, job.input, job.output):  # noqa: F821
+with job_of(snakemake) as job:  # noqa: F821
     experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
     results = Results(experiment, Path(job.output.pack).parents[2], job.input)
     direction, settings = snakemake.wildcards.direction, experiment.human_evaluation  # noqa: F821

@@ -3,10 +3,9 @@
 Rule: human_ratings.
 """
 
-from entropy_valley import results
 from entropy_valley.human_evaluation.intake import write_ratings
 from entropy_valley.runs.job import job_of
 
-with job_of(snakemake) as job, results.made("human_ratings", job.params, job.input, job.output):  # noqa: F821
+with job_of(snakemake) as job:  # noqa: F821
     read = job.input
     write_ratings(job.params, job.execution["folder"], read.pack, read.mapping, read.forms, job.output[0])

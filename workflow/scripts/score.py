@@ -8,4 +8,6 @@ from entropy_valley.runs.job import job_of
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.scoring import sets
 
-    sets.write(job.params, job.execution, job.input.testsets, job.input.translations, job.output.rows, job.threads)
+    read = job.input
+    comet = [path for path in read.comet if path.endswith(".json")]
+    sets.write(job.params, job.execution, read.testsets, read.translations, job.output.rows, job.threads, comet)

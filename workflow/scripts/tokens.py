@@ -11,24 +11,21 @@ with job_of(snakemake) as job:  # noqa: F821
 
     from entropy_valley import files, results
     from entropy_valley.lengths.statistics import length_ratios
-    from entropy_valley.model.checkpoint import checkpoint_digest
     from entropy_valley.model.families import find_family
     from entropy_valley.model.prompt import PLACE, Prompt, load_tokenizer
     from entropy_valley.progress import progress
 
     out, folders = job.output[0], {name: Path(folder) for name, folder in job.execution.items()}
-    known = {folder: checkpoint_digest(folder) for folder in folders.values()}
     if job.rule == "length_ratios":
-        with results.made("length_ratios", job.params, [job.input.pairs], [out], digests=known):
-            pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
-            ratios = {}
-            for name, family in job.spec["tokenizers"].items():
-                shown = progress(pairs, description=f"{name} tokens", unit="pair")
-                ratios[name] = length_ratios(shown, load_tokenizer(folders[name], find_family(family)))
-            files.write_json(out, ratios)
+        pairs = files.read_jsonl(job.input.pairs, ("source", "target"))
+        ratios = {}
+        for name, family in job.spec["tokenizers"].items():
+            shown = progress(pairs, description=f"{name} tokens", unit="pair")
+            ratios[name] = length_ratios(shown, load_tokenizer(folders[name], find_family(family)))
+        files.write_json(out, ratios)
     else:
         testset = job.input.testset
-        with results.made("tokens", job.params, [testset], [out], digests=known):
+        with results.made("tokens", job.params, job.input, [out]):
             tokenizer = load_tokenizer(folders["backbone"], find_family(job.spec["family"]))
             tokens = Prompt(PLACE, tokenizer).tokens
             rows = [

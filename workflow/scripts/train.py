@@ -19,7 +19,7 @@ with job_of(snakemake) as job:  # noqa: F821
     if rule == "adopt_adapter":
         folder = execution["folder"] and Path(execution["folder"])
         adopted = adoption.Adoption(job.spec, backbone, out.parent, work, folder, execution["confirm"])
-        with results.made(rule, job.params, job.input, [out], digests=known, whole_folder=True):
+        with results.made(rule, job.params, job.input, job.output, known):
             adoption.adopt(adopted)
     else:
         execution.pop("check", None)
@@ -28,8 +28,8 @@ with job_of(snakemake) as job:  # noqa: F821
         corpus = Path(job.input.corpus)
         trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **execution)
         inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
-        with results.made(rule, job.params, inputs, [out], digests=known, whole_folder=True) as record:
+        with results.made(rule, job.params, inputs, job.output, known) as record:
             sft.run(trained, job.threads)
             if (run := logs / "run.json").is_file():
                 record.facts["device"] = files.read_json(run)["device"]
-    write_card(out.parent)  # behind the record: it may be edited
+    write_card(out.parent)

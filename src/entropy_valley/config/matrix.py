@@ -349,7 +349,7 @@ class Sets:
     def named(self, run: Run, name: str) -> CellSet:
         """The set of a run by its name, which may be that of a single cell: of the config, or of another of its length
         methods. Raises InputError for any other name."""
-        root, methods = self.experiment.results, [name for name, block in self.experiment.length_methods if block]
+        root = self.experiment.results
         if run not in self._of_run:
             folder, folders = run.folder(root), [other.folder(root) for other in self._of_run]
             remedy = f"{question(folder, folders)}Its runs are {listed(folders, FEW)}."
@@ -357,6 +357,7 @@ class Sets:
         own = self._of_run[run]
         if name in own:
             return own[name]
+        methods = [method for method, block in self.experiment.length_methods if block]
         alone: dict[str, Cell] = {}
         for cell in itertools.chain(*(one.cells for one in own.values())):
             for method in methods if cell.order else [cell.method]:

@@ -85,5 +85,5 @@ def require_as_downloaded(folder: Path, path: Path) -> None:
     expected = read_object(folder / MANIFEST, Manifest)["files"].get(str(path.relative_to(folder)))
     if expected is None or not path.is_file():
         raise InputError(path, "not a file of the data set", "Correct the name in the source's `files`.")
-    if expected != (digest := files.kept_digest(path)):
+    if expected != (digest := files.digest_once(path)):
         raise InputError(path, f"changed since the download: digest {digest[:12]}, not {expected[:12]}", REMEDY)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
@@ -35,15 +35,19 @@ class Settings(Foreign):
 
     peft_type: Literal["LORA"] = "LORA"
     r: Size = 8
-    lora_alpha: int | float = 8
+    lora_alpha: float = 8
     lora_dropout: Share = 0.0
     use_rslora: bool = False
     use_dora: bool = False
     lora_bias: bool = False
     init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
     rank_pattern: dict[Pattern, Size] | None = None
-    alpha_pattern: dict[Pattern, int | float] | None = None
+    alpha_pattern: dict[Pattern, float] | None = None
     base_model_name_or_path: str | None = None
+
+    @field_serializer("lora_alpha")
+    def _as_peft(self, alpha: float) -> int | float:
+        return int(alpha) if alpha.is_integer() else alpha
 
     @property
     def changes_base(self) -> bool:
@@ -153,14 +157,15 @@ def from_peft(
     if not settings.changes_base and not any(tensor.any() for tensor in changing):
         problems.append("it changes nothing: every lora_B is zero")
     if problems:
-        raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
+        shown = "; ".join(brief(problem, 300) for problem in problems[:8])  # a lost tensor is often one of hundreds
+        raise InputError(place, shown, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     return adapter
 
 
 def _misfits(adapter: Adapter, model: Module | None) -> list[str]:
     """What is wrong with the names of tensors; with a model, what PEFT finds wrong when it attaches them to a copy."""
     names = adapter.weights.keys()
-    strange = [f"{name} is of no layer" for name in names if not _STOCK.fullmatch(name)]
+    strange = [f"{brief(name, 100)} is of no layer" for name in names if not _STOCK.fullmatch(name)]
     halves = {module + side for module in adapter.modules for side in (_A, _B)}
     strange += [f"{name} is missing" for name in sorted(halves - names)]
     if strange or model is None:

@@ -11,6 +11,18 @@ ERROR = "error: "  # how the last line of a job's log begins if our code has end
 TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
 TRACED = re.compile(r'Traceback |  File ".+", line \d')  # of these, the end of a log may lack the first
 WRAPPERS = ("srun: error: ", "slurmstepd: error: ")  # what SLURM says of a process that has ended
+# Snakemake's reasons for a job, and in fewer words.
+WORDS = {
+    "Forced execution": "interrupted or forced",  # Snakemake forces what was interrupted
+    "Incomplete output files": "its last attempt was killed",
+    "Set of input files has changed": "other input files",
+    "Code has changed": "code changed",
+    "Params have changed": "params changed",
+    "Software environment definition has changed": "environment changed",
+    "Updated input files": "newer input",
+    "Missing output files": "new",
+}
+FOLLOWS = "input made by other jobs"
 PREFIXES = {"seed": "seed", "steps": "T"}  # of wildcards, in the names of jobs
 
 
@@ -35,3 +47,8 @@ def cause_of(log: Path) -> str:
         with_words = (line for line in reversed(lines) if any(map(str.isalnum, line)))  # not a frame
         return next((line.strip() for line in with_words if line not in wrappers), "")
     return wrappers[0].strip() if wrappers else ""
+
+
+def brief(reason: str) -> list[str]:
+    """Snakemake's reason for a job in a few words."""
+    return [word for begin, word in WORDS.items() if f"; {begin}" in f"; {reason}"] or [FOLLOWS]

@@ -6,7 +6,9 @@ reads the environment when it is loaded, is imported inside the block.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import json
 import os
 import re
@@ -64,6 +66,7 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     network. Bad input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves
     its work and requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
     """
+    atexit.register(gc.freeze)  # else Python's last search for garbage takes a second, of what torch and PEFT import
     machine.end_children_first()
     machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():

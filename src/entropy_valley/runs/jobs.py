@@ -66,6 +66,11 @@ class Job:
         """What Snakemake compares; "" for a rule that is not ours."""
         return spec_of(self.experiment, self.rule, self.wildcards) if self.rule in RULES else ""
 
+    @property
+    def params(self) -> dict[str, Any]:
+        """The same as values."""
+        return json.loads(self.spec or "{}")
+
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Those of its set, or the one that it times."""
@@ -134,15 +139,21 @@ def require_snakefile(otherwise: str) -> None:
         raise InputError("Snakefile", "not in this folder", f"Go to the root of the repository, or {otherwise}.")
 
 
-def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
-    """Every job of `rule all`, whether it has to run or not: what a dry run by ``snakemake --forceall`` lists.
+def listed(
+    experiment: Experiment | None,
+    configfiles: Sequence[str] = (),
+    snakefile: str | None = None,
+    all_jobs: bool = False,
+) -> Jobs:
+    """The jobs of `rule all` that have to run, as a dry run lists them; or ``all_jobs``, whether they have to or not.
 
     ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
     another one. Ends this process with Snakemake's words where the dry run fails.
     """
     if not snakefile:
         require_snakefile("name the file of a workflow by --snakefile FILE")
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock", "--logger", "entropy-valley"]
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--logger", "entropy-valley"]
+    command += ["--forceall"] * all_jobs
     if snakefile:
         command += ["--snakefile", snakefile]
     command += ["--configfile", *configfiles] * bool(configfiles)

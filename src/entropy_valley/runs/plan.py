@@ -9,7 +9,6 @@ from __future__ import annotations
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from entropy_valley import machine
 from entropy_valley.checking import subject
@@ -17,8 +16,7 @@ from entropy_valley.config import Experiment, params
 from entropy_valley.config.matrix import Cell
 from entropy_valley.errors import listed
 from entropy_valley.model.size import BYTES
-from entropy_valley.results import TRANSLATIONS, system_of
-from entropy_valley.runs.audit import Audit, concerns
+from entropy_valley.runs.audit import Audit
 from entropy_valley.runs.downloads import downloads, downloads_line, missing
 from entropy_valley.runs.jobs import Job, finished
 from entropy_valley.runs.work import GPU, Work, kind_of
@@ -52,30 +50,9 @@ def cores(rule: str, processes: int) -> int:
 # --- What jobs take.
 
 
-def new_cells(audit: Audit, job: Job) -> tuple[Cell, ...]:
-    """Of a set that has to run, the cells that its header does not list or that a change concerns: all others are in
-    the store. A shard has those of its set."""
-    if not job.cells:
-        return ()
-    if "shard" in job.wildcards:
-        merged = audit.jobs.by_output.get(f"{Path(job.outputs[0]).parents[1]}/{TRANSLATIONS}")
-        return new_cells(audit, merged) if merged else job.cells
-    state, read = audit.job(job), set()
-    if job.rule == "score":
-        read = {cell for one in audit.jobs.read_by(job) for cell in new_cells(audit, one)}
-    keys = [reason.key for reason in state.reasons if not reason.log and reason.key != "made_from.translations"]
-    return tuple(
-        cell
-        for cell in job.cells
-        if cell in read
-        or system_of(cell) not in (state.cells or ())
-        or any(not key or concerns(audit.experiment, key, cell) for key in keys)
-    )
-
-
 class Plan:
     """What the jobs ``left`` will take, in the order in which they run. ``new`` has the cells of sets that are computed
-    (:func:`new_cells`); where it does not name a set, all are."""
+    (:meth:`.Audit.new_cells`); where it does not name a set, all are."""
 
     def __init__(
         self, experiment: Experiment, left: Sequence[Job] = (), new: Mapping[Job, Sequence[Cell]] = {}
@@ -92,7 +69,7 @@ class Plan:
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
         """Of jobs that Snakemake has chosen; of sets only what is new."""
-        return cls(audit.experiment, left, {job: new_cells(audit, job) for job in left if job.cells})
+        return cls(audit.experiment, left, {job: audit.new_cells(job) for job in left if job.cells})
 
     def held(self, job: Job) -> int:
         """The GPUs of a job."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from entropy_valley import files
 from entropy_valley.config import Experiment, base_files
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.load import extends, merge, near, read_files, read_values
-from entropy_valley.errors import InputError, listed
-from entropy_valley.results import CONFIG, code
+from entropy_valley.errors import InputError
+from entropy_valley.results import CONFIG
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
-_current: dict[str, Any] = {}  # of this process: the config, and the code that it was started with
+_current: dict[str, Any] = {}  # of this process
 
 
 def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
@@ -80,8 +79,8 @@ def _digest(config: Mapping[str, Any]) -> str:
 
 
 def begin(experiment: Experiment, config: Mapping[str, Any], files: Sequence[str]) -> None:
-    """Remember what this process runs, from which config files, and by which code."""
-    _current.update(experiment=experiment, config=config, files=files, code=code())
+    """Remember what this process runs, and from which config files."""
+    _current.update(experiment=experiment, config=config, files=files)
 
 
 def offer(results: Sequence[str]) -> None:
@@ -117,12 +116,3 @@ def written() -> Mapping[str, Any]:
 def results() -> list[str]:
     """The files of :func:`offer`."""
     return _current.get("results", [])
-
-
-def warn_of_changed_code() -> None:
-    """Say at the end of a run which code was edited meanwhile: its results name the code that each was made by."""
-    before, now = _current["code"], code()
-    changed = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
-    if changed:
-        text = f"warning: this code was edited during the run: {listed(changed, 8)}. Jobs may have used either version."
-        print(text, file=sys.stderr)

@@ -192,7 +192,7 @@ class Comet(Section):
 
     @property
     def digest(self) -> str:
-        return files.kept_digest(self._path)
+        return files.digest_once(self._path)
 
     @property
     def signature(self) -> str:

@@ -169,7 +169,7 @@ def _fetch(repository: str, revision: str | None, key: str, work: Path, agreed: 
     tokenizer = hub.listing(encoder, pinned(encoder), key)
     hub.fetch(tokenizer, work / encoder, ENCODER_FILES, key)
     paths = sorted(path for pattern in ENCODER_FILES for path in (work / encoder).glob(pattern))
-    manifest = {"repository": repository, "revision": source.commit, "digest": files.kept_digest(work / CHECKPOINT)}
+    manifest = {"repository": repository, "revision": source.commit, "digest": files.file_digest(work / CHECKPOINT)}
     manifest |= {"encoder": encoder, "encoder_revision": tokenizer.commit}
     manifest["encoder_digest"] = files.digest({path.name: files.file_digest(path) for path in paths})
     files.write_json(work / MANIFEST, manifest)

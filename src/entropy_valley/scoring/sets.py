@@ -77,11 +77,13 @@ def write(
     translations: str,
     out: str,
     threads: int = 1,
+    comet: Sequence[str] = (),
 ) -> None:
     """Write the scores of a set and their header.
 
     ``params`` and ``execution`` are those of the rule: metrics with their settings; ``checkpoints`` by metric,
-    ``device`` and ``store`` (None: nothing is kept). ``testsets`` are files named by their test set.
+    ``device`` and ``store`` (None: nothing is kept). ``testsets`` are files named by their test set, ``comet`` those
+    that say which COMET checkpoints these are.
     """
     paths = {Path(path).stem: path for path in testsets}
     cells = {
@@ -91,7 +93,8 @@ def write(
     scorers = from_params(params)
     main = next(iter(scorers))
     checkpoints = {main if name == MAIN else name: path for name, path in execution["checkpoints"].items()}
-    with results.made("score", params, [*testsets, translations], [out]) as record, Store(execution["store"]) as store:
+    inputs = [*testsets, translations, *comet]
+    with results.made("score", params, inputs, [out]) as record, Store(execution["store"]) as store:
         scores: dict[str, dict[System, Scores]] = {}
         for name in list(scorers):  # what one has loaded is let go before the next
             job = ScoringJob(params["target_language"], checkpoints.get(name), execution["device"], threads, store)
@@ -104,7 +107,6 @@ def write(
         }
         record.facts["cells"] = [_entry(cell, cells[cell], by_cell[cell], main, read) for cell in cells]
         digests = {name: one.digest for by_metric in by_cell.values() for name, one in by_metric.items() if one.digest}
-        record.facts["codes"] = sorted({*record.facts["codes"], *store.codes})
         record.inputs.update({str(checkpoints[name]): digests[name] for name in checkpoints if name in digests})
 
 

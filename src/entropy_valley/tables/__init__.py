@@ -5,9 +5,7 @@ A new one is a class in a file of this folder and a line in :data:`REPORTS`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from entropy_valley.config import Experiment
 from entropy_valley.config.checks import Problem, undefined
 from entropy_valley.config.matrix import study_cells
 from entropy_valley.errors import question
-from entropy_valley.results import SHORT, Record, made
+from entropy_valley.results import SHORT
 from entropy_valley.settings import values_of
 from entropy_valley.stats.paper_numbers import TRANSCRIPTION
 from entropy_valley.tables import (
@@ -110,26 +108,14 @@ def _with_code(value: Any, key: str = "") -> Any:
 
 
 def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None:
-    """Make a table or a figure, a file for each of its endings, and the record of all that it read.
+    """Make a table or a figure, a file for each of its endings.
 
     ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
     """
     paths = dict(zip(report.endings, map(Path, outputs), strict=True))
     results = Results(report.experiment, paths["csv"].parents[1], inputs)
-    with recorded(report.rule, results, outputs), files.atomic_together(paths) as new:
+    with files.atomic_together(paths) as new:
         report.make(results, **new)
-
-
-@contextlib.contextmanager
-def recorded(rule: str, results: Results, outputs: Sequence[str]) -> Iterator[Record]:
-    """Keep the record of what the block makes of results: of all that it reads, and of all that its job declares.
-
-    Raises :class:`InputError` for declared files that do not belong together, see :func:`.results.faults`.
-    """
-    params = json.loads(spec(results.experiment))
-    with made(rule, params, [], outputs) as record, files.noted(record.inputs):
-        record.facts["made_from"] = [*(results.declared or ())]
-        yield record
 
 
 def layouts() -> list[str]:

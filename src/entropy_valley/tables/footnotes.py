@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,13 @@ from entropy_valley import files
 from entropy_valley.config.matrix import DEV, Cell
 from entropy_valley.config.methods import declares
 from entropy_valley.decoding.canvas import PART, footnote
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError
 from entropy_valley.frames import CELL, PLACE, RUN
-from entropy_valley.results import SHORT, Ancestry
+from entropy_valley.results import SHORT
 from entropy_valley.stats import summary
 from entropy_valley.tables import formats
 from entropy_valley.tables.names import Names
+from entropy_valley.tables.reader import versions
 from entropy_valley.texts import counted
 
 if TYPE_CHECKING:
@@ -158,15 +160,13 @@ def provenance(
         *overlaps(names, data),
         *fitted(names),
         *filter(None, approximate),
-        *made_by(data.files.ancestry),
+        *made_by(versions(data.files, names.cells)),
     ]
     signed: list[tuple[str, str]] = []
     for metric in names.shown_metrics:
         signed += _signed(names, metric.label, cells, f"signature.{metric.name}")
     signed += _signed(names, "decoder", cells, "decoder")
     signed += [(f"{subject}:", text) for subject, text in _digests(cells).items()]
-    if data.files.ancestry.contents:
-        signed.append(("seal:", data.files.ancestry.seal))
     return lines, signed
 
 
@@ -225,15 +225,11 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
         yield f"{whose} start from the same checkpoint and differ in their adapters."
 
 
-def made_by(ancestry: Ancestry) -> Iterator[str]:
-    """Where results of one rule were made by several versions of the code; and those that no record describes."""
-    for rule, versions in ancestry.codes.items():
-        if len(versions) > 1:
-            codes = ", ".join(f"{code[:8]} ({count})" for code, count in versions.most_common())
-            yield f"Results of the rule {rule} were made by {len(versions)} versions of the code: {codes}."
-    if ancestry.bare:
-        count = len(ancestry.bare)
-        yield f"Results without a record of what they were made from: {count} ({listed(ancestry.bare, 3)})."
+def made_by(codes: Counter[str]) -> Iterator[str]:
+    """Where sets were translated by several versions of the code; ``codes``: how many by each."""
+    if len(codes) > 1:
+        counts = ", ".join(f"{code[:8]} ({count})" for code, count in codes.most_common())
+        yield f"The sets were translated by {len(codes)} versions of the code: {counts}."
 
 
 def fitted(names: Names) -> Iterator[str]:

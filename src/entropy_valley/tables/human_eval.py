@@ -16,7 +16,6 @@ from entropy_valley.human_evaluation import statistics
 from entropy_valley.human_evaluation.pack import BUCKETS
 from entropy_valley.human_evaluation.settings import POOLED
 from entropy_valley.human_evaluation.statistics import PREFERENCES, SCALES
-from entropy_valley.results import record_path
 from entropy_valley.tables import formats
 from entropy_valley.tables.names import Names
 from entropy_valley.tables.report import Data, figure, table
@@ -68,14 +67,9 @@ def is_comparable(names: Names) -> bool:
 
 
 def rating_files(names: Names) -> Iterator[str]:
-    """The ratings, and the records of the packs and of simulated forms."""
-    experiment = names.experiment
+    """The ratings."""
     for name in directions_of(names):
-        # Forms of people have no record: they are not results.
-        forms = params.filled_forms(experiment, name) if experiment.human_evaluation.simulated else []
-        made = [f"{params.pack_folder(experiment, name)}/pack.json", *forms]
-        yield f"{experiment.results}/{_file(name)}"
-        yield from (str(record_path(path)) for path in made)
+        yield f"{names.experiment.results}/{_file(name)}"
 
 
 RATED: dict[str, Any] = {

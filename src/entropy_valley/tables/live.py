@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, tables
+from entropy_valley import files
 from entropy_valley.config import Experiment, paths
 from entropy_valley.config.matrix import Cell, Run, sets_of, single_name
 from entropy_valley.errors import InputError
@@ -24,7 +24,7 @@ from entropy_valley.results import Record, header_path, moved, read_record, rows
 from entropy_valley.settings import read_object
 from entropy_valley.tables import formats, render
 from entropy_valley.tables.coverage import EXTRACTORS, PLACEHOLDERS
-from entropy_valley.tables.reader import Results
+from entropy_valley.tables.reader import Results, require_of_config
 
 NAME = "live.html"
 RATIOS = ("ratio", "ratio_eos")
@@ -89,10 +89,11 @@ def translations(experiment: Experiment, cell: Cell, root: str) -> str:
 
 
 def write(experiment: Experiment, out: str, declared: Iterable[str]) -> None:
-    """Write the page, and the record of all that it read; ``declared`` as of :class:`Results`."""
+    """Write the page; ``declared`` as of :class:`Results`."""
     results = Results(experiment, Path(out).parent, declared)
-    with tables.recorded("live", results, [out]):
-        render.write_page(out, "live", "Entropy-Valley, live", content(results))
+    home = sets_of(experiment).home
+    require_of_config(results, [cell for some in cells(experiment).values() for cell in some if cell in home])
+    render.write_page(out, "live", "Entropy-Valley, live", content(results))
 
 
 def content(results: Results) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from entropy_valley.config.matrix import sets_of
 from entropy_valley.config.schema import metrics_of
 from entropy_valley.errors import InputError
 from entropy_valley.frames import CELL, System, read_sets
-from entropy_valley.results import ancestry, entries, header_path, system_of
+from entropy_valley.results import entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
+from entropy_valley.tables.reader import Results
 
 REFERENCE = "ref"  # the name of the reference; the format allows no dash and no dot in it
 
@@ -36,13 +37,11 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     folders: dict[str, Iterable[System] | None] = {}
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
-            # Scores of texts that were made again since are refused.
-            ancestry([one.scores(root)], root)
             scored = entries(header_path(one.scores(root)))
             folders[one.folder(root)] = [system_of(cell) for cell in one.cells if system_of(cell) in scored]
     if not folders:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
-    sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"))
+    sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"), Results(experiment, root).file)
     names = {key: system_name(*key) for key in map(tuple, cells[CELL].to_numpy())}
     metrics = metrics_of(experiment.scoring)
     lines = []

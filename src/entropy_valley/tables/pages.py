@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import tables
 from entropy_valley.config import Experiment
 from entropy_valley.config.matrix import Cell, all_cells
 from entropy_valley.config.methods import declares
@@ -63,11 +62,8 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
 
 
 def write(experiment: Experiment, place: PagePlace, out: str, declared: Iterable[str]) -> None:
-    """Write the page of a test set's sentences, and the record of all that it read; ``declared`` as of
-    :class:`Results`."""
-    results = Results(experiment, Path(out).parents[1], declared)
-    with tables.recorded("page", results, [out]):
-        write_sentences(out, results, _shown(experiment, place))
+    """Write the page of a test set's sentences; ``declared`` as of :class:`Results`."""
+    write_sentences(out, Results(experiment, Path(out).parents[1], declared), _shown(experiment, place))
 
 
 def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:

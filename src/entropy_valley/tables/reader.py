@@ -1,34 +1,36 @@
-"""What tables read beside the frames, the records behind that, and whether the cells of a table belong together."""
+"""What tables read beside the frames, and whether results are those of the config."""
 
 from __future__ import annotations
 
 import functools
 import io
-import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.config import Experiment, params, paths
-from entropy_valley.config.matrix import DEV, Cell, CellSet, Run, sets_of
+from entropy_valley.config.matrix import Cell, CellSet, sets_of
+from entropy_valley.config.methods import declares, origins
 from entropy_valley.errors import InputError
-from entropy_valley.model.adapters import FACTS, FILES, LOSSES
-from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
+from entropy_valley.model.adapters import FACTS
 from entropy_valley.results import (
+    ABSENT,
     DIAGNOSTICS,
-    ENDING,
     REMEDY,
-    SCORES,
     SET_FILES,
     TRANSLATIONS,
-    ancestry,
+    Difference,
     differences,
     header_path,
+    moved,
     read_record,
     record_path,
+    require_sound,
     system_of,
 )
 
@@ -38,103 +40,11 @@ T = TypeVar("T")
 
 # --- Where each file is, below a folder of results.
 
-# The record of a file that is not the first output of its job, or that has a header.
-RECORDS = {
-    "corpus.json": "train.made.json",
-    **dict.fromkeys((LOSSES, *FILES), record_path(FACTS).name),
-    **dict.fromkeys(WRITTEN, record_path(MANIFEST).name),
-    **{name: header_path(name).name for name in (TRANSLATIONS, SCORES)},
-    **{header_path(name).name: header_path(name).name for name in (TRANSLATIONS, SCORES)},
-}
-
 
 def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[str]:
     """The translations and scores of the sets where cells are at home, with their headers; each file once."""
     folders = dict.fromkeys(sets_of(experiment).home[cell].folder(root) for cell in cells)
     return [f"{folder}/{name}" for folder in folders for name in SET_FILES]
-
-
-def with_records(experiment: Experiment, read: Sequence[str], cells: Iterable[Cell]) -> list[str]:
-    """What a job reads, and the records by which :func:`.results.ancestry` tells what this was made from: its own, and
-    those of all that is behind the sets where ``cells`` are at home.
-
-    Nothing is made again for a record: those that were moved away after what is made of them are left out.
-    """
-    named = (path.rpartition("/") for path in read if _is_no_record(path))
-    own = [f"{folder}/{RECORDS.get(name) or record_path(name)}" for folder, _, name in named]
-    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
-    if any(path.endswith(f"/{DIAGNOSTICS}") for path in read):
-        for run in dict.fromkeys(one.run for one in homes):
-            shown = {name for names in sets_of(experiment).diagnostics(run).values() for name in names}
-            own += (str(record_path(path)) for _, path in _testsets(experiment, "", run.direction, sorted(shown)))
-    behind = (record for one in homes for record in _behind(experiment, one))
-    return list(dict.fromkeys(itertools.chain(read, own, behind)))
-
-
-@functools.cache
-def _behind(experiment: Experiment, one: CellSet) -> Sequence[str]:
-    """The records of all that a set's translations and scores are made from, in turn. Of what is behind a finished
-    result only those that are there."""
-    finished: set[str] = set()
-    listed = []
-    for made, read in _steps(experiment, one):
-        if made in finished or Path(made).is_file():
-            finished.add(read)
-        record = str(record_path(read))
-        if read not in finished or Path(record).is_file():
-            listed.append(record)
-    return listed
-
-
-def _steps(experiment: Experiment, one: CellSet) -> Iterator[tuple[str, str]]:
-    """Each result behind a set, and what was made from it; of several outputs of a job the first."""
-    run, root, used = one.run, experiment.results, paths.adapter_run(experiment, one.run)
-    translations, adapter = one.translations(root), paths.adapter_folder(experiment, run)
-    yield from _testsets(experiment, translations, run.direction, one.testsets)
-    yield from _checkpoint(experiment, translations, run)
-    if "fits" in params.translating(experiment, one):
-        yield from _corpora(experiment, translations, run.direction)
-    if adapter:
-        yield translations, f"{adapter}/{FACTS}"
-        yield from _checkpoint(experiment, f"{adapter}/{FACTS}", used)
-        if experiment.adapters == "trained":
-            yield from _corpora(experiment, f"{adapter}/{FACTS}", used.direction)
-    for name in paths.downloaded_comets(experiment):
-        yield one.scores(root), f"{root}/checkpoints/{name}.json"
-    if experiment.scoring.comet.training:
-        yield one.scores(root), f"{root}/comet/comet.json"
-        yield from _corpora(experiment, f"{root}/comet/comet.json", *experiment.matrix.directions)
-
-
-def _checkpoint(experiment: Experiment, made: str, run: Run) -> Iterator[tuple[str, str]]:
-    file = paths.backbone_file(experiment, run.backbone, run.seed)
-    yield made, file
-    if experiment.backbones[run.backbone].is_pretrained_here:
-        origin = paths.checkpoint_of(experiment, run.backbone)
-        yield from _corpora(experiment, file, *params.pretraining_directions(experiment, origin))
-
-
-def _testsets(experiment: Experiment, made: str, direction: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        testset = f"{experiment.results}/corpus/{direction}/test/{name}.jsonl"
-        yield made, testset
-        yield from _corpora(experiment, testset, direction) if name == DEV else _dataset(experiment, testset, name)
-
-
-def _corpora(experiment: Experiment, made: str, *directions: str) -> Iterator[tuple[str, str]]:
-    for direction in directions:
-        pairs = f"{experiment.results}/corpus/{direction}/train.jsonl"
-        yield made, pairs
-        yield from _dataset(experiment, pairs, experiment.directions[direction].train)
-
-
-def _dataset(experiment: Experiment, made: str, source: str) -> Iterator[tuple[str, str]]:
-    if name := paths.dataset_of(experiment, source):
-        yield made, f"{experiment.results}/datasets/{name}.json"
-
-
-def _is_no_record(path: str) -> bool:
-    return not path.endswith(ENDING)
 
 
 def diagnostics_file(root: str, cell: Cell) -> str:
@@ -148,25 +58,25 @@ def diagnostics_file(root: str, cell: Cell) -> str:
 class Results:
     """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
 
-    ``declared`` are the files that the reading job has named as its inputs, with records, which are read beside them.
-    Any other one is an :class:`InputError`:
+    ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
     Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
-    So is a missing file, one that says nothing of a cell, and a row that lacks what is asked for; and declared files
-    that do not belong together, see :func:`.results.faults`. ``ancestry`` is what these were made by.
+    So is a missing file, one that says nothing of a cell, a row that lacks what is asked for, and a result that was
+    edited, copied, or made from others than those that are there, see :func:`.results.require_sound`.
     """
 
     def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str | Path] | None = None) -> None:
         self.experiment, self.root = experiment, str(root)
         # In order, and quick to look up.
-        self.declared = None if declared is None else dict.fromkeys(filter(_is_no_record, sorted(map(str, declared))))
-        self.ancestry = ancestry(self.declared or (), self.root)
+        self.declared = None if declared is None else dict.fromkeys(sorted(map(str, declared)))
         self._read: dict[Hashable, Any] = {}
+        self._sound: set[Path] = set()
 
     def file(self, path: str) -> str:
         """A path that may be read."""
         if self.declared is not None and path not in self.declared:
             remedy = "Add it to the `inputs` of the table or figure."
             raise InputError(path, "is read, but it is not one of the files that the job declares", remedy)
+        require_sound(Path(path), self.root, self._sound)
         return path
 
     def at(self, *parts: str) -> str:
@@ -221,55 +131,95 @@ class Results:
         return self.once((cell, "folder"), lambda: sets_of(self.experiment).home[cell].folder(self.root))
 
 
-# --- Cells of one table are made by the same settings, as the headers of their sets say.
+# --- Whether results are those of the config.
 
-EVERYWHERE = ("revision", "precision", "head_precision", "batch_invariant", "compile_layers", "merge_adapter")
-# Of a set's params: what is compared cell by cell, or differs from run to run.
-APART = ("cells", "methods", "orders", "fits", "made_from")
-UNLIKE = "They do not belong in one table: remove the outdated files of its set and run again."
-
-
-class Shared(NamedTuple):
-    """Settings of a file; all that have the same ``scope`` have the same."""
-
-    scope: tuple[object, ...]
-    path: str
-    settings: Settings
+# What length methods declare that use a fit, by its name in the params.
+FITTED = {"length_statistics": ["uses_statistics"], "learned": ["learns"], "length_head": ["uses_length_head"]}
+ANY_FIT = [need for needs in FITTED.values() for need in needs]
+OLD = "Run the workflow again: it makes only these again."
+MADE_FROM = "made_from."  # how the keys of params begin that say what a result is made from
+REMADE = f"{MADE_FROM}translations"  # of scores: also where a set has got more cells
+# What length methods declare that use a fit, by its name in the params.
+FITTED = {"length_statistics": ["uses_statistics"], "learned": ["learns"], "length_head": ["uses_length_head"]}
+ANY_FIT = [need for needs in FITTED.values() for need in needs]
 
 
-def require_alike(results: Results, cells: Iterable[Cell]) -> None:
-    """Raise :class:`InputError` for cells that differ in settings which a table's cells must share; it names two files,
-    the key and both values."""
-    first: dict[tuple[object, ...], Shared] = {}
+def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> list[tuple[str, Path, Difference]]:
+    """What the headers behind the cells of a set and test set have otherwise than the config: rule, header, change.
+
+    Which cells a set has is told by the cells themselves. What is made from something else comes only where no header
+    tells in what that differs.
+    """
+    own: list[tuple[str, Path, Difference]] = []
+    derived: list[tuple[str, Path, Difference]] = []
+    for path, spec in specs_behind(experiment, one, testset).items():
+        place = record_path(moved(path, experiment.results, root))
+        if record := read_record(place):
+            for change in differences(record.params, json.loads(spec)):
+                if change.key not in ("cells", REMADE):
+                    (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
+    return own or derived
+
+
+def specs_behind(experiment: Experiment, one: CellSet, testset: str) -> dict[str, str]:
+    """The params of what is behind a set, but for its checkpoint, by path."""
+    run, used, root = one.run, paths.adapter_run(experiment, one.run), experiment.results
+    adapter, specs = paths.adapter_folder(experiment, run), {}
+    if adapter and experiment.adapters == "trained":
+        specs[f"{root}/corpus/{used.direction}/train.jsonl"] = params.corpus(experiment, used.direction)
+    specs[f"{root}/corpus/{run.direction}/test/{testset}.jsonl"] = params.testset(experiment, run.direction, testset)
+    if adapter:
+        specs[f"{adapter}/{FACTS}"] = params.any_adapter(experiment, used)
+    specs[one.translations(root)] = params.translation(experiment, one)
+    specs[one.scores(root)] = params.scores(experiment, one)
+    return specs
+
+
+def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
+    """Whether a change of a set's params changes one of its cells. Those of another length method, reveal order or
+    test set do not."""
+    kind, _, name = key.partition(".")
+    methods = (cell.method, *origins(experiment, cell.method)) if cell.order else ()
+    if kind == "cells":
+        return False
+    if kind == "methods":
+        return name.partition(".")[0] in methods
+    if kind == "orders":
+        return name.partition(".")[0] == cell.order
+    if name.startswith("testset "):
+        return name == f"testset {cell.testset}"
+    if kind == "fits" or name.startswith("corpus "):  # training pairs, to which some length methods are fitted
+        fitted = FITTED.get(name.partition(".")[0], ANY_FIT)
+        return any(declares(experiment, method, need) for need in fitted for method in methods)
+    return True
+
+
+def told(change: Difference) -> str:
+    """A change in words: of lists of cells how many, of what only one side has its name."""
+    before, after = change.before, change.after
+    if change.key.startswith(MADE_FROM):
+        return f"made from another {change.key.removeprefix(MADE_FROM)}"
+    if change.key == "cells" and ABSENT not in (before, after):
+        old, new = ({files.canonical(cell) for cell in cells} for cells in (before, after))
+        return f"cells: {len(new - old)} more, {len(old - new)} fewer"
+    if ABSENT in (before, after):
+        return f"{change.key} {'added' if before is ABSENT else 'removed'}"
+    return str(change)
+
+
+def require_of_config(results: Results, cells: Iterable[Cell]) -> None:
+    """Raise :class:`InputError` for cells of other settings than those of the config: after `snakemake --touch`, or
+    where older results were put back."""
+    experiment = results.experiment
+    checked = functools.cache(functools.partial(changes, experiment, results.root))
     for cell in cells:
-        for one in _shared(results, cell):
-            other = first.setdefault(one.scope, one)
-            for key, theirs, ours in differences(other.settings, one.settings) if other != one else ():
-                raise InputError(one.path, f"its {key} is {ours}, but that of {other.path} is {theirs}", UNLIKE)
+        for _, place, change in checked(sets_of(experiment).home[cell], cell.testset):
+            if concerns(experiment, change.key, cell):
+                raise InputError(place, f"is older than the config: {told(change)}", OLD)
 
 
-def _shared(results: Results, cell: Cell) -> Iterator[Shared]:
-    """What a cell shares, and with which others. A backbone may have readings and products of its own."""
-    path, run = results.of_set(cell, HEADER), (cell.backbone, cell.direction)
-    made, kind = results.params(path), "autoregressive" if cell.autoregressive else "denoised"
-    yield Shared((kind,), path, {key: made[key] for key in EVERYWHERE if key in made})
-    yield Shared((kind, *run), path, _without(made, *APART))
-    if not cell.autoregressive:
-        method, order = made["methods"].get(cell.method, {}), made["orders"].get(cell.order, {})
-        alike = {"methods": {cell.method: _without(method, "exact")}}
-        yield Shared(("method", cell.direction, cell.method), path, alike)
-        yield Shared(("method", *run, cell.method), path, {"methods": {cell.method: method}})
-        yield Shared(("order", cell.order), path, {"orders": {cell.order: order}})
-    scores = results.of_set(cell, SCORES)
-    scored = results.params(scores)
-    yield Shared(("scores", cell.direction), scores, _without(scored, "made_from", "bleu"))
-    yield Shared(("scores", *run), scores, {"bleu": scored.get("bleu")})
-    adapter = f"{cell.run.folder(results.root)}/adapter/adapter.json"
-    if record_path(adapter).is_file():  # a backbone may have none, or decode with that of another
-        # The loss is that of the backbone's family.
-        training = _without(results.params(adapter).get("training", {}), "loss")
-        yield Shared(("training", *run, cell.pool), adapter, training)
-
-
-def _without(settings: Settings, *keys: str) -> Settings:
-    return {key: value for key, value in settings.items() if key not in keys}
+def versions(results: Results, cells: Iterable[Cell]) -> Counter[str]:
+    """How many sets each version of the code has translated."""
+    folders = dict.fromkeys(map(results.folder, cells))
+    records = (read_record(Path(folder, HEADER)) for folder in folders)
+    return Counter(record.facts["code"] for record in records if record)

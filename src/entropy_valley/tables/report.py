@@ -23,7 +23,7 @@ from entropy_valley.results import DIAGNOSTICS, SET_FILES, TRANSLATIONS, System,
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.tables import footnotes, render, style
 from entropy_valley.tables.names import Names
-from entropy_valley.tables.reader import Results, require_alike
+from entropy_valley.tables.reader import Results, require_of_config
 from entropy_valley.tables.show import Shown
 from entropy_valley.tables.style import Figure
 
@@ -189,7 +189,6 @@ class Report:
         if not (self.kind.scored and self.cells):
             return Data(pd.DataFrame(), pd.DataFrame(), results)
         data = data_of(results, self.cells, self.columns)
-        require_alike(results, self.cells)
         require_means(data, self.names.metric.name)
         return data
 
@@ -227,9 +226,12 @@ def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict
 
 
 def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> Data:
-    """The results of cells, in their order; ``columns`` are those of sentences beside their scores."""
+    """The results of cells, in their order; ``columns`` are those of sentences beside their scores. Raises InputError
+    where they are not those of the config."""
     folders = systems_of(results.experiment, cells, results.root)
-    return Data(*read_sets(results.root, folders, columns, results.file), results).of(cells)
+    frames = read_sets(results.root, folders, columns, results.file)
+    require_of_config(results, cells)
+    return Data(*frames, results).of(cells)
 
 
 def diagnostics(root: str, cells: Iterable[Cell]) -> list[str]:

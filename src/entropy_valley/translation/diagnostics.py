@@ -88,12 +88,13 @@ def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[st
     """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
     model = RunModel(base, execution)
-    with model.made("diagnose", params, testsets, [out]):
+    with model.store:
         tests = {Path(path).stem: Sentences.read(model, path) for path in testsets}
         results: dict[str, dict[str, Any]] = {}
         for kind, names in params["testsets"].items():
             results[kind] = {name: READERS[kind](tests[name], params[kind]) for name in names}
         files.write_json(out, results)
+        model.report("diagnose")
 
 
 def read_valley(sentences: Sentences, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -235,7 +235,7 @@ class RunModel:
     def made(
         self, rule: str, params: Any, read: Sequence[str | Path], written: Sequence[str | Path]
     ) -> Iterator[Record]:
-        """A job from here on: keep the record of what the block makes of these files, the backbone and the adapter,
+        """A job from here on: keep the header of what the block makes of these files, the backbone and the adapter,
         close the store, and say on stderr how much was asked for, shared and computed."""
         backbone, adapter = self.execution.backbone, self.execution.adapter
         folders: dict[str | Path, str | None] = {backbone: self.identity.backbone_digest}
@@ -244,9 +244,8 @@ class RunModel:
             folders[adapter] = self.identity.adapter_digest
             described.append(adapter / FACTS)
         inputs = [*read, *filter(Path.is_file, described)]
-        with self.store, made(rule, params, inputs, written, digests=folders) as record:
+        with self.store, made(rule, params, inputs, written, folders) as record:
             yield record
-            record.facts["codes"] = sorted({*record.facts["codes"], *self.store.codes})
             self.report(rule)
 
     def report(self, what: str) -> None:

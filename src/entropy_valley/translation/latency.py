@@ -51,9 +51,8 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
     Only what the length method is fitted to training pairs comes from the run's store, and goes there.
     """
     spec = {key: value for key, value in params.items() if key not in SPEC}
-    pairs = execution.pairs if "fits" in params else ()
     model = RunModel(spec, execution)
-    with model.made("latency", params, [testset, *pairs], [out]):
+    with model.store:
         fits, sentences = Fits.of(model, params.get("fits")), Sentences.read(model, testset)
         sentences = sentences.at(draw(sentences.rows, spec["sentences"], spec["seed"], "keyed_hash"))
         method = fits.method(spec["method"], spec["settings"])
@@ -62,6 +61,7 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
         measured = measure(sentences, method, denoising, head, minutes * 60)
         signed = {**signature(model, denoising), "data_digest": sentences.data_digest}
         files.write_json(out, {**measured, "signature": signed})
+        model.report("latency")
     taken = ", ".join(f"{name} {measured[name]['seconds_per_sentence']:.4f} s" for name in ("single", "batched"))
     sys.stderr.write(f"latency: {taken} a sentence\n")
 

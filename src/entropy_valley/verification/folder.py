@@ -24,9 +24,9 @@ from entropy_valley.results import (
     Record,
     System,
     entries,
-    faults,
     header_path,
     read_record,
+    require_sound,
 )
 from entropy_valley.texts import shown
 
@@ -112,7 +112,8 @@ class Cell:
 
 
 class Folder:
-    """Records by their place, such as ``tables/main.made.json``, and what they describe. Places are below ``root``.
+    """Headers by their place, such as ``corpus/en-zh/train.made.json``, and what they describe. Places are below
+    ``root``.
 
     ``others`` are folders in it that are results of their own, as results/demo is in results: they are not read.
     """
@@ -137,12 +138,17 @@ class Folder:
         self.sets = [Set("/".join(path[:4]), *path[:3]) for path in headers if len(path) == 5]
 
     def check(self, report: Report) -> None:
-        """Compare each record with the files that it describes, and with the records of what these were made from."""
+        """Compare each header with the files that it describes, and with the headers of what these were made from."""
+        sound: set[Path] = set()
         for place, record in self.records.items():
-            # A record is named after the first output of its job.
+            # A header is named after the first output of its job.
             first = (self.root / place).with_name(PurePosixPath(record.path).name)
             with report.reading(FILES, place):
-                problems = [fault.text for fault in faults(first, record, self.root)]
+                try:
+                    require_sound(first, self.root, sound)
+                    problems = []
+                except InputError as error:
+                    problems = [error.problem]
                 # What is not there is no fault for Snakemake, which makes it again.
                 problems += [f"{name} is not there" for name in record.outputs if not (first.parent / name).is_file()]
                 for problem in problems:

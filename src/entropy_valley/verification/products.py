@@ -20,7 +20,7 @@ from entropy_valley.config import Experiment, load_merged
 from entropy_valley.config.expand import overlay
 from entropy_valley.config.matrix import sets_of
 from entropy_valley.errors import brief
-from entropy_valley.results import CONFIG, SET_FILES, record_path
+from entropy_valley.results import CONFIG, SET_FILES
 from entropy_valley.settings import read_object
 from entropy_valley.tables import document, live, pages, render
 from entropy_valley.tables.make import make
@@ -58,25 +58,26 @@ def check(folder: Folder, report: Report) -> None:
                     report.differ("rows", place, "is not there, but the config has this set")
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
+        machines = [record.facts.get("machine") for record in folder.records.values()]
         known: set[str] = set()
+        # Figures have no header: they count as made where the sets were.
+        machines = [record.facts.get("machine") for record in folder.records.values()]
+        is_from_here = machine.description() in machines
         for name, made, inputs in _products(folder, experiment):
-            record = record_path(name).as_posix()
-            known |= {*made, record}
+            known |= {*made}
             stored = [file for file in made if (folder.root / file).is_file()]
-            for file in (*made, *[record] * (name != DOCUMENT)):
-                if not (folder.root / file).is_file():
+            for file in made:
+                if file not in stored:
                     report.differ(name, file, "is not there")
             with report.reading(name, name):
                 make(experiment, [f"{root}/{file}" for file in made], inputs)
-                facts = folder.records[record].facts if record in folder.records else {}
-                is_from_here = facts.get("machine") == machine.description()
                 if name == COSTS:
                     report.compare(name, f"{COSTS}.csv", "", None, TIMES)
                     continue
                 for file in stored:
                     before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
                     follows = Path(root, file).read_bytes().replace(here, former)
-                    _check_file(report, name, file, before, follows, is_from_here)
+                    _check_file(report, name, file, before, follows, machine.description() in machines)
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
         # Nothing tells what these follow from.
         further = {path.relative_to(folder.root).as_posix() for path in paths} - known
@@ -89,7 +90,7 @@ def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, lis
     root = folder.root
     for name, one in sorted(tables.configured(experiment).items(), key=lambda item: item[1].rule == "comparison"):
         made = [f"{name}.{ending}" for ending in one.endings]
-        if one.ready or any((root / file).exists() for file in (*made, str(record_path(name)))):
+        if one.ready or any((root / file).exists() for file in made):
             yield name, made, one.inputs()
     for place in pages.cells(experiment):
         page = f"pages/{'.'.join(place)}.html"

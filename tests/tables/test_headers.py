@@ -1,0 +1,244 @@
+"""No table is made of results that do not belong together, nor of what the config does not say.
+
+The results are those of a finished run. Each manipulation keeps all files readable, and would print a wrong number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import finished
+import pytest
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.results import Record, read_record, record_path
+
+MAIN = "tables/main"
+RUN = "en-zh/llada-tiny/seed{}"
+PAIRS = "corpus/en-zh/train.jsonl"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The finished run, with training pairs that its adapters were trained on."""
+    run = finished.Run(tmp_path)
+    files.write_jsonl(run.root / PAIRS, [{"source": "a", "target": "b"}, {"source": "c", "target": "d"}])
+    digest = files.file_digest(run.root / PAIRS)
+    change(run.root / "corpus/en-zh/train.made.json", outputs={"train.jsonl": {"digest": digest}})
+    for seed in (1, 2):
+        former = f"{finished.config()['results']}/{PAIRS}"
+        change(run.root / RUN.format(seed) / "adapter/adapter.made.json", inputs={former: digest})
+    return run
+
+
+def change(place, **values):
+    """Add to the parts of a header, whose own digest fits again."""
+    record = read_record(place)
+    dataclasses.replace(record, **{name: {**getattr(record, name), **more} for name, more in values.items()}).write(
+        place
+    )
+
+
+def copy(old, new):
+    for path in sorted(old.rglob("*")):
+        if path.is_file():
+            (new / path.relative_to(old)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, new / path.relative_to(old))
+
+
+def swap(one, other):
+    between = one.with_name("between")
+    one.rename(between)
+    other.rename(one)
+    between.rename(other)
+
+
+def swap_sets(run):
+    swap(*(run.root / RUN.format(seed) / "matrix" for seed in (1, 2)))
+
+
+def swap_seeds(run):
+    swap(*(run.root / RUN.format(seed) for seed in (1, 2)))
+
+
+def copy_set(run):
+    copy(run.root / RUN.format(1) / "matrix", run.root / RUN.format(2) / "matrix")
+
+
+def copy_seed(run):
+    copy(run.root / RUN.format(1), run.root / RUN.format(2))
+
+
+def copy_other_direction(run):
+    copy(run.root / "zh-en/llada-tiny/seed1/matrix", run.root / RUN.format(1) / "matrix")
+
+
+def copy_scores(run):
+    """With their header, beside the texts of another seed."""
+    for name in ("scores.jsonl", "scores.json"):
+        shutil.copyfile(run.root / RUN.format(1) / "matrix" / name, run.root / RUN.format(2) / "matrix" / name)
+
+
+def copy_rows(run, name="scores.jsonl"):
+    shutil.copyfile(run.root / RUN.format(1) / "matrix" / name, run.root / RUN.format(2) / "matrix" / name)
+
+
+def scores_of_other_texts(run):
+    """The texts were made again after they were scored."""
+    path = run.root / RUN.format(2) / "matrix/translations.jsonl"
+    path.write_text(path.read_text().replace('"hypothesis": "', '"hypothesis": "x', 1))
+    change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
+
+
+def edit(name, old, new):
+    def edited(run):
+        path = run.root / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return edited
+
+
+def exchange_cells(run):
+    """The rows of EV under the name of Ratio, and the other way round."""
+    path = run.root / RUN.format(1) / "matrix/scores.jsonl"
+    names = {"ev": "ratio", "ratio": "ev"}
+    rows = [{**row, "method": names.get(row["method"], row["method"])} for row in files.read_jsonl(path)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def other_params(name, **params):
+    """The header is of other settings than those of the config: an older result that was put back."""
+    return lambda run: change(run.root / RUN.format(2) / "matrix" / name, params=params)
+
+
+def train_again(run, text='{"steps": 2}'):
+    """Another adapter is there than that of the translations."""
+    path = run.root / RUN.format(2) / "adapter/adapter.json"
+    path.write_text(text)
+    change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
+
+
+def copy_adapter(run):
+    copy(run.root / RUN.format(1) / "adapter", run.root / RUN.format(2) / "adapter")
+
+
+def other_comet(run):
+    """COMET was trained again after it had scored."""
+    path, former = run.root / "comet/comet.json", f"{finished.config()['results']}/comet/comet.json"
+    files.write_text(path, "{}")
+    Record("train_comet", former, {}, {}, {path.name: {"digest": files.file_digest(path)}}).write(record_path(path))
+    change(run.root / RUN.format(2) / "matrix/scores.json", inputs={former: "a" * 32})
+
+
+def drop_pairs(run):
+    path = run.root / PAIRS
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+
+
+def draw_pairs_again(run):
+    drop_pairs(run)
+    path = run.root / PAIRS
+    change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
+
+
+def drop_sentence(run):
+    path = run.root / "corpus/en-zh/test/grammar.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+
+
+def draw_sentences_again(run):
+    drop_sentence(run)
+    path = run.root / "corpus/en-zh/test/grammar.jsonl"
+    change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
+
+
+SET = f"{RUN.format(2)}/matrix"
+EDITED = "was edited"
+AGAIN = "was made again"
+OTHER = "is older than the config: "
+MANIPULATIONS = {
+    "two sets exchanged": (swap_sets, "is a copy of"),
+    "two seeds exchanged": (swap_seeds, "is a copy of"),
+    "a set of another seed": (copy_set, "is a copy of"),
+    "a run of another seed": (copy_seed, "is a copy of"),
+    "a set of another direction": (copy_other_direction, "is a copy of"),
+    "scores of another seed": (copy_scores, "is a copy of"),
+    "rows of scores of another seed": (copy_rows, EDITED),
+    "rows of texts of another seed": (lambda run: copy_rows(run, "translations.jsonl"), EDITED),
+    "scores beside other texts": (scores_of_other_texts, AGAIN),
+    "a text": (edit(f"{SET}/translations.jsonl", '"hypothesis": "', '"hypothesis": "x'), EDITED),
+    "a canvas": (edit(f"{SET}/translations.jsonl", '"length": ', '"length": 1'), EDITED),
+    "calls of a cell": (edit(f"{SET}/translations.json", '"calls": ', '"calls": 1'), EDITED),
+    "the score of a sentence": (edit(f"{SET}/scores.jsonl", '"toy_comet": 0.8', '"toy_comet": 0.7'), EDITED),
+    "the score of a cell": (edit(f"{SET}/scores.json", '"bleu": ', '"bleu": 9'), EDITED),
+    "the grid in a header": (edit(f"{SET}/translations.json", "0.55", "0.56"), EDITED),
+    "two cells exchanged": (exchange_cells, EDITED),
+    "a test set": (drop_sentence, EDITED),
+    "a test set, drawn again": (draw_sentences_again, AGAIN),
+    "training pairs": (drop_pairs, EDITED),
+    "training pairs, drawn again": (draw_pairs_again, AGAIN),
+    "the adapter of another seed": (copy_adapter, "is a copy of"),
+    "an edited adapter": (edit(f"{RUN.format(2)}/adapter/adapter.json", '"steps"', '"stepz"'), EDITED),
+    "another adapter": (train_again, AGAIN),
+    "another COMET": (other_comet, AGAIN),
+    "an older grid": (other_params("translations.json", methods={"ev": {"ratios": [0.6], "score": "mean"}}), OTHER),
+    "another order": (other_params("translations.json", orders={"med": {"order": "mine:Order"}}), OTHER),
+    "another prompt": (other_params("translations.json", prompt="Another {src}"), OTHER),
+    "another precision": (other_params("translations.json", precision="bfloat16"), OTHER),
+    "an adapter of other settings": (other_params("translations.json", made_from={"adapter": "a" * 16}), OTHER),
+    "other settings of COMET": (other_params("scores.json", comet={"batch_size": 2}), OTHER),
+}
+
+
+@pytest.mark.parametrize("name", MANIPULATIONS)
+def test_no_table_is_made_of_what_was_manipulated(run, name):
+    before = {path: path.read_bytes() for path in run.make(MAIN).values()}
+    manipulate, said = MANIPULATIONS[name]
+    manipulate(run)
+    with pytest.raises(InputError, match=said):
+        run.make(MAIN)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not list((run.root / "tables").glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8]}}}},
+        {"training": {"learning_rate": 0.02}},
+        {"scoring": {"comet": {"batch_size": 2}}},
+    ],
+    ids=lambda over: next(iter(over)),
+)
+def test_results_of_another_config_make_no_table(run, tmp_path, over):
+    """As after an edit of the config and `snakemake --touch`."""
+    with pytest.raises(InputError, match=OTHER):
+        finished.Run(tmp_path, **over).make(MAIN)
+
+
+def test_what_concerns_other_cells_does_not_matter(run, tmp_path):
+    """The set is not finished, but the cells of this table are."""
+    finished.Run(tmp_path, matrix={"steps": [4, 8, 16], "orders": ["med", "random"]}, tables={"studies": []}).make(MAIN)
+
+
+def test_token_counts_that_were_edited_are_refused(run):
+    run.make("tables/coverage")
+    edit("en-zh/llada-tiny/tokens/grammar.jsonl", '"source_tokens": ', '"source_tokens": 1')(run)
+    with pytest.raises(InputError, match=r"grammar\.jsonl was edited"):
+        run.make("tables/coverage")
+
+
+def test_results_may_be_moved(run, tmp_path):
+    (tmp_path / "moved").mkdir()
+    run.root.rename(tmp_path / "moved/results")
+    assert "En→Zh" in finished.Run(tmp_path / "moved").text(MAIN)
+
+
+def test_versions_of_the_code_are_told_below_the_table(run):
+    change(run.root / SET / "translations.json", facts={"code": "e" * 32})
+    assert "by 2 versions of the code" in run.text(MAIN) and "eeeeeeee" in run.text(MAIN)
