@@ -55,8 +55,9 @@ class Run:
         self.root = folder / "results"
         self.experiment = load_merged(overlay(config(), over | {"results": str(self.root)}), further=tables.problems)
         if not self.root.exists():
-            shutil.copytree(RESULTS, self.root)
-            fit(self.root, self.experiment, "made_from")  # with fewer directions, models are pre-trained otherwise
+            shutil.copytree(_fitting().name, self.root, dirs_exist_ok=True)
+            if over:  # with fewer directions, models are pre-trained otherwise
+                fit(self.root, self.experiment, "made_from")
 
     # What is made.
 
@@ -167,6 +168,15 @@ class Run:
                 return
 
 
+@functools.cache
+def _fitting() -> tempfile.TemporaryDirectory[str]:
+    """The results, with params as the config has them now: a key of a config that is new repeats no run for it."""
+    folder = tempfile.TemporaryDirectory()
+    shutil.copytree(RESULTS, folder.name, dirs_exist_ok=True)
+    fit(Path(folder.name), load_merged(config(), further=tables.problems))
+    return folder
+
+
 def fit(root: Path, experiment: Experiment, *keys: str) -> None:
     """Let the headers behind sets have these params as a config has them now; without keys all of them."""
     for one in sets_of(experiment).all:
@@ -175,7 +185,8 @@ def fit(root: Path, experiment: Experiment, *keys: str) -> None:
                 place = results.record_path(results.moved(path, experiment.results, str(root)))
                 if record := results.read_record(place):
                     wanted = {key: value for key, value in json.loads(spec).items() if not keys or key in keys}
-                    if record.params != (fitted := record.params | wanted):
+                    kept = {key: value for key, value in record.params.items() if keys or key == "cells"}
+                    if record.params != (fitted := wanted | kept if not keys else kept | wanted):
                         dataclasses.replace(record, params=fitted).write(place)
 
 
@@ -283,5 +294,4 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1:] != ["golden"]:
             keep(run_workflow(Path(folder)))
-        fit(RESULTS, load_merged(config(), further=tables.problems))
         write_golden(make_all(Run(Path(folder, "copy"))))

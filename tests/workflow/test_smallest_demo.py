@@ -168,7 +168,7 @@ def test_the_terminal_shows_the_main_table_and_the_audit(demo, entropy_valley):
 def listed(demo):
     """The jobs of the run, as a dry run tells them."""
     with contextlib.chdir(demo.folder):
-        return jobs.listed(None, ["config.yaml", *demo.config_files()])
+        return jobs.listed(None, ["config.yaml", *demo.config_files()], all_jobs=True)
 
 
 @pytest.mark.parametrize("result", [f"{SET}/translations.jsonl", "tables/main.md"])

@@ -47,14 +47,18 @@ def near(path: str | Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's, where there is one, is faster
 
 
 class _Loader(_SafeLoader):
     """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a block that holds
-    itself."""
+    itself, and a number that is not written in decimal digits: 032 would be 26, 1_0 ten, 12:30 750."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag in _NUMBERS and re.search(r"[_:xb]|^[-+]?0\d", node.value):
+            problem = f"{node.value} is not a number in decimal digits"
+            raise InputError(_place(node), problem, "Write it in decimal digits, or a text in quotation marks.")
         try:
             return super().construct_object(node, deep=True)  # all at once: else a block may hold itself
         except ValueError as error:  # a number of too many digits, a date of no calendar

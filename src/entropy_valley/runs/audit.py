@@ -132,11 +132,15 @@ class Audit:
             return job.cells
         changed = [reason.key for one in (job, *self.jobs.read_by(job)) if one.cells for reason in self.reasons(one)]
         keys = [key for key in changed if key not in ("", REMADE)]
-        return tuple(
-            cell
-            for cell in job.cells
-            if self._lacking(home, cell) or any(concerns(self.experiment, key, cell) for key in keys)
-        )
+        new = []
+        for cell in job.cells:
+            try:
+                lacking = self._lacking(home, cell)
+            except InputError:  # a damaged header
+                return job.cells
+            if lacking or any(concerns(self.experiment, key, cell) for key in keys):
+                new.append(cell)
+        return tuple(new)
 
 
 def against(before: Jobs, after: Jobs) -> list[CellState]:

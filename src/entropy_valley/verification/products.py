@@ -58,7 +58,6 @@ def check(folder: Folder, report: Report) -> None:
                     report.differ("rows", place, "is not there, but the config has this set")
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
-        machines = [record.facts.get("machine") for record in folder.records.values()]
         known: set[str] = set()
         # Figures have no header: they count as made where the sets were.
         machines = [record.facts.get("machine") for record in folder.records.values()]
@@ -77,7 +76,7 @@ def check(folder: Folder, report: Report) -> None:
                 for file in stored:
                     before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
                     follows = Path(root, file).read_bytes().replace(here, former)
-                    _check_file(report, name, file, before, follows, machine.description() in machines)
+                    _check_file(report, name, file, before, follows, is_from_here)
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
         # Nothing tells what these follow from.
         further = {path.relative_to(folder.root).as_posix() for path in paths} - known
