@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 
 from entropy_valley import files, machine, shipped
 from entropy_valley.demo.pretraining import PretrainingJob, first_losses
@@ -25,7 +26,7 @@ def ship_checkpoint(folder: Path) -> None:
     shutil.rmtree(shipped.LLADA_TINY, ignore_errors=True)
     shutil.copytree(folder, shipped.CHECKPOINT, ignore=shutil.ignore_patterns("*.safetensors", ".*", "*.made.json"))
     (weights,) = folder.glob("*.safetensors")
-    narrow = {name: tensor.to(torch.bfloat16) for name, tensor in checkpoint.read_shard(weights)}
+    narrow = {name: tensor.to(torch.bfloat16) for name, tensor in load_file(weights).items()}
     checkpoint.write_tensors(narrow, shipped.CHECKPOINT / weights.name)
     corpora = folder.parents[2] / "corpus"
     spec = checkpoint.read_origin(folder)["spec"]

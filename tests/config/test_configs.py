@@ -36,6 +36,7 @@ OVERLAYS = [
     ["laptop"],
     ["smallest"],
     ["tatoeba"],
+    ["human"],
     ["released"],
     ["authors", "released"],
     ["first"],

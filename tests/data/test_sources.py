@@ -88,8 +88,8 @@ def test_bad_files(parallel, source, target, message):
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ({"name": "wmt23"}, "'huggingface', 'wmt22', 'flores', 'tatoeba', 'files', 'tsv', 'json_lines', 'embedded'"),
-        ({"name": "files", "source": "in.en"}, "files.target: Field required"),
+        ({"name": "wmt23"}, "'tatoeba', 'libreoffice_help', 'mixed', 'files', 'tsv', 'json_lines', 'embedded'"),
+        ({"name": "files", "source": "in.en"}, "files.target: it is required"),
         ({"name": "embedded", "sede": 1}, "embedded.sede = 1: unknown key. Did you mean seed?"),
     ],
 )

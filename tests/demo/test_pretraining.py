@@ -60,6 +60,15 @@ def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
         pretrain("dream", tmp_path)
 
 
+def test_products_in_bfloat16_give_nearly_the_same_losses(corpora, tmp_path):
+    narrow = SPEC | {"pretraining": SPEC["pretraining"] | {"precision": "bfloat16"}}
+    losses, rounded = (
+        pretraining.first_losses(pretraining.PretrainingJob(spec, corpora, corpora, *[tmp_path] * 3, 1), 5)
+        for spec in (SPEC, narrow)
+    )
+    assert rounded != losses and rounded == pytest.approx(losses, rel=1e-2)
+
+
 def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretrain, corpora, tmp_path, monkeypatch):
     pretrain("dream", tmp_path / "once")
     with monkeypatch.context() as patch:

@@ -201,7 +201,7 @@ def pretraining(experiment: Experiment, backbone: str, seed: int | str) -> str:
     if section.pretraining is None:
         file = f"{experiment.results}/backbones/{backbone}.json"
         raise InputError(f"backbone {backbone}", "is not pre-trained here", f"Ask for {file}.")
-    settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"})
+    settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"}, exclude_none=True)
     directions = pretraining_directions(experiment, backbone)
     return _slice(
         revision=revisions.PRETRAINING,

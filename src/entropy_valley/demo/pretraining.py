@@ -110,6 +110,9 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
     tokenizer = train_tokenizer(texts, settings.vocabulary, family)
     shape = settings.model_dump(include={*SHAPE}) | {"vocabulary": len(tokenizer)}
     model = new_model(family.name, job.seed, **shape)
+    if settings.precision:
+        for part in (model, model.lm_head):
+            part.forward = torch.autocast("cpu", torch.bfloat16)(part.forward)  # type: ignore[method-assign]
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped

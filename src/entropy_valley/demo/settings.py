@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
@@ -31,6 +31,9 @@ class Pretraining(Section):
     batch: PositiveInt = Field(description="sequences per step")
     learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
+    precision: Literal["bfloat16"] | None = Field(
+        None, description="of matrix products; null: float32, as weights and all else"
+    )
     weight_decay: float = Field(ge=0, description="of AdamW")
     all_mask_share: Share = Field(description="share of all-mask canvases")
     eos_padding: EosPadding = Field(0, description="extra EOS targets after the first, as in instruction tuning")

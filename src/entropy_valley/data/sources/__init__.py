@@ -14,13 +14,14 @@ from pydantic import Field, TypeAdapter, ValidationError
 from entropy_valley.data.sources.base import Source
 from entropy_valley.data.sources.files import Files, JsonLines, Tsv
 from entropy_valley.data.sources.huggingface import HuggingFace
+from entropy_valley.data.sources.libreoffice import LibreOfficeHelp, Mixed
 from entropy_valley.data.sources.published import Flores, Tatoeba, Wmt22
 from entropy_valley.errors import InputError
 from entropy_valley.settings import refused_values
 
 Kinds = tuple[type[Source], ...]
 
-SOURCES: Kinds = (HuggingFace, Wmt22, Flores, Tatoeba, Files, Tsv, JsonLines)
+SOURCES: Kinds = (HuggingFace, Wmt22, Flores, Tatoeba, LibreOfficeHelp, Mixed, Files, Tsv, JsonLines)
 
 
 def any_of(kinds: Kinds) -> Any:

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import tarfile
 import zipfile
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -162,13 +163,11 @@ TATOEBA_MOST = 2**31  # bytes of a text in an archive; the release's largest has
 TATOEBA_RELEASE = "https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses"
 
 
-class Tatoeba(Source):
-    """Tatoeba sentence pairs. Without a folder, the pinned OPUS release is downloaded once into the cache."""
+class HeldOut(Source):
+    """A source that holds sentences out for dev and test."""
 
     splits: ClassVar[bool] = True
 
-    name: Literal["tatoeba"] = Field(description="the kind of source")
-    folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
     held_out: float = Field(0.02, gt=0, lt=0.5, description="share of first-column sentences in test, and in dev")
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
@@ -195,17 +194,27 @@ class Tatoeba(Source):
             lowest.setdefault(pair[0], pair)
         return iter(lowest.values())
 
+    def _split_of(self, sentence: str) -> str:
+        uniform = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest()) / 2**64
+        return "test" if uniform < self.held_out else "dev" if uniform < 2 * self.held_out else "train"
+
+    @abstractmethod
+    def _read(self, direction: str) -> tuple[list[Pair], bool]:
+        """The rows, which do not depend on the order of the languages, and whether they are target and source."""
+
+
+class Tatoeba(HeldOut):
+    """Tatoeba sentence pairs. Without a folder, the pinned OPUS release is downloaded once into the cache."""
+
+    name: Literal["tatoeba"] = Field(description="the kind of source")
+    folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
+
     def origin(self, direction: str, *splits: str) -> dict[str, Any]:
         languages = direction.split("-")
         path = self._file(self.folder, languages)[0] if self.folder else _tatoeba_archive(sorted(languages))
         return {"files": files.digests([path])}
 
-    def _split_of(self, sentence: str) -> str:
-        uniform = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8).digest()) / 2**64
-        return "test" if uniform < self.held_out else "dev" if uniform < 2 * self.held_out else "train"
-
     def _read(self, direction: str) -> tuple[list[Pair], bool]:
-        """The rows of the direction's file, and whether its columns are target and source."""
         languages = direction.split("-")
         if not self.folder:
             return _tatoeba_release(sorted(languages)), languages != sorted(languages)
