@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -31,14 +28,6 @@ def _noted(model, what):
 RunModel.report = _noted
 
 METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
-WITHOUT_TORCH = """
-import json, sys
-from entropy_valley.translation import translations
-from entropy_valley.translation.job import Execution
-params, execution, testsets, out = json.loads(sys.argv[1])
-translations.write(params, Execution.of(execution), testsets, out)
-sys.exit(bool({"torch", "transformers"} & sys.modules.keys()))
-"""
 
 
 def canvases(pipeline, method, sentences):
@@ -140,13 +129,6 @@ class Bench:
     def ledgers(self):
         """The counts of each job so far."""
         return list(LEDGERS.get(self.root / "store", []))
-
-
-def started(spec, execution, testsets, out):
-    """The job of a set in a process of its own; its exit status is 1 if torch or transformers was imported."""
-    execution = {key: value for key, value in dataclasses.asdict(execution).items() if value is not None}
-    given = json.dumps([spec, execution, testsets, out], default=str)
-    return subprocess.Popen([sys.executable, "-c", WITHOUT_TORCH, given], stderr=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager

@@ -224,7 +224,7 @@ class Stages:
         job = {"direction": "en-zh", "revision": 1, "target_language": "zh"}
         job["comet"] = {"checkpoint": None, "batch_size": 1}
         execution = {"checkpoints": {"comet": folder}, "device": "cpu", "store": None}
-        read = {"translations": translations, "testsets": [self.testset]}
+        read = {"translations": translations, "testsets": [self.testset], "comet": []}
         run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, execution)
         return [results.rows(out, cell), without(results.entry(out, cell), *System._fields)]
 

@@ -255,7 +255,7 @@ def test_a_file_that_is_not_what_its_record_says_ends_with_status_1(root, withou
     with pytest.raises(SystemExit) as ended:
         cli.main()
     printed = capsys.readouterr().out
-    assert ended.value.code == 1 and f"\n{ROWS}: digest in {SET}/" in printed
+    assert ended.value.code == 1 and f"\n{SET}/translations.json: translations.jsonl was edited" in printed
     assert "COMET's checkpoint is not at hand" in printed
 
 

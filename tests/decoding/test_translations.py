@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 
 import pytest
-from bench import LEDGERS, killed_at_the_sixth_result, started
+from bench import LEDGERS, killed_at_the_sixth_result
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files, results
@@ -270,13 +270,6 @@ def test_a_requeued_job_goes_on_where_it_was(together, fresh, slurm_job):
     slurm_job.ends_in(3600)
     assert fresh.write("all") == whole
     assert fresh.ledgers[-1]["computed"] == translated.ledgers[0]["computed"] - 1
-
-
-def test_a_job_with_all_in_the_store_imports_no_torch(together):
-    translated, _ = together
-    testsets = [translated.data / f"{name}.jsonl" for name in TESTS]
-    with started(spec_of(), translated.execution, testsets, translated.folder / "once more" / TRANSLATIONS) as process:
-        assert process.wait() == 0
 
 
 def test_a_failing_cell_keeps_no_other_from_the_store(fresh, no_model, capsys):

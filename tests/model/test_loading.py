@@ -186,11 +186,6 @@ def test_the_manifest_digest_is_that_of_the_files(tiny, family, folder, tmp_path
     recorded = checkpoint.checkpoint_digest(folder)
     (folder / checkpoint.MANIFEST).unlink()
     assert checkpoint.checkpoint_digest(folder) == recorded
-    monkeypatch.setattr(files, "LARGE", 1000)
-    assert checkpoint.checkpoint_digest(folder) == recorded
-    small = files.file_digest
-    monkeypatch.setattr(files, "file_digest", lambda path: path.suffix == ".json" and small(path))
-    assert checkpoint.checkpoint_digest(folder) == recorded
     monkeypatch.undo()
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path / "cache"))
     edit_config(folder, other=1)  # … unless a file has changed
@@ -235,12 +230,20 @@ def test_rotary_settings_as_transformers_5_writes_them(folder, family):
             {"rope_theta": 1e4, "rope_type": "default", "partial_rotary_factor": 0.5},
             r"rope_scaling is \{'partial_rotary_factor': 0\.5\}",
         ),
+        ("yarn", r"rope_scaling is \{'rope_type': 'yarn'\}"),
     ],
 )
 def test_other_rotations_are_refused_by_name(tiny, tmp_path, parameters, problem):
     folder = shutil.copytree(tiny["diffullama"][1], tmp_path / "copy")
     edit_config(folder, rope_parameters=parameters)
     with pytest.raises(InputError, match=rf"{problem}.* The decoder does not compute this"):
+        load_backbone(folder, "diffullama")
+
+
+def test_two_thetas_that_differ_are_an_error(tiny, tmp_path):
+    folder = shutil.copytree(tiny["diffullama"][1], tmp_path / "copy")
+    edit_config(folder, rope_parameters={"rope_theta": 5e5, "rope_type": "default"})
+    with pytest.raises(InputError, match=r"rope_theta is 10000\.0, but rope_parameters\.rope_theta 500000\.0"):
         load_backbone(folder, "diffullama")
 
 

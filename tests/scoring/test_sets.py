@@ -65,7 +65,8 @@ def test_files(job, tmp_path, comet_folder, segments):
     """Through the script."""
     spec, how, read, translations, out = job.arguments("first")
     header = Path(out).with_suffix(".json")
-    run_here("score", spec, {"translations": translations, "testsets": read}, {"rows": out, "header": header}, how)
+    inputs = {"translations": translations, "testsets": read, "comet": []}
+    run_here("score", spec, inputs, {"rows": out, "header": header}, how)
     rows, system = results.rows(out, EV), results.entry(out, EV)
     assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
     assert rows[0].keys() == {"id", "toy_comet", "chrf"}

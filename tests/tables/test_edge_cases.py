@@ -371,6 +371,7 @@ class TestSettings:
 def test_without_a_comet_the_gap_is_judged_by_chrf(tmp_path):
     """BLEU has no scores of sentences, so chrF stands in the place of the main metric."""
     run = finished.Run(tmp_path, scoring={"comet": None})
+    finished.fit(run.root, run.experiment)
     numbers = run.numbers("tables/main").query("method == 'ev' and direction == 'en-zh'").set_index("metric")
     assert {*numbers.index} == {"chrf", "bleu"} and numbers["gap_closure_runs"].to_list() == [2, 2]
     assert "chrF: Gap closure | " in run.text("tables/main")

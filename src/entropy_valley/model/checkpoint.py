@@ -255,14 +255,20 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
 
 def _config(folder: Path, family: Family) -> dict[str, Any]:
     """``config.json`` over the family's defaults for fields that it leaves out."""
-    config = {**family.defaults, **read_object(folder / CONFIG)}
+    written = read_object(folder / CONFIG)
+    config = {**family.defaults, **written}
     rotation = config.get("rope_parameters")  # of transformers 5, in place of `rope_theta` and `rope_scaling`
-    if isinstance(rotation, dict):
+    if rotation is not None:
+        rotation = rotation if isinstance(rotation, dict) else {"rope_type": rotation}
         scaling = {key: value for key, value in rotation.items() if value != "default" and key != "rope_theta"}
         if scaling:
             config["rope_scaling"] = scaling
         if "rope_theta" in rotation:
-            config[family.fields["rope_theta"]] = rotation["rope_theta"]
+            name, theta = family.fields["rope_theta"], rotation["rope_theta"]
+            if written.get(name, theta) != theta:
+                problem = f"{name} is {brief(repr(written[name]))}, but rope_parameters.rope_theta {brief(repr(theta))}"
+                raise InputError(folder / CONFIG, problem, "Keep the one that the model was trained with.")
+            config[name] = theta
     return config
 
 

@@ -92,7 +92,7 @@ class OurTables:
         if not number.how and runs.duplicated().any() and not number.less:
             raise self._misfit(number, f"several rows of a run with {where}")
         # Tables are read as texts, so that seeds and budgets compare with the conditions.
-        numeric = rows.apply(pd.to_numeric, errors="coerce").rename(columns={self.names["comet"]: "comet"})
+        numeric = rows.apply(pd.to_numeric, errors="coerce").rename(columns={self.names.get("comet", "comet"): "comet"})
         try:
             return pd.concat([numeric.eval(expression) for expression in number.column.split(", ")])
         except NameError as error:
