@@ -4,10 +4,11 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-from entropy_valley import config as configuration, errors, machine, tables
-from entropy_valley.config import matrix
+from entropy_valley import errors, machine
+from entropy_valley.experiment import config as configuration, tables
+from entropy_valley.experiment.config import matrix
 from entropy_valley.decoding.requests import KNOWN
-from entropy_valley.runs import snapshot
+from entropy_valley.experiment.runs import snapshot
 
 # Beside this file, also with --directory or as a module.
 BASE = [workflow.source_path(name) for name in ("config/studies.yaml", "config.yaml")]

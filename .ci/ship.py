@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from entropy_valley import files, machine, shipped
-from entropy_valley.demo.pretraining import PretrainingJob, first_losses
+from entropy_valley.experiment.demo.pretraining import PretrainingJob, first_losses
 from entropy_valley.model import checkpoint
 
 LOSSES = 5  # steps whose losses are kept: tests/demo/test_shipped.py computes them again

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from entropy_valley.tables.style import METHOD_COLOURS, Panel, draw, faint, save
+from entropy_valley.experiment.tables.style import METHOD_COLOURS, Panel, draw, faint, save
 
 
 def speed_figure(table: pd.DataFrame, path: Path) -> None:
@@ -15,7 +15,7 @@ def speed_figure(table: pd.DataFrame, path: Path) -> None:
     shapes = [rows for _, rows in table.groupby("shape", sort=False)]
     height = 0.3 * len(shapes[0]) + 0.9
     figure = draw(*map(_speed_panel, shapes), width=4.6, height=height)
-    save(figure, pdf=path.with_suffix(".pdf"), png=path.with_suffix(".png"))
+    save(figure, {kind: path.with_suffix(f".{kind}") for kind in ("pdf", "svg", "png")})
 
 
 def _speed_panel(rows: pd.DataFrame) -> Panel:
@@ -37,7 +37,7 @@ def _speed_panel(rows: pd.DataFrame) -> Panel:
 def growth_figure(table: pd.DataFrame, path: Path) -> None:
     """Seconds per sentence against what grows, a panel for each; ``path`` without an ending."""
     panels = [_growth_panel(name, rows) for name, rows in table.groupby("grows", sort=False)]
-    save(draw(*panels, width=2.5, height=2.2), pdf=path.with_suffix(".pdf"), png=path.with_suffix(".png"))
+    save(draw(*panels, width=2.5, height=2.2), {kind: path.with_suffix(f".{kind}") for kind in ("pdf", "svg", "png")})
 
 
 def _growth_panel(name: str, rows: pd.DataFrame) -> Panel:

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from entropy_valley import files, load_results
-from entropy_valley.frames import read_sets
+from entropy_valley.experiment.frames import read_sets
 from entropy_valley.results import SCORES, TRANSLATIONS, Record, System, header_path, tidy
 
 SENTENCES = 2037

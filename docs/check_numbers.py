@@ -39,7 +39,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from entropy_valley.stats import paper_numbers
+from entropy_valley.experiment.stats import paper_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs/numbers/results"

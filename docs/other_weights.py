@@ -21,10 +21,12 @@ from check_numbers import RESULTS
 from keep_tables import commit
 
 from entropy_valley import files, machine
-from entropy_valley.config import load, matrix, params, paths
-from entropy_valley.config.matrix import Cell, CellSet, Run
-from entropy_valley.config.methods import method_settings
-from entropy_valley.config.schema import Experiment
+from entropy_valley.experiment.config import load, matrix, params, paths
+from entropy_valley.experiment.config.matrix import Cell, CellSet, Run
+from entropy_valley.experiment.config.methods import method_settings
+from entropy_valley.experiment.config.schema import Experiment
+from entropy_valley.experiment.stats.significance import LEVELS, bootstrap_means
+from entropy_valley.experiment.stats.summary import closure
 from entropy_valley.lengths import logit, make_method
 from entropy_valley.lengths.ev import CONSTANTS
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -32,8 +34,6 @@ from entropy_valley.results import System
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.scoring.sets import read_outputs
-from entropy_valley.stats.significance import LEVELS, bootstrap_means
-from entropy_valley.stats.summary import closure
 from entropy_valley.store import Store
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import Execution, RunModel, Sentences

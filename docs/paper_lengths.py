@@ -23,8 +23,8 @@ from pathlib import Path
 from check_numbers import RESULTS
 
 from entropy_valley import files
+from entropy_valley.experiment.stats.paper_numbers import find, means
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.stats.paper_numbers import find, means
 
 FOLDER = RESULTS / "paper"
 SOURCES = {"en-zh": "en-zh.src.en", "zh-en": "en-zh.ref.A.zh", "en-de": "en-de.src.en"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from entropy_valley import files, results
 from entropy_valley.data import build
-from entropy_valley.demo.grammar import SOURCES
+from entropy_valley.experiment.demo.grammar import SOURCES
+from entropy_valley.experiment.runs.jobs import Job, Jobs
 from entropy_valley.results import system_of
-from entropy_valley.runs.jobs import Job, Jobs
 
 SPLITS = {"corpus": ("train", "dev"), "testset": ("test",)}  # that a rule reads from a user's own files
 

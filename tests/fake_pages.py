@@ -8,8 +8,8 @@ from pathlib import Path
 from finished import METRIC, Run
 
 from entropy_valley import files
+from entropy_valley.experiment.tables import pages
 from entropy_valley.results import SCORES, TRANSLATIONS
-from entropy_valley.tables import pages
 
 Output = tuple[str, float]  # a translation and its score
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from entropy_valley.human_evaluation import pack
+from entropy_valley.experiment.human_evaluation import pack
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 SIZES = {"first_best": 6, "second_best": 6, "tied": 6, "random": 6}

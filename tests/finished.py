@@ -26,15 +26,16 @@ import numpy as np
 import pandas as pd
 from matplotlib import figure
 
-from entropy_valley import files, results, tables
-from entropy_valley.config import Experiment, base_files
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge
-from entropy_valley.config.matrix import Cell, sets_of
+from entropy_valley import files, results
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import Experiment, base_files
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.config.matrix import Cell, sets_of
+from entropy_valley.experiment.tables import document, pages
+from entropy_valley.experiment.tables.reader import Results, specs_behind
+from entropy_valley.experiment.tables.show import Shown
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
-from entropy_valley.tables import document, pages
-from entropy_valley.tables.reader import Results, specs_behind
-from entropy_valley.tables.show import Shown
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests/tables/finished"

@@ -22,12 +22,12 @@ FORKED.set_forkserver_preload(
         "smart_open",
         "snakemake.profiles",
         "snakemake.storage",
-        "entropy_valley.checking.subject",
-        "entropy_valley.config.params",
-        "entropy_valley.tables.document",
-        "entropy_valley.tables.live",
-        "entropy_valley.tables.pages",
-        "entropy_valley.runs.jobs",
+        "entropy_valley.experiment.checking.subject",
+        "entropy_valley.experiment.config.params",
+        "entropy_valley.experiment.tables.document",
+        "entropy_valley.experiment.tables.live",
+        "entropy_valley.experiment.tables.pages",
+        "entropy_valley.experiment.runs.jobs",
         "forked_start",
     ]
 )

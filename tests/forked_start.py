@@ -4,8 +4,8 @@ from pathlib import Path
 
 from snakemake.cli import get_argument_parser
 
-from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
 
 get_argument_parser()
 load_files(base_files(Path(__file__).parents[1]), tables.problems)

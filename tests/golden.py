@@ -17,8 +17,8 @@ from tiny_training import ROWS, RUN, spec
 
 from entropy_valley import files, results
 from entropy_valley.decoding.orders import ORDERS
-from entropy_valley.demo import toy_comet
-from entropy_valley.demo.settings import Estimator
+from entropy_valley.experiment.demo import toy_comet
+from entropy_valley.experiment.demo.settings import Estimator
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
 from entropy_valley.results import System

@@ -12,10 +12,10 @@ from typing import Any
 import forked_snakemake
 import yaml
 
-from entropy_valley import tables
-from entropy_valley.config import base_files
-from entropy_valley.config.load import load_merged, merge
-from entropy_valley.runs import JOBS, jobs
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files
+from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.runs import JOBS, jobs
 
 ROOT = Path(__file__).parents[1]
 

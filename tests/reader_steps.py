@@ -20,8 +20,8 @@ import torch
 from tiny_checkpoints import ROWS, SOURCES
 
 import entropy_valley
-from entropy_valley import tables
-from entropy_valley.config.load import base_files, load_files
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config.load import base_files, load_files
 from entropy_valley.files import write_jsonl
 from entropy_valley.lengths import make_method
 from entropy_valley.model.load import load_backbone

@@ -16,7 +16,7 @@ from unittest import mock
 
 from snakemake.iocontainers import InputFiles, Log, OutputFiles, Params, ResourceList, Snakemake, Wildcards
 
-from entropy_valley.runs import job
+from entropy_valley.experiment.runs import job
 
 SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
 # Snakemake, too, hands the object over as a pickle.

@@ -19,8 +19,8 @@ from entropy_valley.decoding.canvas import NO_REUSE, Canvas, Reuse
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
-from entropy_valley.demo import toy_comet
-from entropy_valley.demo.settings import Estimator
+from entropy_valley.experiment.demo import toy_comet
+from entropy_valley.experiment.demo.settings import Estimator
 from entropy_valley.model import decoder
 from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from entropy_valley.checking import computations
-from entropy_valley.checking.subject import Subject
 from entropy_valley.decoding.head import whole_sums
+from entropy_valley.experiment.checking import computations
+from entropy_valley.experiment.checking.subject import Subject
 from entropy_valley.model import attention
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]

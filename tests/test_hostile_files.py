@@ -27,9 +27,9 @@ from tiny_adapters import adapter_of
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms, pack
-from entropy_valley.human_evaluation.intake import read_forms
-from entropy_valley.human_evaluation.pack import Pack
+from entropy_valley.experiment.human_evaluation import forms, pack
+from entropy_valley.experiment.human_evaluation.intake import read_forms
+from entropy_valley.experiment.human_evaluation.pack import Pack
 from entropy_valley.model import adapters, card
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone

@@ -15,8 +15,8 @@ from run_rule import run_here, start_rule
 from safetensors.torch import load_file, save_file
 
 from entropy_valley import files, hub
-from entropy_valley.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
 

@@ -17,7 +17,7 @@ from run_rule import snakemake_object
 
 from entropy_valley import machine as gpus
 from entropy_valley.errors import InputError
-from entropy_valley.runs import job as jobs
+from entropy_valley.experiment.runs import job as jobs
 
 # Names that no other test claims.
 UUIDS = [f"GPU-{number}{os.getpid()}" for number in range(8)]
@@ -25,7 +25,7 @@ EIGHT = "".join(f"GPU {i}: NVIDIA H100 80GB HBM3 (UUID: {uuid})\n" for i, uuid i
 SCRIPT = """
 import os, pickle, subprocess, sys, time
 from pathlib import Path
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 terminal, snakemake = os.dup(1), pickle.loads(bytes.fromhex(sys.argv[1]))
 with job_of(snakemake) as job:
@@ -234,7 +234,7 @@ def test_an_environment_is_checked_once_on_each_kind_of_gpu(monkeypatch, tmp_pat
     subject = {"device": "cuda", "processes": 1}
     for _ in range(2):
         jobs.require_checked(str(tmp_path / "checks"), subject)
-    assert done == [("entropy_valley.checking", subject)]
+    assert done == [("entropy_valley.experiment.checking", subject)]
     monkeypatch.setattr(gpus, "device_name", lambda device: "cuda NVIDIA A100")
     monkeypatch.setattr(gpus, "run_module", lambda *_: 1)
     for _ in range(2):

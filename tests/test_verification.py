@@ -12,10 +12,11 @@ import finished
 import pytest
 from forging import changed, edited, sealed
 
-from entropy_valley import cli, files
+from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import cli
+from entropy_valley.experiment.verification import Folder, Report, products, scores, verify
 from entropy_valley.results import CONFIG
-from entropy_valley.verification import Folder, Report, products, scores, verify
 
 # --- What is made of sets: tables, figures, pages, the document.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from entropy_valley.demo.pretraining import new_model, train_tokenizer
+from entropy_valley.experiment.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone

@@ -15,10 +15,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from entropy_valley.config.released import released
     from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.errors import InputError, SentenceError
-    from entropy_valley.frames import load_results
+    from entropy_valley.experiment.config.released import released
+    from entropy_valley.experiment.frames import load_results
     from entropy_valley.lengths import LENGTH_METHODS, Choice, LengthMethod, Sentence, candidate_length, make_method
     from entropy_valley.shipped import tiny
     from entropy_valley.translation.choose_length import choose_length
@@ -43,9 +43,9 @@ _MODULES = {
     "Translator": "translation.translator",
     "candidate_length": "lengths",
     "choose_length": "translation.choose_length",
-    "load_results": "frames",
+    "load_results": "experiment.frames",
     "make_method": "lengths",
-    "released": "config.released",
+    "released": "experiment.config.released",
     "tiny": "shipped",
 }
 __all__ = [

@@ -21,7 +21,7 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.runs import ERROR, JOBS, cause_of, name_of
+from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -206,7 +206,7 @@ class JobFile(DryRun):
         self._out = out
 
     def end(self) -> Iterator[str]:
-        from entropy_valley.runs import jobs, snapshot
+        from entropy_valley.experiment.runs import jobs, snapshot
 
         jobs.write(self._out, map(jobs.told_by, self._jobs), snapshot.written())
         return iter(())
@@ -310,8 +310,8 @@ class RunScreen(Screen):
 
 def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     """The jobs of a dry run with their hours and cells, as the config of this process has them."""
-    from entropy_valley.runs import jobs, plan, snapshot
-    from entropy_valley.runs.audit import Audit
+    from entropy_valley.experiment.runs import jobs, plan, snapshot
+    from entropy_valley.experiment.runs.audit import Audit
 
     experiment, configs = snapshot.current()
     if experiment is None:
@@ -325,7 +325,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
 def _near(target: str) -> str:
     """What a mistyped target may mean: a rule, or a file by its path or its name."""
     from entropy_valley.errors import nearest
-    from entropy_valley.runs import snapshot
+    from entropy_valley.experiment.runs import snapshot
 
     if target.startswith("-"):
         return OPTION
@@ -337,8 +337,8 @@ def _near(target: str) -> str:
 
 def _unread() -> list[str]:
     """What is wrong with each config file of this process's command line."""
-    from entropy_valley.config.load import read_yaml
     from entropy_valley.errors import InputError
+    from entropy_valley.experiment.config.load import read_yaml
 
     errors, is_config = [], False
     for word in sys.argv[1:]:
@@ -364,7 +364,7 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
 def _space() -> Iterator[str]:
     """Where this run's downloads go, and how much is free there."""
     from entropy_valley import machine
-    from entropy_valley.runs import snapshot
+    from entropy_valley.experiment.runs import snapshot
 
     experiment, _ = snapshot.current()
     if experiment:

@@ -84,7 +84,7 @@ def test_a_benchmark_writes_its_table_and_its_figure(script, tiny, tmp_path, mon
     table = pd.read_csv(tmp_path / f"{name}.csv")
     assert len(table) == (2 * len(decoding.METHODS) if script is decoding else 2)
     assert (table.seconds_per_sentence > 0).all()
-    assert {path.suffix for path in tmp_path.glob(f"{name}.*")} == {".csv", ".pdf", ".png"}
+    assert {path.suffix for path in tmp_path.glob(f"{name}.*")} == {".csv", ".pdf", ".png", ".svg"}
     assert "torch" in capsys.readouterr().out
 
 

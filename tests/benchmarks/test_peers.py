@@ -11,10 +11,10 @@ import torch
 from tiny_checkpoints import one_thread  # noqa: F401 - fixture
 from workload import SHAPES, make
 
-from entropy_valley.checking.computations import drawn
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.checking.computations import drawn
 
 # A loop like those of the public decoders: of one canvas, the most probable masked slot at each step.
 LOOP = """

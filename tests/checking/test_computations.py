@@ -11,13 +11,14 @@ import time
 import pytest
 import torch
 
-from entropy_valley import checking, machine, tables
-from entropy_valley.checking import checks, computations, subject
-from entropy_valley.checking.checks import CheckError, SkippedError
-from entropy_valley.checking.subject import Subject
-from entropy_valley.config import load_files
+from entropy_valley import machine
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.demo.settings import stock_config
+from entropy_valley.experiment import checking, tables
+from entropy_valley.experiment.checking import checks, computations, subject
+from entropy_valley.experiment.checking.checks import CheckError, SkippedError
+from entropy_valley.experiment.checking.subject import Subject
+from entropy_valley.experiment.config import load_files
+from entropy_valley.experiment.demo.settings import stock_config
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.size import Size
 from entropy_valley.training import sft

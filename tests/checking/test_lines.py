@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from entropy_valley import checking, cli, tables
-from entropy_valley.checking import checks, subject
-from entropy_valley.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
-from entropy_valley.config import load_files
 from entropy_valley.errors import InputError
-from entropy_valley.runs import job
+from entropy_valley.experiment import checking, cli, tables
+from entropy_valley.experiment.checking import checks, subject
+from entropy_valley.experiment.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
+from entropy_valley.experiment.config import load_files
+from entropy_valley.experiment.runs import job
 
 ROOT = Path(__file__).parents[2]
 

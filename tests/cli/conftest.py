@@ -5,7 +5,7 @@ import sys
 import pytest
 from tiny_checkpoints import checkpoints, one_thread  # noqa: F401 - fixtures
 
-from entropy_valley import cli
+from entropy_valley.experiment import cli
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from job_lists import jobs_of, planned_of
 
-from entropy_valley import tables
-from entropy_valley.cli import audit
-from entropy_valley.config import base_files, load_files
-from entropy_valley.config.expand import overlay
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.cli import audit
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.config.expand import overlay
 
 ROOT = Path(__file__).parents[2]
 FILES = [*map(str, base_files(ROOT)), str(ROOT / "config/demo.yaml"), "mine.yaml"]

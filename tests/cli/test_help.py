@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from entropy_valley import cli
+from entropy_valley.experiment import cli
 
 
 def said(monkeypatch, capsys, *options):
@@ -43,13 +43,13 @@ def test_help_is_plain_text(monkeypatch, capsys):
 def test_help_is_there_at_once():
     """It loads no package but those that every Python has: all of them take a second."""
     program = "import sys; sys.argv = ['entropy-valley', '--help']; sys.modules['pydantic'] = None"
-    ended = subprocess.run([sys.executable, "-c", f"{program}; from entropy_valley.cli import main; main()"])
+    ended = subprocess.run([sys.executable, "-c", f"{program}; from entropy_valley.experiment.cli import main; main()"])
     assert ended.returncode == 0
 
 
 def test_a_stream_that_is_closed_takes_what_it_gets():
     """Python prints errors among the results where stderr was closed, and a command fails at the end of its work."""
-    code = "import sys; from entropy_valley.cli import prepare_streams; prepare_streams(); "
+    code = "import sys; from entropy_valley.experiment.cli import prepare_streams; prepare_streams(); "
     code += "print('an error', file=sys.stderr); sys.stdout.buffer.write(sys.stdin.buffer.read() + b'result')"
     for closed, output in (("2>&-", b"result"), ("2>&1 >&-", b"an error\n"), ("<&- 2>&-", b"result")):
         shell = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code]
@@ -58,7 +58,7 @@ def test_a_stream_that_is_closed_takes_what_it_gets():
 
 
 def test_a_terminal_without_unicode_is_no_error():
-    code = "from entropy_valley.cli import prepare_streams; prepare_streams(); print('0.8 – 1')"
+    code = "from entropy_valley.experiment.cli import prepare_streams; prepare_streams(); print('0.8 – 1')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, check=True)
     assert ended.stdout == b"0.8 \\u2013 1\n"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import wheels
 
-from entropy_valley import cli
-from entropy_valley.cli import commands, configs
-from entropy_valley.config import base_files
-from entropy_valley.config.load import INSTALLED
+from entropy_valley.experiment import cli
+from entropy_valley.experiment.cli import commands, configs
+from entropy_valley.experiment.config import base_files
+from entropy_valley.experiment.config.load import INSTALLED
 
 ROOT = Path(__file__).parents[2]
 WITHOUT = """
@@ -29,7 +29,8 @@ def noted(name, *given, **named):
     return plain(name, *given, **named)
 
 builtins.__import__ = noted
-from entropy_valley import Translator, cli, tiny
+from entropy_valley import Translator, tiny
+from entropy_valley.experiment import cli
 
 cli.parser().parse_args(["translate", "--tiny", "en-de"])
 print(Translator.load(**tiny("en-de")).translate(["Delete the message."])[0].text)
@@ -101,7 +102,7 @@ def test_a_command_of_the_workflow_says_what_to_install(status_of, monkeypatch, 
 def test_a_missing_package_of_the_library_is_named(elsewhere):
     """As on a machine with torch alone, from a clone."""
     program = "import sys; sys.modules['pydantic'] = None; sys.argv = ['entropy-valley', 'check', '--thorough']; "
-    program += "from entropy_valley.cli import main; main()"
+    program += "from entropy_valley.experiment.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("error: pydantic: not installed, and the library needs it.")
     assert len(done.stderr.splitlines()) == 1
@@ -109,7 +110,7 @@ def test_a_missing_package_of_the_library_is_named(elsewhere):
 
 def test_the_schema_needs_only_the_packages_of_the_library(elsewhere):
     program = "import sys; sys.modules['pandas'] = None; sys.argv = ['entropy-valley', 'schema']; "
-    program += "from entropy_valley.cli import main; main()"
+    program += "from entropy_valley.experiment.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "properties" in json.loads(done.stdout)
 

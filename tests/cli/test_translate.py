@@ -15,9 +15,9 @@ from bench import Bench
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import files
-from entropy_valley.cli import configs
-from entropy_valley.cli.translate import read_lines
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.cli import configs
+from entropy_valley.experiment.cli.translate import read_lines
 
 LONG = "word " * 5000
 GRID = [0.6, 0.8, 1.0]

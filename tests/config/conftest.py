@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
 
 ROOT = Path(__file__).parents[2]
 

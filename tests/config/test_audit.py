@@ -10,10 +10,10 @@ import fake_chain
 import pytest
 from job_lists import jobs_of, planned_of
 
-from entropy_valley.config.matrix import Cell, Run, all_cells, sets_of
+from entropy_valley.experiment.config.matrix import Cell, Run, all_cells, sets_of
+from entropy_valley.experiment.runs import jobs
+from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, Audit, against
 from entropy_valley.files import bytes_digest
-from entropy_valley.runs import jobs
-from entropy_valley.runs.audit import DONE, MISSING, STALE, Audit, against
 
 SMALL = {
     "matrix": {

@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley.config import base_files, load_files, params
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge
-from entropy_valley.config.matrix import SETS, runs, sets_of
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files, params
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import merge
+from entropy_valley.experiment.config.matrix import SETS, runs, sets_of
 
 ROOT = Path(__file__).parents[2]
 PAPER = merge(base_files(ROOT))

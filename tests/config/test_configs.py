@@ -14,12 +14,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley import plugins, tables
-from entropy_valley.config import base_files, load_files, methods
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge, read_files, read_values
-from entropy_valley.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
+from entropy_valley import plugins
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files, methods
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged, merge, read_files, read_values
+from entropy_valley.experiment.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.scoring import from_params
 from entropy_valley.scoring.metrics import Metric

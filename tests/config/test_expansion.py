@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley.config.expand import expand
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config.expand import expand
 
 EACH = "ratio_{ratios:.2f}"
 

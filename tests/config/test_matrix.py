@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.config import base_files, load_files, matrix
-from entropy_valley.config.matrix import Cell, Run
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files, matrix
+from entropy_valley.experiment.config.matrix import Cell, Run
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from entropy_valley import revisions, tables
-from entropy_valley.config import base_files, load_files, matrix, methods, params, paths
-from entropy_valley.config.matrix import Cell, CellSet, Run
+from entropy_valley import revisions
 from entropy_valley.data import sources
 from entropy_valley.decoding.requests import Denoising
-from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files, matrix, methods, params, paths
+from entropy_valley.experiment.config.matrix import Cell, CellSet, Run
+from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.files import canonical
 from entropy_valley.settings import numbers_of, values_of
 

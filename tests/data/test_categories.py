@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from entropy_valley.data import build
 from entropy_valley.data import categories as challenge
 from entropy_valley.data.categories import CATEGORIES, categories, published_categories
-from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo.grammar import SOURCES
 
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")
 DATES, LIST, NAMES, NUMBERS = CATEGORIES

@@ -8,8 +8,8 @@ from run_rule import run_here, run_rule
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
-from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo.grammar import SOURCES
 
 
 def spec(source, direction="en-zh", train=20, dev=5, **more):

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from entropy_valley import files
-from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo.pretraining import train_tokenizer
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import load_tokenizer, turn_end_id

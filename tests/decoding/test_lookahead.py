@@ -17,8 +17,8 @@ from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
-from entropy_valley.demo import grammar
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo import grammar
 from entropy_valley.lengths import make_method
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.load import load_backbone

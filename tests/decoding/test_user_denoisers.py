@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from entropy_valley import plugins
-from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.orders import sourceless_steps
 from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files, methods
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.translator import Translator

@@ -7,9 +7,18 @@ from itertools import islice
 import pytest
 
 from entropy_valley.data import build
-from entropy_valley.demo import grammar
-from entropy_valley.demo.grammar import SOURCES, Synthetic, anchors
-from entropy_valley.demo.languages import Action, Change, Command, Conditional, NounPhrase, Question, Statement, express
+from entropy_valley.experiment.demo import grammar
+from entropy_valley.experiment.demo.grammar import SOURCES, Synthetic, anchors
+from entropy_valley.experiment.demo.languages import (
+    Action,
+    Change,
+    Command,
+    Conditional,
+    NounPhrase,
+    Question,
+    Statement,
+    express,
+)
 
 NOUN = {noun.en: noun for noun in grammar.NOUNS}
 VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}

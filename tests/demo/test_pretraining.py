@@ -5,8 +5,8 @@ import torch
 from tiny_training import ROWS
 
 from entropy_valley import files
-from entropy_valley.demo import pretraining
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo import pretraining
 from entropy_valley.model.load import load_backbone
 
 SPEC = {

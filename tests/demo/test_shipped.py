@@ -9,12 +9,13 @@ import json
 
 import pytest
 
-from entropy_valley import Translator, files, shipped, tables, tiny
-from entropy_valley.config import base_files, load_files, methods, params
+from entropy_valley import Translator, files, shipped, tiny
 from entropy_valley.data import build
-from entropy_valley.demo import grammar, pretraining
-from entropy_valley.demo.grammar import SOURCES
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files, methods, params
+from entropy_valley.experiment.demo import grammar, pretraining
+from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.model import checkpoint
 
 ORIGIN = shipped.origin()

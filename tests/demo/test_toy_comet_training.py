@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from run_rule import run_here
 
 from entropy_valley import files
-from entropy_valley.demo import grammar, toy_comet
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo import grammar, toy_comet
 from entropy_valley.scoring import comet, comet_checkpoint
 from entropy_valley.scoring.metrics import ScoringJob
 

@@ -9,11 +9,11 @@ os.environ["DS_ACCELERATOR"] = "cpu"  # chosen when deepspeed is imported
 
 for name in (
     *("comet", "deepspeed", "run_rule", "matplotlib.pyplot", "peft", "scipy.stats", "torch.utils.tensorboard"),
-    "entropy_valley.checking.computations",
-    "entropy_valley.demo.toy_comet",
+    "entropy_valley.experiment.checking.computations",
+    "entropy_valley.experiment.demo.toy_comet",
     "entropy_valley.decoding.engine",
-    "entropy_valley.tables",
-    "entropy_valley.runs.job",
+    "entropy_valley.experiment.tables",
+    "entropy_valley.experiment.runs.job",
     "entropy_valley.training.sft",
 ):
     importlib.import_module(name)

@@ -152,8 +152,8 @@ def _results() -> dict[str, Stage]:
 
 def _report(name: str) -> Stage:
     """A table or figure of a finished run, whose results are there."""
-    from entropy_valley import tables
-    from entropy_valley.config import load_merged
+    from entropy_valley.experiment import tables
+    from entropy_valley.experiment.config import load_merged
 
     config = finished.config() | {"results": "results"}
     experiment = load_merged(config, further=tables.problems)
@@ -168,9 +168,9 @@ def given() -> None:
     from tiny_checkpoints import SOURCES, write
     from tiny_training import ROWS
 
-    from entropy_valley.demo import annotators, toy_comet
-    from entropy_valley.demo.settings import Estimator
-    from entropy_valley.human_evaluation import forms, pack
+    from entropy_valley.experiment.demo import annotators, toy_comet
+    from entropy_valley.experiment.demo.settings import Estimator
+    from entropy_valley.experiment.human_evaluation import forms, pack
 
     texts = zip(SOURCES[::7], SOURCES[::-7], strict=False)
     rows = [{"id": f"s{n}", "source": source, "target": target} for n, (source, target) in enumerate(texts)]

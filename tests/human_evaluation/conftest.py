@@ -7,7 +7,7 @@ import random
 import pandas as pd
 import pytest
 
-from entropy_valley.human_evaluation import pack
+from entropy_valley.experiment.human_evaluation import pack
 
 TEXTS = (
     "=1+1", "+x", "-y", "@z", "\tq", "'=a", "'b", 'say "no", please', "two\nlines", "请给我一张纸。",

@@ -8,11 +8,12 @@ import fake_ratings
 import pytest
 from run_rule import run_here
 
-from entropy_valley import files, tables
-from entropy_valley.config import base_files, load_files
+from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms
-from entropy_valley.human_evaluation.pack import Pack
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.human_evaluation import forms
+from entropy_valley.experiment.human_evaluation.pack import Pack
 
 
 @pytest.fixture

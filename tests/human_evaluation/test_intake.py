@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms, pack
-from entropy_valley.human_evaluation.intake import read_forms, unblinded
+from entropy_valley.experiment.human_evaluation import forms, pack
+from entropy_valley.experiment.human_evaluation.intake import read_forms, unblinded
 
 NAMES = ["A", "B"]
 

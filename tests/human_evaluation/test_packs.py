@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from entropy_valley.errors import InputError
-from entropy_valley.human_evaluation import forms, pack
-from entropy_valley.human_evaluation.pack import BUCKETS, LANGUAGES, choose
+from entropy_valley.experiment.human_evaluation import forms, pack
+from entropy_valley.experiment.human_evaluation.pack import BUCKETS, LANGUAGES, choose
 from entropy_valley.texts import guarded, unguarded
 
 

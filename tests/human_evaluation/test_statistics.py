@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from entropy_valley.human_evaluation import statistics
-from entropy_valley.stats.significance import Analysis
+from entropy_valley.experiment.human_evaluation import statistics
+from entropy_valley.experiment.stats.significance import Analysis
 
 HOW = Analysis(resamples=500, seed=1)
 

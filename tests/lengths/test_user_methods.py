@@ -11,8 +11,8 @@ import pytest
 from readings import STATISTICS, search
 
 from entropy_valley import errors, plugins
-from entropy_valley.config import base_files, load_files, methods
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files, methods
 from entropy_valley.lengths import LENGTH_METHODS, make_method
 
 METHOD = """\

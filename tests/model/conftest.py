@@ -5,7 +5,7 @@ import shutil
 import pytest
 import torch
 
-from entropy_valley.demo.pretraining import new_model, train_tokenizer
+from entropy_valley.experiment.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import FAMILIES
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from tiny_adapters import AUTHORS_TARGETS, BLOCK, adapter_of, authors_model, peft_save, random_adapter, write
 
-from entropy_valley import cli, files
+from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import cli
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import adapter_digest, export, read_adapter, write_adapter
 from entropy_valley.model.attention import pack

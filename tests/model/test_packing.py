@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley.demo.pretraining import new_model
+from entropy_valley.experiment.demo.pretraining import new_model
 from entropy_valley.model.attention import Rows, pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import stock_model

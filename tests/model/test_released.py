@@ -9,8 +9,8 @@ import shutil
 
 import pytest
 
-from entropy_valley.demo.pretraining import train_tokenizer
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo.pretraining import train_tokenizer
 from entropy_valley.model.checkpoint import special_ids
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import NO_TOKEN, load_backbone

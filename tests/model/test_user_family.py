@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from entropy_valley import files
-from entropy_valley.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model.attention import pack
 from entropy_valley.model.checkpoint import config_arguments, write_checkpoint
 from entropy_valley.model.families import find_family

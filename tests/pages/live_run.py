@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, results, shipped, tables
-from entropy_valley.config import Experiment, base_files, params, paths
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge
-from entropy_valley.config.matrix import Cell, sets_of, single_name
+from entropy_valley import files, results, shipped
 from entropy_valley.data import build
-from entropy_valley.demo.grammar import SOURCES
-from entropy_valley.tables import live
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import Experiment, base_files, params, paths
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.config.matrix import Cell, sets_of, single_name
+from entropy_valley.experiment.demo.grammar import SOURCES
+from entropy_valley.experiment.tables import live
 from entropy_valley.translation import translations
 from entropy_valley.translation.job import Execution
 

@@ -11,9 +11,9 @@ from browsing import cut_off, opening
 from finished import Run
 from job_lists import jobs_of
 
-from entropy_valley.cli import audit
-from entropy_valley.human_evaluation import forms
-from entropy_valley.human_evaluation.intake import read_forms
+from entropy_valley.experiment.cli import audit
+from entropy_valley.experiment.human_evaluation import forms
+from entropy_valley.experiment.human_evaluation.intake import read_forms
 
 
 @pytest.fixture

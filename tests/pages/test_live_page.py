@@ -10,7 +10,7 @@ import pytest
 from browsing import cut_off, opening
 
 from entropy_valley.errors import InputError
-from entropy_valley.tables import live
+from entropy_valley.experiment.tables import live
 
 SENTENCES = 200 if os.environ.get("ENTROPY_VALLEY_NIGHTLY") else 3
 ROUNDING = {"ev": 1e-4, "ev_fit": 2e-3}  # nats: 32-bit sums against 64-bit ones; EV fit multiplies them by its weights

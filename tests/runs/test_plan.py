@@ -12,14 +12,14 @@ import pytest
 from job_lists import config_of, jobs_of
 
 from entropy_valley import files, results
-from entropy_valley.config.load import load_merged
-from entropy_valley.config.matrix import sets_of
+from entropy_valley.experiment.config.load import load_merged
+from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.runs import cause_of, downloads, plan
+from entropy_valley.experiment.runs.audit import Audit
+from entropy_valley.experiment.runs.jobs import finished
+from entropy_valley.experiment.runs.plan import FINISHED, Plan
+from entropy_valley.experiment.runs.work import Text, Work, shards
 from entropy_valley.results import Record, read_record, record_path
-from entropy_valley.runs import cause_of, downloads, plan
-from entropy_valley.runs.audit import Audit
-from entropy_valley.runs.jobs import finished
-from entropy_valley.runs.plan import FINISHED, Plan
-from entropy_valley.runs.work import Text, Work, shards
 
 MAIN, DEMO = ["results/tables/main.csv"], "config/demo.yaml"
 DIRECTIONS = ("en-zh", "zh-en", "en-de")

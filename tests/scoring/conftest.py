@@ -6,8 +6,8 @@ from itertools import islice
 
 import pytest
 
-from entropy_valley.demo import grammar, toy_comet
-from entropy_valley.demo.settings import Estimator
+from entropy_valley.experiment.demo import grammar, toy_comet
+from entropy_valley.experiment.demo.settings import Estimator
 
 
 @pytest.fixture(scope="session")

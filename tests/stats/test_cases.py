@@ -6,7 +6,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.tables.cases import RULES, chosen
+from entropy_valley.experiment.tables.cases import RULES, chosen
 
 numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0])
 sentence = st.fixed_dictionaries(

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.data import build
-from entropy_valley.stats.paper_numbers import find
-from entropy_valley.stats.significance import Analysis
-from entropy_valley.tables.coverage import (
+from entropy_valley.experiment.stats.paper_numbers import find
+from entropy_valley.experiment.stats.significance import Analysis
+from entropy_valley.experiment.tables.coverage import (
     EXTRACTORS,
     OVERSHOOT,
     SHORT,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from entropy_valley.stats.significance import Analysis
-from entropy_valley.tables.dissociation import split
+from entropy_valley.experiment.stats.significance import Analysis
+from entropy_valley.experiment.tables.dissociation import split
 
 HOW = Analysis(resamples=200, seed=1)
 NEARER = np.array([[2], [0], [-1], [1]])  # by slots, on four sentences of one run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entropy_valley.tables.dream_instruct import describe, summarise_losses
+from entropy_valley.experiment.tables.dream_instruct import describe, summarise_losses
 
 
 def test_last_ten_steps_and_first_minimum():

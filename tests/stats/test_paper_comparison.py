@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.stats.our_numbers import OurTables
-from entropy_valley.stats.paper_numbers import find, means
-from entropy_valley.tables.paper_comparison import compare
+from entropy_valley.experiment.stats.our_numbers import OurTables
+from entropy_valley.experiment.stats.paper_numbers import find, means
+from entropy_valley.experiment.tables.paper_comparison import compare
 
 MAIN = """\
 backbone,direction,testset,steps,runs,method,metric,mean,std,gap_closure_mean,gap_closure_std

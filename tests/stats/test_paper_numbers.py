@@ -11,7 +11,7 @@ import math
 import pytest
 from scipy import stats
 
-from entropy_valley.stats.paper_numbers import TRANSCRIPTION, Published, deviation, find, numbers
+from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, find, numbers
 
 RUNS = 3
 MAIN = ("tab:main", "tab:crossbb")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from entropy_valley.stats import significance
-from entropy_valley.stats.significance import Analysis, bootstrap_means, paired_test
+from entropy_valley.experiment.stats import significance
+from entropy_valley.experiment.stats.significance import Analysis, bootstrap_means, paired_test
 
 SCORES = st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 4))
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=2, max_size=40)

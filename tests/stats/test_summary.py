@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
-from entropy_valley.frames import Frames
+from entropy_valley.experiment.frames import Frames
+from entropy_valley.experiment.stats.comparisons import closure_limits
+from entropy_valley.experiment.stats.significance import Analysis, bootstrap_means
+from entropy_valley.experiment.stats.summary import closure, doubtful_gaps, summary
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.stats.comparisons import closure_limits
-from entropy_valley.stats.significance import Analysis, bootstrap_means
-from entropy_valley.stats.summary import closure, doubtful_gaps, summary
 
 COMET, TER = Metric("comet", "COMET", 4), Metric("ter", "TER", 1, higher_is_better=False)
 KEY = {"backbone": "tiny", "direction": "en-zh", "testset": "test", "pool": "", "order": "med", "steps": 8}

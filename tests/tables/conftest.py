@@ -6,7 +6,7 @@ import subprocess
 import finished
 import pytest
 
-from entropy_valley.tables import render
+from entropy_valley.experiment.tables import render
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
-from entropy_valley.tables import style
-from entropy_valley.tables.cases import _WIDE, CHINESE, chinese_fonts, wrapped
+from entropy_valley.experiment.tables import style
+from entropy_valley.experiment.tables.cases import _WIDE, CHINESE, chinese_fonts, wrapped
 
 NAME = "figures/cases"
 

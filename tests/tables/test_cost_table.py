@@ -5,17 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge
-from entropy_valley.config.matrix import sets_of
 from entropy_valley.errors import InputError
-from entropy_valley.stats.job_costs import finished_seconds, gpus, stage_hours
-from entropy_valley.stats.our_numbers import OurTables
-from entropy_valley.stats.paper_numbers import find
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.report import Data
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.stats.job_costs import finished_seconds, gpus, stage_hours
+from entropy_valley.experiment.stats.our_numbers import OurTables
+from entropy_valley.experiment.stats.paper_numbers import find
+from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.experiment.tables.report import Data
 
 
 def benchmark(path, seconds):

@@ -10,10 +10,11 @@ import pytest
 from matplotlib import figure
 from test_registry import experiment
 
-from entropy_valley import files, tables
+from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.tables import document
-from entropy_valley.tables.render import to_latex
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.tables import document
+from entropy_valley.experiment.tables.render import to_latex
 
 MINE = "50% of <&>"
 

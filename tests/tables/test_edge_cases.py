@@ -11,10 +11,11 @@ import finished
 import pandas as pd
 import pytest
 
-from entropy_valley import files, tables
+from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.tables.paired_tests import holds
 from entropy_valley.results import SCORES, TRANSLATIONS, record_path
-from entropy_valley.tables.paired_tests import holds
 
 MAIN = "tables/main"
 

@@ -9,10 +9,10 @@ import pytest
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from entropy_valley import tables
-from entropy_valley.tables import style
-from entropy_valley.tables.method import snapshots
-from entropy_valley.tables.systems import spread
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.tables import style
+from entropy_valley.experiment.tables.method import snapshots
+from entropy_valley.experiment.tables.systems import spread
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import finished
 import pytest
 
-from entropy_valley import tables
+from entropy_valley.experiment import tables
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from entropy_valley.tables import formats
+from entropy_valley.experiment.tables import formats
 
 
 def test_mean_and_deviation():

@@ -21,11 +21,11 @@ from entropy_valley import files
 from entropy_valley.data.build import overlap
 from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.tables import render, style, terminal
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
-from entropy_valley.tables import render, style, terminal
-from entropy_valley.tables.show import Bold, Column, Row, Shown
 from entropy_valley.texts import shown, unguarded
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.

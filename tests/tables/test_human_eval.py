@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley import files, tables
-from entropy_valley.config import base_files, load_files
-from entropy_valley.stats.our_numbers import OurTables
-from entropy_valley.stats.paper_numbers import numbers
-from entropy_valley.tables.human_eval import systems
+from entropy_valley import files
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.stats.our_numbers import OurTables
+from entropy_valley.experiment.stats.paper_numbers import numbers
+from entropy_valley.experiment.tables.human_eval import systems
 
 
 def test_the_papers_numbers_find_their_place(run):

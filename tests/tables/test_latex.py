@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_hostile_reports import MARKUP
 
-from entropy_valley import tables
-from entropy_valley.tables import render
-from entropy_valley.tables.render import to_latex, to_markdown
-from entropy_valley.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.tables import render
+from entropy_valley.experiment.tables.render import to_latex, to_markdown
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 
 NASTY = (
     r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж β₁ ⌈Ω⌉ ≠∞∈←↔√"""

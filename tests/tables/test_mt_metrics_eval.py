@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.tables import mt_metrics_eval
+from entropy_valley.experiment.tables import mt_metrics_eval
 
 
 def test_every_file_has_its_place_and_a_line_for_each_sentence(run, tmp_path):

@@ -7,13 +7,13 @@ import re
 import pandas as pd
 import pytest
 
-from entropy_valley import tables
-from entropy_valley.config import base_files
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge
-from entropy_valley.tables import render
-from entropy_valley.tables.reader import Results
-from entropy_valley.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.tables import render
+from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 
 KEY = "tables/paper_comparison"
 MAIN = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
 
 TABLES = {
     *("main", "ar_reference", "faithfulness_summary", "human_eval", "hyperparams", "candidate_range", "ratio_sweep"),

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from entropy_valley import files
-from entropy_valley import tables as reports
-from entropy_valley.config import base_files, params
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import load_merged, merge, read_yaml
-from entropy_valley.config.matrix import sets_of
-from entropy_valley.config.methods import base_method, method_settings
 from entropy_valley.errors import InputError
-from entropy_valley.tables import footnotes, scores, systems
-from entropy_valley.tables.reader import Results
+from entropy_valley.experiment import tables as reports
+from entropy_valley.experiment.config import base_files, params
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged, merge, read_yaml
+from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.config.methods import base_method, method_settings
+from entropy_valley.experiment.tables import footnotes, scores, systems
+from entropy_valley.experiment.tables.reader import Results
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -202,7 +202,7 @@ def test_a_start_loads_no_figures_or_models():
     imports = [line for line in (ROOT / "Snakefile").read_text().splitlines() if line.startswith("from entropy_valley")]
     program = [
         *imports,
-        "import sys, entropy_valley.cli",
+        "import sys, entropy_valley.experiment.cli",
         "EXPERIMENT = configuration.load_files(configuration.base_files(), tables.problems)",
         "REPORTS = tables.configured(EXPERIMENT)",
         "assert [report.inputs() for report in REPORTS.values()] and tables.spec(EXPERIMENT)",

@@ -7,14 +7,14 @@ import re
 import finished
 import pytest
 
-from entropy_valley import tables
-from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
-from entropy_valley.stats import our_numbers, paper_numbers
-from entropy_valley.tables import render
-from entropy_valley.tables.report import table
-from entropy_valley.tables.scores import main_cells
-from entropy_valley.tables.show import Column, Row, Shown
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.stats import our_numbers, paper_numbers
+from entropy_valley.experiment.tables import render
+from entropy_valley.experiment.tables.report import table
+from entropy_valley.experiment.tables.scores import main_cells
+from entropy_valley.experiment.tables.show import Column, Row, Shown
 
 
 @pytest.mark.parametrize("name", ["tables/main", "figures/crossbb"])

@@ -8,10 +8,10 @@ import re
 import pytest
 
 from entropy_valley import files
-from entropy_valley.config import base_files, load_files
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.tables import pages
 from entropy_valley.results import SCORES
-from entropy_valley.tables import pages
 
 PLACE = ("en-zh", "grammar")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from entropy_valley.tables import terminal
+from entropy_valley.experiment.tables import terminal
 
 TABLE = """\
 | Direction | Method | COMET: Mean | COMET: Closure over Ratio + EOS | BLEU: Mean | BLEU: Closure |

@@ -7,7 +7,7 @@ import torch
 from tiny_training import ROWS, RUN
 
 from entropy_valley import files
-from entropy_valley.demo.pretraining import new_model, train_tokenizer
+from entropy_valley.experiment.demo.pretraining import new_model, train_tokenizer
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from tiny_training import ROWS, RUN, SETTINGS, canvases_of, continuations_of, pairs_of, spec
 
 from entropy_valley import files
-from entropy_valley.config import base_files, load_files, matrix, params
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files, matrix, params
 from entropy_valley.model.adapters import read_adapter
 from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import canvases_of
 
+from entropy_valley.experiment.tables.dream_instruct import uniform_cross_entropy
 from entropy_valley.model.attention import pack
-from entropy_valley.tables.dream_instruct import uniform_cross_entropy
 from entropy_valley.training.loss import (
     Batches,
     Canvases,

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from entropy_valley.config import base_files, load_files, params
-from entropy_valley.config.matrix import runs
 from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import base_files, load_files, params
+from entropy_valley.experiment.config.matrix import runs
 from entropy_valley.training.log import reports, require_wandb
 
 STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 40}

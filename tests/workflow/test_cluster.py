@@ -12,7 +12,7 @@ from workspace import Retraining, Workspace
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, NEEDS_SLURM]
 
 DIVERGING = """
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 if snakemake.wildcards.seed == "1":
     with job_of(snakemake):

@@ -8,8 +8,8 @@ import shutil
 import pytest
 from workspace import METHODS, MIXED, ROOT, Workspace, by_rule, on_gpu, sets
 
-from entropy_valley.config import base_files, load_files, matrix
-from entropy_valley.config.matrix import sets_of
+from entropy_valley.experiment.config import base_files, load_files, matrix
+from entropy_valley.experiment.config.matrix import sets_of
 
 REPORTS = ("table", "figure", "comparison")  # rules that take a second: a change of anything that they show repeats all
 PAIRS = {"length_ratios en-zh", "length_ratios en-de"}  # by the tokenizers of all backbones

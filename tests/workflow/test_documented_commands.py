@@ -15,7 +15,7 @@ import pytest
 import yaml
 from workspace import ROOT, Workspace, by_rule
 
-from entropy_valley import cli
+from entropy_valley.experiment import cli
 
 GUIDES = ["README.md", "CONTRIBUTING.md", "docs/extending.md", "docs/results.md", "docs/running.md"]
 PAGES = [*GUIDES, "docs/protocol.md", "docs/translate.md", "docs/tutorial.md"]

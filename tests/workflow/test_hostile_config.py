@@ -8,7 +8,7 @@ import pytest
 from workspace import Workspace
 
 from entropy_valley.errors import InputError
-from entropy_valley.runs import snapshot
+from entropy_valley.experiment.runs import snapshot
 
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
 SHELL = """r a'b"c$(touch X)`touch X`;touch X||touch X&touch X>X|touch X #*?[a]!\\~"""

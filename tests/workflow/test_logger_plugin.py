@@ -13,9 +13,9 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from workspace import by_rule
 
 import snakemake_logger_plugin_entropy_valley as plugin
-from entropy_valley.config import base_files, load_files, params
+from entropy_valley.experiment.config import base_files, load_files, params
+from entropy_valley.experiment.stats.job_costs import finished_seconds
 from entropy_valley.results import Record
-from entropy_valley.stats.job_costs import finished_seconds
 
 ROW = re.compile(r"^(\w+) +(\d+)(?=  |$)", re.MULTILINE)
 FAILING = """

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from entropy_valley.config.params import SPECS
-from entropy_valley.runs import jobs
-from entropy_valley.runs.plan import SHARED, cores
-from entropy_valley.stats.job_costs import gpus
-from entropy_valley.tables import REPORTS
-from entropy_valley.tables.report import ENDINGS
+from entropy_valley.experiment.config.params import SPECS
+from entropy_valley.experiment.runs import jobs
+from entropy_valley.experiment.runs.plan import SHARED, cores
+from entropy_valley.experiment.stats.job_costs import gpus
+from entropy_valley.experiment.tables import REPORTS
+from entropy_valley.experiment.tables.report import ENDINGS
 
 ROOT = Path(__file__).parents[2]
 RULES = {

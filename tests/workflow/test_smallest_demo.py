@@ -18,13 +18,14 @@ import pytest
 from forging import changed, sealed
 from workspace import ROOT, Workspace
 
-from entropy_valley import cli, files, results, verification
-from entropy_valley.config import base_files, load_files
-from entropy_valley.config.matrix import Cell, Run
+from entropy_valley import files, results
+from entropy_valley.experiment import cli, verification
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.config.matrix import Cell, Run
+from entropy_valley.experiment.runs import jobs
+from entropy_valley.experiment.tables import live
+from entropy_valley.experiment.verification import again
 from entropy_valley.results import ENDING, System
-from entropy_valley.runs import jobs
-from entropy_valley.tables import live
-from entropy_valley.verification import again
 
 pytestmark = pytest.mark.slow
 

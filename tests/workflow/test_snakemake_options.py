@@ -9,10 +9,10 @@ import pytest
 import yaml
 from workspace import ROOT, STUB, Workspace, by_rule, sets
 
-from entropy_valley.config.expand import overlay
-from entropy_valley.config.load import merge
-from entropy_valley.runs.audit import MISSING, Audit
-from entropy_valley.runs.jobs import listed
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import merge
+from entropy_valley.experiment.runs.audit import MISSING, Audit
+from entropy_valley.experiment.runs.jobs import listed
 
 DIRECTIONS = ("en-zh", "en-de")
 CONFIG = {

@@ -50,7 +50,7 @@ import os
 import time
 from pathlib import Path
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:
     seen = Path("seen", snakemake.rule)

@@ -1,4 +1,4 @@
-# Translations and scores: a job for each set of cells, see src/entropy_valley/config/matrix.py. All sets of a run share a
+# Translations and scores: a job for each set of cells, see src/entropy_valley/experiment/config/matrix.py. All sets of a run share a
 # store of what its model has computed: a job that is repeated computes only what is new.
 
 RUN_NAME = "{direction}.{backbone}.seed{seed}"

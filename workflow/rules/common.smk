@@ -11,16 +11,16 @@
 
 
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.checking import subject
-from entropy_valley.config import params, paths, schema
-from entropy_valley.human_evaluation.pack import LANGUAGES
-from entropy_valley.tables import document, live, pages, reader
-from entropy_valley.runs import jobs, plan, work
+from entropy_valley.experiment.checking import subject
+from entropy_valley.experiment.config import params, paths, schema
+from entropy_valley.experiment.human_evaluation.pack import LANGUAGES
+from entropy_valley.experiment.tables import document, live, pages, reader
+from entropy_valley.experiment.runs import jobs, plan, work
 from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
-from entropy_valley.stats.job_costs import MEMORY
+from entropy_valley.experiment.stats.job_costs import MEMORY
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
-# What is checked by `check`, and by the first job on a GPU before it computes (src/entropy_valley/runs/job.py).
+# What is checked by `check`, and by the first job on a GPU before it computes (src/entropy_valley/experiment/runs/job.py).
 CHECKED = subject.of(EXPERIMENT)
 CHECK = dict(folder=paths.checks_folder(EXPERIMENT), subject=CHECKED) if GPU and EXPERIMENT.check else None
 # The folder of a run, and that of one of its sets of cells.

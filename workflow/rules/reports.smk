@@ -1,4 +1,4 @@
-# Tables and figures: what each is made of and how, its class says (src/entropy_valley/tables). They take seconds, so on a
+# Tables and figures: what each is made of and how, its class says (src/entropy_valley/experiment/tables). They take seconds, so on a
 # cluster they run where Snakemake runs. They share one coarse spec: a change of the config makes all of them again.
 
 

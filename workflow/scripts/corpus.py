@@ -3,7 +3,7 @@
 Rules: corpus, testset, dev_as_testset, overlap.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     import shutil
@@ -12,7 +12,7 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, results
     from entropy_valley.data import build
     from entropy_valley.data.build import overlap
-    from entropy_valley.demo.grammar import SOURCES
+    from entropy_valley.experiment.demo.grammar import SOURCES
 
     def write_corpus(execution, out):
         inputs = [*build.own_files(job.spec, "train", "dev", kinds=SOURCES), *job.input.dataset]

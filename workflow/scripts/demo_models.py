@@ -3,7 +3,7 @@
 Rules: pretrain, train_comet.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
@@ -16,7 +16,7 @@ with job_of(snakemake) as job:  # noqa: F821
     record = results.made(rule, job.params, job.input, job.output)
     with files.locked(out.parent), record:  # of two runs one works, and the other finds its work
         if rule == "pretrain":
-            from entropy_valley.demo import pretraining
+            from entropy_valley.experiment.demo import pretraining
 
             named = (
                 zip(execution["directions"], map(Path, paths), strict=True)
@@ -31,6 +31,6 @@ with job_of(snakemake) as job:  # noqa: F821
                 )
             )
         else:
-            from entropy_valley.demo import toy_comet
+            from entropy_valley.experiment.demo import toy_comet
 
             toy_comet.make(job.spec, job.input.train, job.input.dev, out.parent)

@@ -3,7 +3,7 @@
 Rules: fetch_backbone, fetch_comet, fetch_dataset.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path

@@ -5,10 +5,10 @@ Rules: human_forms, human_simulated.
 
 from pathlib import Path
 
-from entropy_valley.demo import annotators
-from entropy_valley.human_evaluation import forms
-from entropy_valley.human_evaluation.pack import Pack
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.demo import annotators
+from entropy_valley.experiment.human_evaluation import forms
+from entropy_valley.experiment.human_evaluation.pack import Pack
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     pack, annotator = Pack.read(job.input[0]), snakemake.wildcards.annotator  # noqa: F821

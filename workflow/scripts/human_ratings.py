@@ -3,8 +3,8 @@
 Rule: human_ratings.
 """
 
-from entropy_valley.human_evaluation.intake import write_ratings
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.human_evaluation.intake import write_ratings
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     read = job.input

@@ -5,11 +5,11 @@ Rules: table, comparison, figure, page, live, document, pdf.
 
 from pathlib import Path
 
-from entropy_valley import tables
-from entropy_valley.config import load_merged
-from entropy_valley.runs.job import job_of
-from entropy_valley.tables import document
-from entropy_valley.tables.make import make
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import load_merged
+from entropy_valley.experiment.runs.job import job_of
+from entropy_valley.experiment.tables import document
+from entropy_valley.experiment.tables.make import make
 
 with job_of(snakemake) as job:  # noqa: F821
     if job.rule == "pdf":

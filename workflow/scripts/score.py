@@ -3,7 +3,7 @@
 Rule: score.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.scoring import sets

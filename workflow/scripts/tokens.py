@@ -4,7 +4,7 @@ No model is loaded.
 Rules: tokens, length_ratios.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path

@@ -3,7 +3,7 @@
 Rules: train, adopt_adapter.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path

@@ -5,7 +5,7 @@ A set is translated whole, as one of several shards, or by putting the shards to
 Rules: translate, shard, merge, diagnose, latency.
 """
 
-from entropy_valley.runs.job import job_of
+from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.translation import diagnostics, latency, translations

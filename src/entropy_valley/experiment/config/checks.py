@@ -1,0 +1,308 @@
+"""What is wrong with a config whose blocks are all right: names that nothing defines, and what cannot run.
+
+A key says at its field which other key defines its names. Without these checks jobs would fail after hours of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from entropy_valley.data.categories import refused
+from entropy_valley.decoding.requests import KNOWN
+from entropy_valley.errors import refusal, unknown
+from entropy_valley.experiment.config import matrix
+from entropy_valley.experiment.config.expand import OF_CHECKPOINT, KeyPath, Problem
+from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
+from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
+from entropy_valley.experiment.config.paths import adapter_run
+from entropy_valley.experiment.config.schema import BackboneSection, Experiment, Study
+from entropy_valley.lengths import make_method
+from entropy_valley.model.families import FAMILIES, find_family
+from entropy_valley.model.prompt import PREFIX
+from entropy_valley.scoring.metrics import Bleu
+from entropy_valley.settings import Refers
+
+METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
+RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
+
+Further = Callable[[Experiment], list[Problem]]
+
+
+def nothing_further(experiment: Experiment) -> list[Problem]:
+    return []
+
+
+def find_problems(experiment: Experiment, further: Further = nothing_further) -> list[Problem]:
+    """What is wrong: the path of each key, and what would be right; with what ``further`` finds.
+
+    The later checks need what the earlier ones have found right.
+    """
+    return (
+        [*_undefined_names(experiment), *_taken(experiment), *_compared(experiment)]
+        or [*_backbones(experiment), *_studies(experiment), *further(experiment)]
+        or [*_ratios(experiment), *_sources(experiment), *_adapters(experiment), *_unpaired(experiment)]
+        or [*_methods(experiment), *_tokenizers(experiment)]
+    )
+
+
+# --- Names: those that nothing defines, and those that something else has.
+
+
+def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
+    """Names that nothing defines, of every key that is marked by :class:`Refers`."""
+    matrix, orders = experiment.matrix, experiment.reveal_orders
+    seeds = {seed for given in (matrix.seeds, *matrix.seeds_of.values()) for seed in given}
+    definitions: dict[str, Collection[str | int]] = {
+        "backbones": experiment.backbones,
+        "directions": experiment.directions,
+        "sources": experiment.sources,
+        "studies": experiment.studies,
+        "length_methods": [name for name, block in experiment.length_methods if block is not None],
+        "reveal_orders": [*KNOWN, *orders],
+        "scoring": _metrics(experiment),
+        "matrix.backbones": matrix.backbones,
+        "matrix.orders": matrix.orders,
+        "matrix.steps": matrix.steps,
+        "matrix.seeds": sorted(seeds),
+    }
+    for path, mark, name in _references(experiment):
+        if path[0] == "studies" and path[1] not in experiment.tables.studies:
+            continue
+        if name not in definitions[mark.to] and name not in mark.also:
+            yield path, unknown(name, f"{name!r} is not defined", definitions[mark.to], f"`{mark.to}` has")
+        elif mark.to == "reveal_orders" and name not in orders:
+            needed = [key for key, field in KNOWN[str(name)].model_fields.items() if field.is_required()]
+            if needed:
+                yield path, f"{name} needs {', '.join(needed)}; name a block of `reveal_orders` that has its settings"
+
+
+def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refers, str | int]]:
+    """Every name in a section, or in what holds sections, that another key defines: its key, the mark, the name."""
+    if isinstance(value, BaseModel):
+        for key, below in value:
+            field = type(value).model_fields.get(key)
+            for mark in field.metadata if field else ():
+                if isinstance(mark, Refers) and not (mark.only_with and getattr(value, mark.only_with) in ([], False)):
+                    for at, name in _names(below, (*path, key), mark.keys):
+                        yield at, mark, name
+            yield from _references(below, (*path, key))
+    elif isinstance(value, list | dict):
+        for entry, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _references(below, (*path, entry))
+
+
+def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str | int]]:
+    """The names that a key has: one, a list of them, either by direction, or the keys of its block, if it is one."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            if keys:
+                yield (*path, key), key
+            else:
+                yield from _names(below, (*path, key), keys)
+    elif value is not None and not keys:
+        for name in value if isinstance(value, list) else [value]:
+            yield path, name
+
+
+def _metrics(experiment: Experiment) -> list[str]:
+    return [*_own_metrics(experiment), *experiment.scoring.metrics]
+
+
+def _own_metrics(experiment: Experiment) -> list[str]:
+    comet = experiment.scoring.comet
+    return [*([comet.key] if comet else []), "bleu", "chrf"]
+
+
+def _taken(experiment: Experiment) -> Iterator[Problem]:
+    """Names that something else has."""
+    if DEV in experiment.sources:
+        yield ("sources", DEV), "is the name of the development pairs; give the source another one"
+    for name in experiment.studies:
+        if name in (*SETS, *RUN_FOLDERS):
+            yield ("studies", name), "is the name of a folder of every run; give the study another one"
+    for name, block in experiment.reveal_orders.items():
+        if name in KNOWN and block.order != name:
+            yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
+    for name in experiment.scoring.metrics:
+        if name in (*_own_metrics(experiment), *METRIC_FILES):
+            yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
+
+
+def _compared(experiment: Experiment) -> Iterator[Problem]:
+    """Methods that the tables compare and the matrix does not have."""
+    if missing := [name for name in COMPARED if name not in experiment.matrix.methods]:
+        yield ("matrix", "methods"), f"the tables compare oracle, ratio and ev; add {', '.join(missing)}"
+
+
+# --- What cannot run.
+
+
+def _backbones(experiment: Experiment) -> Iterator[Problem]:
+    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
+    owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
+    for name, section in experiment.backbones.items():
+        family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
+        given = section.hub or section.folder
+        checks: list[tuple[Any, str, str]] = [
+            (section.pretraining and given, "pretraining", "the checkpoint is that of `hub` or `folder`"),
+            (section.pretrained and given, "pretrained", "the checkpoint is that of `hub` or `folder`"),
+            (section.chat and not family.chat, "chat", f"the family {family.name} has no chat template"),
+            (prefix and section.zero_shot, "attention", "the bare checkpoint was trained without it"),
+            (family.causal and section.shifted is False, "shifted", "an autoregressive family predicts the next token"),
+            (family.causal and prefix, "attention", "an autoregressive family attends to earlier tokens"),
+            (
+                family.causal and section.eos_padding is not None,
+                "eos_padding",
+                "an autoregressive family is trained on one EOS",
+            ),
+            (
+                family.causal and section.zero_shot,
+                "zero_shot",
+                "the autoregressive systems are trained on the same pairs",
+            ),
+        ]
+        for wrong, key, reason in checks:
+            if wrong:
+                yield ("backbones", name, key), f"{reason}; remove this key"
+        if prefix and cache and cache.refresh != 1:
+            problem = "is approximate, and attention prefix computes the prompt once and exactly; set {refresh: 1} here"
+            yield ("backbones", name, "decoding", "prompt_cache"), problem
+        if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
+            yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
+        if section.adapter_of and (problem := _not_shared(section, experiment.backbones[section.adapter_of])):
+            yield ("backbones", name, "adapter_of"), problem
+    for block in ("matrix", "instruct", "autoregressive"):
+        for name in getattr(experiment, block).backbones:
+            family = families[experiment.backbones[name].family]
+            if family.causal and block != "autoregressive":
+                yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
+            if not family.causal and block == "autoregressive":
+                yield (block, "backbones"), f"{name!r} is of family {family.name}, not an autoregressive one"
+
+
+def _not_shared(section: BackboneSection, other: BackboneSection) -> str:
+    """Why a backbone cannot have the adapters of the ``other`` one, which it names; empty if it can."""
+    if other.adapter_of or other.zero_shot or section.zero_shot:
+        return "has no adapters of its own; name a backbone that is trained"
+    if any(getattr(section, key) != getattr(other, key) for key in OF_CHECKPOINT):
+        return "has another checkpoint; name a variant of the same one"
+    if section.attention != other.attention:
+        return f"is trained with attention {other.attention}; remove this key, or `attention`"
+    if (section.training, section.eos_padding) != (other.training, other.eos_padding):
+        return "is trained otherwise; remove this key, or `training` and `eos_padding`"
+    return ""
+
+
+def _ratios(experiment: Experiment) -> Iterator[Problem]:
+    """Directions in which a method has cells and no ratios."""
+    for method, directions in methods(experiment).items():
+        ratios = getattr(getattr(experiment.length_methods, method), "ratios", None)
+        if isinstance(ratios, dict) and (missing := [name for name in directions if name not in ratios]):
+            problem = f"has none for {', '.join(missing)}; add them, or list the directions of what compares {method}"
+            yield ("length_methods", method, "ratios"), problem
+
+
+def _methods(experiment: Experiment) -> Iterator[Problem]:
+    """Length methods that take canvases which nobody chooses, and a user's own ones that cannot be made."""
+    reassigned, decoded = reassigned_methods(experiment), methods(experiment)
+    for method, directions in decoded.items():
+        block = getattr(experiment.length_methods, method)
+        if method in reassigned and (block.of in reassigned or block.of not in decoded):
+            yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
+        if ":" in block.method:
+            reasons: dict[str, list[str]] = {}
+            for direction in directions:
+                if reason := refusal(make_method, method, method_settings(experiment, method, direction)):
+                    reasons.setdefault(reason, []).append(direction)
+            for reason, concerned in reasons.items():
+                about = "" if concerned == directions else f"for {', '.join(concerned)}: "
+                yield ("length_methods", method), about + reason
+
+
+def _adapters(experiment: Experiment) -> Iterator[Problem]:
+    """Runs without a given adapter where nothing is to be trained."""
+    if experiment.adapters == "trained":
+        return
+    missing: dict[tuple[str, str], list[str]] = {}
+    for run in dict.fromkeys(adapter_run(experiment, cell.run) for cell in all_cells(experiment)):
+        given = experiment.released.get(run.backbone, {}).get(run.direction, {})
+        if (run.pool or run.seed not in given) and not experiment.backbones[run.backbone].zero_shot:
+            missing.setdefault((run.backbone, run.direction), []).append(run.name.removeprefix("seed"))
+    remedy = "give it, narrow `matrix` or `tables.studies`, or empty `autoregressive.backbones` or `instruct.backbones`"
+    for key, seeds in missing.items():
+        yield ("released", *key), f"no adapter for seed {', '.join(seeds)}; {remedy}"
+
+
+def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
+    """Tokenizers of BLEU that do not fit a target language, or that this machine does not have."""
+    bleus: dict[KeyPath, Bleu] = {("scoring", "bleu"): experiment.scoring.bleu}
+    for name, metric in experiment.scoring.metrics.items():
+        if isinstance(metric, Bleu):
+            bleus["scoring", "metrics", name] = metric
+    needed = {(key, direction): bleu for key, bleu in bleus.items() for direction in matrix.directions(experiment)}
+    for cell in all_cells(experiment):
+        if bleu := experiment.backbones[cell.run.backbone].bleu:
+            needed[("backbones", cell.run.backbone, "bleu"), cell.run.direction] = bleu
+    for (key, direction), bleu in needed.items():
+        if problem := refusal(bleu.of(direction).require, direction.split("-")[1]):
+            yield (*key, "tokenize"), f"{direction}: {problem}"
+
+
+def _unpaired(experiment: Experiment) -> Iterator[Problem]:
+    """Autoregressive systems without a seed in common with the backbone that they are compared with, run by run."""
+    main = {run.seed for run in runs(experiment, [experiment.tables.backbone])}
+    for name in experiment.autoregressive.backbones:
+        if not main & {run.seed for run in runs(experiment, [name])}:
+            message = f"no seed in common with {experiment.tables.backbone}, which it is compared with run by run"
+            yield ("matrix", "seeds_of", name), message
+
+
+def _studies(experiment: Experiment) -> Iterator[Problem]:
+    """What the studies of ``tables.studies`` cannot compare. A study's report knows what else it needs."""
+    for name in experiment.tables.studies:
+        for problem in undefined(experiment, name):
+            yield ("studies", name), problem
+
+
+def undefined(experiment: Experiment, name: str) -> list[str]:
+    """What a study names that is not there for it: a masked backbone, a pool of a direction."""
+    study = experiment.studies[name]
+    problems = []
+    for backbone in study.backbones if isinstance(study.backbones, list) else ():
+        if find_family(experiment.backbones[backbone].family).causal:
+            problems.append(f"{backbone!r} is autoregressive; studies compare masked backbones")
+    return [*problems, *_pools(experiment, study)]
+
+
+def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
+    """Pools that a direction does not have, or that are larger than what they are taken from."""
+    for direction in matrix.study_directions(experiment, study) if study.pools else ():
+        pools, most = experiment.directions[direction].pools, experiment.corpus_of(direction).train
+        for name in study.pools or ():
+            if name not in pools:
+                yield unknown(name, f"pool {name!r} is not defined", pools, f"`directions.{direction}.pools` has")
+            elif pools[name] > most:
+                yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {most}; raise that"
+
+
+def _sources(experiment: Experiment) -> Iterator[Problem]:
+    """Sources that do not have what they are named for."""
+    for direction in matrix.directions(experiment):
+        name = experiment.directions[direction].train
+        if problem := experiment.sources[name].refused(direction, "train", "dev"):
+            yield ("sources", name), problem
+    cells = [cell for cell in all_cells(experiment) if cell.testset != DEV]
+    for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in cells):
+        source = experiment.sources[name]
+        if problem := source.refused(direction, "test"):
+            yield ("sources", name), problem
+        if source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
+            yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
+    decoded = dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order)
+    anchored = [order for order in {order for _, order in decoded} if needs_anchors(experiment, order)]
+    for name, order in decoded:
+        if order in anchored and not (name != DEV and experiment.sources[name].has_anchors):
+            yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"

@@ -1,0 +1,201 @@
+"""Config files: read, laid over each other, written out, checked.
+
+Errors come in two rounds, all of a round at once: keys and values, then names that nothing defines and what cannot run.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from entropy_valley.errors import InputError, brief
+from entropy_valley.experiment.config import problems
+from entropy_valley.experiment.config.checks import Further, find_problems, nothing_further
+from entropy_valley.experiment.config.expand import expand, overlay
+from entropy_valley.experiment.config.schema import Experiment
+from entropy_valley.files import regular
+from entropy_valley.settings import IN_CONFIG
+from entropy_valley.texts import decoded
+
+BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
+EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
+# A copy of the repository's config files, or links to them.
+INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
+RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
+_CORRECT = "Correct this line."
+SUFFIXES = (".yaml", ".yml", ".json")
+LAST = "Write targets and other files before --configfile, which takes all that follows it."
+
+
+def base_files(root: str | Path = ".") -> list[Path]:
+    """The two files of the repository that every config starts from, the first below the second."""
+    return [Path(root) / name for name in BASE]
+
+
+def near(path: str | Path) -> str:
+    """A path as people write it, relative where it is inside this folder: Snakemake makes what it is given absolute."""
+    path, here = Path(path).resolve(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's, where there is one, is faster
+
+
+class _Loader(_SafeLoader):
+    """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a block that holds
+    itself, and a number that is not written in decimal digits: 032 would be 26, 1_0 ten, 12:30 750."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag in _NUMBERS and re.search(r"[_:xb]|^[-+]?0\d", node.value):
+            problem = f"{node.value} is not a number in decimal digits"
+            raise InputError(_place(node), problem, "Write it in decimal digits, or a text in quotation marks.")
+        try:
+            return super().construct_object(node, deep=True)  # all at once: else a block may hold itself
+        except ValueError as error:  # a number of too many digits, a date of no calendar
+            raise InputError(_place(node), f"{brief(node.value, 40)} cannot be read ({error})", _CORRECT) from None
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        first: dict[str, yaml.Node] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, key) is not key:
+                problem = f"key {key.value!r} is there already, in line {first[key.value].start_mark.line + 1}"
+                raise InputError(_place(key), problem, "Keep one of them.")
+            if key.tag == "tag:yaml.org,2002:bool":  # `no` is also Norwegian
+                problem = f"YAML reads the key {key.value} as {'true' if self.construct_yaml_bool(key) else 'false'}"
+                raise InputError(_place(key), problem, f'Write it with quotation marks: "{key.value}".')
+        return super().construct_mapping(node, deep)
+
+
+def _place(at: Any) -> str:
+    """The file and line of a node or an event of YAML."""
+    return f"{at.start_mark.name}:{at.start_mark.line + 1}"
+
+
+# YAML 1.1 has 1e-3 for a text: its numbers need a point and a sign, as 1.0e-3.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), "-+0123456789")
+
+
+@functools.lru_cache(maxsize=32)
+def _parsed(path: str | Path, text: str) -> Any:
+    """What the text of a file says. A start of the workflow reads each file four times, and parsing takes longest."""
+    file = io.StringIO(text)
+    file.name = path  # for the places of errors
+    return yaml.load(file, _Loader)
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
+    if not Path(path).exists():
+        raise InputError(path, "file not found", f"Check the path. {LAST}")
+    text = decoded(path, regular(path).read_bytes())
+    remedy = _CORRECT if Path(path).suffix in SUFFIXES else LAST
+    try:
+        content = copy.deepcopy(_parsed(path, text))
+    except RecursionError:
+        raise InputError(path, "is nested too deeply", "Remove brackets and blocks.") from None
+    except yaml.YAMLError as error:
+        problem = f"not YAML ({' '.join(str(error).split())})"
+        tabs = "Indent with spaces, not with tabs. " * ("cannot start any token" in problem)
+        raise InputError(path, problem, tabs + remedy) from None
+    if not isinstance(content, dict):
+        remedy = f"Write keys into it, such as `results: results/mine`. {LAST}"
+        raise InputError(path, "is no config: it has no keys", remedy)
+    return content
+
+
+def load_files(paths: Iterable[str | Path], further: Further = nothing_further) -> Experiment:
+    """Read config files, each laid over those before it as Snakemake does, and check the result."""
+    paths = list(paths)
+    return load_merged(merge(paths), paths, further)
+
+
+def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
+    """The content of config files by path, in the order in which each is laid over those before it.
+
+    Before each file stand those that it :data:`EXTENDS`. A file stands once, where it comes first.
+    """
+    contents: dict[str, dict[str, Any]] = {}
+
+    def read(path: str, above: tuple[str, ...]) -> None:
+        if path in above:
+            chain = " → ".join([*above[above.index(path) :], path])
+            raise InputError(path, f"extends itself: {chain}", "Remove `extends` from one of them.")
+        if path not in contents:
+            content = read_yaml(path)
+            for name in extends(content):
+                other = near(Path(path).parent / name)
+                if not Path(other).is_file():
+                    problem = f"extends {other}, which is not a file"
+                    raise InputError(path, problem, "The path is from the file's folder.")
+                read(other, (*above, path))
+            contents[path] = content
+
+    for path in paths:
+        read(near(path), ())
+    return contents
+
+
+def extends(content: Mapping[str, Any]) -> list[str]:
+    """The files that a config file extends, as it names them; what is no such list, the schema refuses."""
+    names = content.get(EXTENDS)
+    names = [names] if isinstance(names, str) else names
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+
+
+def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
+    """Config files, each laid over those before it, unchecked and with their short forms."""
+    return functools.reduce(overlay, read_files(paths).values(), {})
+
+
+def load_merged(
+    merged: Mapping[str, Any],
+    paths: Sequence[str | Path] = (),
+    further: Further = nothing_further,
+    checked: bool = False,
+) -> Experiment:
+    """Check a merged config. ``further`` finds problems that only the packages above this one know. ``checked``: what
+    cannot run was looked for before, which takes longer than all else.
+
+    Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
+    would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
+    """
+    files = read_files(paths)  # Snakemake has merged them, but lets a key stand twice
+    config, found = expand(merged)
+    try:
+        experiment = Experiment.model_validate(config, context=IN_CONFIG)
+    except ValidationError as error:
+        raise problems.refused([*found, *problems.of_values(error, config)], config, merged, files) from None
+    if not (found or checked):
+        found = find_problems(experiment, further)
+    if found:
+        raise problems.refused(found, config, merged, files)
+    return experiment
+
+
+def read_values(value: Any, in_files: Any) -> Any:
+    """A merged config with numbers, true, false and null of the command line as YAML reads them.
+
+    Of ``--config``, Snakemake leaves ``yes``, and all that stands inside a block, as text.
+    """
+    if isinstance(value, Mapping):
+        files = in_files if isinstance(in_files, Mapping) else {}
+        return {key: read_values(one, files.get(key)) for key, one in value.items()}
+    if value == in_files or not isinstance(value, str | list):
+        return value
+    if isinstance(value, list):
+        return [read_values(one, None) for one in value]
+    try:
+        read = yaml.load(value, _Loader)
+    except (yaml.YAMLError, InputError):
+        return value
+    return read if read is None or isinstance(read, bool | int | float) else value

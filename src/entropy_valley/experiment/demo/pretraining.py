@@ -1,0 +1,242 @@
+"""Pre-training of the demo's tiny backbones: one model for several directions, on their train splits only."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from entropy_valley import files
+from entropy_valley.experiment.demo.settings import SHAPE, Pretraining, stock_config
+from entropy_valley.model import checkpoint
+from entropy_valley.model.decoder import Decoder
+from entropy_valley.model.families import Family, find_family
+from entropy_valley.model.load import empty_model
+from entropy_valley.model.prompt import PLACE, Prompt
+from entropy_valley.training.log import reports, require_finite
+from entropy_valley.training.loss import (
+    Batches,
+    Canvases,
+    Continuations,
+    MicroBatch,
+    Pairs,
+    cross_entropies,
+    join_pairs,
+    longest_pair,
+    tokenise,
+)
+from entropy_valley.training.processes import float32_products
+from entropy_valley.training.settings import Loss, warmup_steps
+
+# Our choice, unlike fine-tuning's loss: each masked slot has the same weight. With 1/t a rare canvas with one mask and
+# a tiny t dominates its batch, and a model of this size learns to align source and target later.
+LOSS = Loss(weight="none", normaliser="masked")
+DEV_BATCH = 64
+
+
+@dataclass(frozen=True)
+class PretrainingJob:
+    """One pre-training: the params of the rule ``pretrain`` and its paths; ``corpora`` and ``dev`` by direction."""
+
+    spec: Mapping[str, Any]
+    corpora: Mapping[str, Path]
+    dev: Mapping[str, Path]
+    out: Path
+    work: Path
+    logs: Path
+    checkpoint_every: int
+
+    @property
+    def seed(self) -> int:
+        return self.spec["seed"]
+
+    @functools.cached_property
+    def settings(self) -> Pretraining:
+        return Pretraining.model_validate({"seed": self.seed, **self.spec["pretraining"]})
+
+    @functools.cached_property
+    def data(self) -> dict[str, dict[str, str]]:
+        """The digests of its files, by split and direction."""
+        return {
+            split: {direction: files.file_digest(path) for direction, path in paths.items()}
+            for split, paths in (("train", self.corpora), ("dev", self.dev))
+        }
+
+
+def pretrain(job: PretrainingJob) -> None:
+    """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
+
+    A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
+    gives the same bytes, even if it was killed and resumed.
+    """
+    origin, whole = checkpoint.read_origin(job.out), all((job.out / name).exists() for name in checkpoint.WRITTEN)
+    if whole and (origin.get("spec"), origin.get("data")) == (job.spec, job.data):
+        return
+    dev = _read(job.dev)
+    family, tokenizer, model, batches, dropped = _begin(job)
+    with float32_products("cpu"):
+        _optimise(model, job, batches, family.shifted)
+        report = {
+            direction: evaluate(job, model.eval(), family, tokenizer, part)
+            for direction, part in _tokenised(job, dev, tokenizer).items()
+        }
+    with files.atomic_folder(job.out) as folder:
+        checkpoint.write_checkpoint(model, family, tokenizer, folder)
+        checkpoint.write_manifest(folder, family, dev=report, dropped=dropped, spec=job.spec, data=job.data)
+
+
+def first_losses(job: PretrainingJob, count: int) -> list[float]:
+    """The training losses of the first steps; nothing is written."""
+    family, _, model, batches, _ = _begin(job)
+    optimizer, schedule = _optimizer(model.train(), job.settings)
+    with float32_products("cpu"):
+        first = (batches[step][0] for step in range(count))
+        return [_step(model, optimizer, schedule, batch, family.shifted)["loss"] for batch in first]
+
+
+def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuations, int]:
+    """Family, tokenizer, model and batches before the first step, and the number of pairs that are too long."""
+    family, settings, rows = find_family(job.spec["family"]), job.settings, _read(job.corpora)
+    texts = (
+        text
+        for direction, pairs in rows.items()
+        for pair in pairs
+        for text in (job.spec["prompts"][direction].replace(PLACE, pair["source"]), pair["target"])
+    )
+    tokenizer = train_tokenizer(texts, settings.vocabulary, family)
+    shape = settings.model_dump(include={*SHAPE}) | {"vocabulary": len(tokenizer)}
+    model = new_model(family.name, job.seed, **shape)
+    if settings.precision:
+        for part in (model, model.lm_head):
+            part.forward = torch.autocast("cpu", torch.bfloat16)(part.forward)  # type: ignore[method-assign]
+    pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
+    batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
+    return family, tokenizer, model, batches, pairs.dropped
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, family: Family) -> Any:
+    """A byte-level BPE of at most ``vocabulary`` entries; the family's special tokens come first."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    eos = family.eos_token or "<|endoftext|>"
+    named = (family.pad_token, eos, family.bos_token, family.mask_token, *family.chat_tokens)
+    special = list(dict.fromkeys(token for token in named if token))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=eos,
+        pad_token=family.pad_token,
+        bos_token=family.bos_token,
+        mask_token=family.mask_token,
+        additional_special_tokens=list(family.chat_tokens),
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def new_model(family: str, seed: int, **shape: int) -> Decoder:
+    """A float32 model of the family with random weights; ``shape``: :data:`SHAPE`. Its head is tied where that of the
+    family's release is."""
+    torch.manual_seed(seed)
+    kind = find_family(family)
+    tied = any(release.config.get("tie_word_embeddings") for release in kind.releases)
+    return empty_model(kind, {**stock_config(**shape), "tie_word_embeddings": tied}, torch.float32, "cpu")
+
+
+def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
+    return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
+
+
+def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, Pairs]:
+    bos = tokenizer.bos_token_id if job.spec["bos"] else None
+    limit = longest_pair(job.settings.context, job.settings.eos_padding)
+    prompts = {one: Prompt(job.spec["prompts"][one], tokenizer, bos) for one in rows}
+    return {one: tokenise(pairs, prompts[one], tokenizer.eos_token_id, limit) for one, pairs in rows.items()}
+
+
+def _batches(
+    job: PretrainingJob, family: Family, tokenizer: Any, pairs: Pairs, batch: int, all_mask_share: float
+) -> Canvases | Continuations:
+    order = Batches(pairs.lengths, batch, job.seed, alike=True)  # similar lengths share attention calls
+    if family.causal:
+        return Continuations(pairs, order, LOSS.normaliser, job.seed)
+    loss = LOSS.model_copy(update={"eos_padding": job.settings.eos_padding})
+    return Canvases(pairs, order, loss, tokenizer.mask_token_id, job.seed, all_mask_share=all_mask_share)
+
+
+@torch.inference_mode()
+def evaluate(job: PretrainingJob, model: Any, family: Family, tokenizer: Any, pairs: Pairs) -> dict[str, float]:
+    """Mean CE (nats per predicted token) on a dev set, laid out as in training.
+
+    ``all_mask``: on all-mask canvases. ``random_t``: on canvases with t ~ U(eps, 1). ``next_token``, for a causal
+    family: of the target and its EOS.
+    """
+    report, shares = {}, {"next_token": 0.0} if family.causal else {"all_mask": 1.0, "random_t": 0.0}
+    for name, share in shares.items():
+        batches = _batches(job, family, tokenizer, pairs, DEV_BATCH, share)
+        losses = [cross_entropies(model, batches[number][0], family.shifted) for number in range(len(batches.order))]
+        report[name] = round(torch.cat(losses).mean().item(), 4)
+    return report
+
+
+def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
+    """Clipped at norm 1, from the last checkpoint in ``job.work``: one file, replaced atomically."""
+    steps, (optimizer, schedule) = job.settings.steps, _optimizer(model, job.settings)
+    parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    path, key, start = job.work / "state.pt", files.digest([job.spec, job.data["train"]]), 0
+    saved: dict[str, Any] = torch.load(path, weights_only=True) if path.exists() else {}
+    if saved.get("key") == key:  # else of another job
+        start = saved["step"]
+        for name, part in parts.items():
+            part.load_state_dict(saved[name])
+    model.train()
+    with reports(job.logs, start, steps, "pre-training", every=25) as report:
+        for step in range(start, steps):
+            (batch,) = batches[step]
+            scalars = _step(model, optimizer, schedule, batch, shifted)
+            require_finite(scalars, step, steps, job.out)
+            report(scalars)
+            if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
+                state = {"key": key, "step": step + 1, **{name: part.state_dict() for name, part in parts.items()}}
+                with files.saving(path), files.atomic(path) as temporary:
+                    torch.save(state, temporary)
+
+
+def _optimizer(model: Any, settings: Pretraining) -> tuple[Any, Any]:
+    """AdamW with its schedule: warm-up, then cosine decay."""
+    from transformers import get_cosine_schedule_with_warmup
+
+    optimizer = torch.optim.AdamW(
+        model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=settings.weight_decay, fused=True
+    )
+    warmup = warmup_steps(settings.warmup, settings.steps)
+    return optimizer, get_cosine_schedule_with_warmup(optimizer, warmup, settings.steps)
+
+
+def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted: bool) -> dict[str, float]:
+    """One optimiser step on one batch; its scalars for :func:`reports`."""
+    losses, rate = cross_entropies(model, batch, shifted), schedule.get_last_lr()[0]
+    loss = losses @ batch.weights
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+    return {
+        "loss": loss.item(),
+        "cross_entropy": losses.mean().item(),
+        "learning_rate": rate,
+        "gradient_norm": norm.item(),
+        "tokens": batch.packed.input_ids.numel(),
+    }

@@ -1,0 +1,178 @@
+"""The form that annotators fill in, as CSV, as a spreadsheet and as a page, and the guidelines that they read.
+
+Columns, scales and choices are those of the paper's appendix, "Form schema". All files hold the same texts; nothing in
+them depends on which system an output is of, nor on when they were made.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader
+from markdown import markdown
+from openpyxl import Workbook
+from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.worksheet import Worksheet
+
+from entropy_valley import files
+from entropy_valley.experiment.human_evaluation.pack import LANGUAGES, Pack, PackRow
+from entropy_valley.texts import base_language, guarded
+
+TEXTS = ("ID", "Source", "Reference", "System A", "System B")
+RATINGS = ("Adequacy A (1-5)", "Fluency A (1-5)", "Adequacy B (1-5)", "Fluency B (1-5)")
+PREFERENCE, NOTES = "Preference (A/B/Tie)", "Notes"
+COLUMNS = (*TEXTS, *RATINGS, PREFERENCE, NOTES)
+GRADES, CHOICES = ("1", "2", "3", "4", "5"), ("A", "B", "Tie")
+SHEET, ABOUT = "Ratings", "Pack"  # the sheets
+_WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict=True))  # in characters
+_LINE = 15.0  # points of a line of text
+_RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
+_HERE = Path(__file__).parent
+_ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
+
+
+def texts(row: PackRow) -> tuple[str, ...]:
+    """What the form shows of a row, in the order of TEXTS; characters that no spreadsheet can hold become U+FFFD."""
+    return tuple(_CONTROL.sub("\ufffd", text) for text in (row.id, row.source, row.reference, row.a, row.b))
+
+
+def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:
+    """The form as CSV: UTF-8 with a byte order mark, which Excel needs. ``ratings`` fills the last columns of rows."""
+    filled, empty = ratings or {}, [""] * len(COLUMNS[len(TEXTS) :])
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in pack.rows:
+        writer.writerow([*map(guarded, texts(row)), *map(guarded, filled.get(row.id, empty))])
+    files.write_text(path, "\ufeff" + out.getvalue())
+
+
+def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
+    """The form as a spreadsheet: texts are locked, ratings chosen from lists, the header stays in view.
+
+    A second sheet names the pack and the annotator.
+    """
+    book = Workbook()
+    sheet = book.active
+    sheet.title = SHEET
+    _fill(sheet, map(texts, pack.rows), pack.direction.split("-"))
+    _choices(sheet, len(pack.rows))
+    about = book.create_sheet(ABOUT)
+    for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
+        about.append(line)
+    about.protection.enable()
+    book.properties.creator = ""
+    saved = io.BytesIO()
+    book.save(saved)
+    with files.atomic(path) as temporary:
+        temporary.write_bytes(_without_times(saved.getvalue()))
+
+
+def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[str]) -> None:
+    sheet.append(COLUMNS)
+    for cell in sheet[1]:
+        cell.font, cell.fill = Font(bold=True), PatternFill("solid", fgColor="DDE6EF")
+        cell.alignment = Alignment(wrap_text=True, vertical="center")
+        sheet.column_dimensions[cell.column_letter].width = _WIDTHS[cell.value]
+    thin = Side(style="thin", color="C0C0C0")
+    for number, row in enumerate(rows, 2):
+        sheet.row_dimensions[number].height = _LINE * max(map(_lines, row, TEXTS))
+        for place, name in enumerate(COLUMNS, 1):
+            cell = sheet.cell(number, place)
+            cell.border, cell.protection = Border(bottom=thin), Protection(locked=name in TEXTS)
+            language = languages[0] if name == "Source" else languages[1] if name in TEXTS[2:] else ""
+            centred = "center" if name in (*RATINGS, PREFERENCE) else None
+            order = 2 if base_language(language) in _RIGHT_TO_LEFT else 0
+            cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
+            if name in TEXTS:
+                # A text stays one, whatever it begins with; spreadsheets read a plain _x000D_ as a carriage return.
+                cell.value, cell.data_type = re.sub("_(?=x[0-9a-fA-F]{4}_)", "_x005F_", row[place - 1]), "s"
+    sheet.freeze_panes = "B2"
+    sheet.protection.enable()
+    sheet.protection.formatColumns = sheet.protection.formatRows = False  # columns may be made wider
+
+
+def _choices(sheet: Worksheet, rows: int) -> None:
+    """Lists of the values that ratings may have."""
+    for name in (*RATINGS, PREFERENCE):
+        values = CHOICES if name == PREFERENCE else GRADES
+        letter = get_column_letter(COLUMNS.index(name) + 1)
+        rule = DataValidation("list", formula1=f'"{",".join(values)}"', allow_blank=True, showErrorMessage=True)
+        rule.errorTitle, rule.error = name, f"Choose one of {', '.join(values)}."
+        rule.add(f"{letter}2:{letter}{rows + 1}")
+        sheet.add_data_validation(rule)
+
+
+def _lines(text: str, column: str) -> int:
+    """How many lines a text takes in its column; wide characters take the width of two."""
+    lines = 0
+    for part in text.splitlines() or [""]:
+        width = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in part)
+        lines += max(1, math.ceil(width / (_WIDTHS[column] - 2)))
+    return lines
+
+
+def _without_times(content: bytes) -> bytes:
+    """The same zip file with one fixed time: the same pack gives the same bytes."""
+    out = io.BytesIO()
+    stamp = rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*"
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            part = re.sub(stamp, rb"\g<1>" + f"{_ONCE.isoformat()}Z".encode(), old.read(name))
+            entry = zipfile.ZipInfo(name, _ONCE.timetuple()[:6])
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            new.writestr(entry, part)
+    return out.getvalue()
+
+
+# --- The guidelines, and the page that annotators may fill their form in on.
+#
+# Scales and rules of the guidelines are those of the paper's appendix and of its authors' guidelines, in our own words:
+# what the scales mean, how to choose, special cases; in English and Chinese.
+#
+# The page is one HTML file without a server and without a network. Its texts are data of a script block and are set as
+# text, never as HTML. It saves the same CSV as the form's.
+
+
+def guidelines(pack: Pack, language: str) -> str:
+    """The guidelines of a pack as Markdown, in one of LANGUAGES, with the hints for the language of its outputs."""
+    words = json.loads((_HERE / "guidelines/texts.json").read_text(encoding="utf-8"))[language]
+    codes = pack.direction.split("-")
+    source, target = (words["languages"].get(code, code) for code in codes)
+    hints = "\n".join(f"- {hint}" for hint in words["hints"].get(base_language(codes[1]), [words["no_hints"]]))
+    template = (_HERE / f"guidelines/{language}.md").read_text(encoding="utf-8")
+    names = {"direction": f"{source} → {target}", "source": source, "target": target, "file": f"{pack.direction}.…"}
+    return template.format(**names, rows=len(pack.rows), hints=hints)
+
+
+def write_page(path: Path, pack: Pack, annotator: str) -> None:
+    """Write the page of an annotator, with both guidelines."""
+    content = {
+        "pack": pack.code,
+        "direction": pack.direction,
+        "annotator": annotator,
+        "columns": COLUMNS,
+        "grades": GRADES,
+        "choices": CHOICES,
+        "rows": [texts(row) for row in pack.rows],
+        "file": f"{pack.direction}.{annotator}.csv",
+    }
+    sections = {  # as HTML, their headings below those of the page
+        name: markdown(guidelines(pack, name), extensions=["sane_lists"]).replace("h2>", "h3>").replace("h1>", "h2>")
+        for name in LANGUAGES
+    }
+    template = Environment(loader=FileSystemLoader(_HERE), autoescape=True).get_template("page.html")
+    title = f"Translations {pack.direction}, annotator {annotator}"
+    files.write_text(path, template.render(title=title, data=content, guidelines=sections))

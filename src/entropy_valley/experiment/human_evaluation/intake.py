@@ -1,0 +1,293 @@
+"""Takes in the filled forms of a pack: each cell is checked, every problem is listed with its cell, and what annotators
+said of slots becomes ratings of systems.
+
+Forms come back from Excel, LibreOffice and the page for annotators; all cells are read as text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import re
+import sys
+import unicodedata
+import zipfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openpyxl import load_workbook
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.worksheet import Worksheet
+
+from entropy_valley import files
+from entropy_valley.errors import InputError, brief
+from entropy_valley.experiment.human_evaluation import forms
+from entropy_valley.experiment.human_evaluation.forms import (
+    CHOICES,
+    COLUMNS,
+    GRADES,
+    NOTES,
+    PREFERENCE,
+    RATINGS,
+    SHEET,
+    TEXTS,
+)
+from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
+from entropy_valley.texts import unguarded
+
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives
+_SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
+LARGEST = 2**23  # bytes of a form, packed or not
+WIDEST = 100  # columns of it that are read
+MOST = 100  # problems that are listed
+_NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
+
+
+@dataclass(frozen=True)
+class Rating:
+    """One row of a filled form: adequacy and fluency of each slot, 1 to 5, and the preferred slot or ``tie``."""
+
+    annotator: str
+    id: str
+    scores: Mapping[str, Mapping[str, int]]  # by slot, a or b: adequacy and fluency
+    preference: str  # a, b or tie
+    notes: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All rows, titles above the header too; ``annotator`` is whom a spreadsheet says that it is for; None if it says
+    nothing."""
+
+    rows: list[list[str]]
+    annotator: str | None = None
+
+
+def write_ratings(
+    params: Mapping[str, Any], folder: str, pack_file: str, mapping_file: str, paths: Sequence[str], out: str
+) -> None:
+    """Check filled forms, and write what they say of the systems; ``folder`` is where users put them.
+
+    ``params`` are those of the rule, ``paths`` the forms. Raises InputError where there is no form or no rating, and as
+    :func:`read_forms`.
+    """
+    pack = Pack.read(pack_file)
+    if not paths:
+        form = f"{pack.direction}.A.xlsx"
+        remedy = f"Make the forms by `snakemake packs`, have them filled in, and put them there: {form}."
+        raise InputError(folder, f"has no filled form of {pack.direction}", remedy)
+    ratings = read_forms(list(map(Path, paths)), pack, params["annotators"])
+    behind = read_mapping(mapping_file, pack)
+    for annotator, given in ratings.items():
+        part = "" if len(given) == len(pack.rows) else ": the form is partial"
+        print(f"{annotator} rated {len(given)} of {len(pack.rows)} sentences{part}", file=sys.stderr)
+    if not any(ratings.values()):
+        problem = f"no row is rated in the forms of {pack.direction}"
+        raise InputError(folder, problem, "Put them there when they are filled in.")
+    files.write_jsonl(out, [row for given in ratings.values() for row in unblinded(given, behind)])
+
+
+def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> dict[str, list[Rating]]:
+    """The ratings of each form by its annotator, in the order of the pack; rows that are not rated are left out.
+
+    A file is named by its direction and its annotator: ``en-zh.A.xlsx``. Raises one :class:`InputError` that lists all
+    problems of all forms.
+    """
+    problems: list[str] = []
+    ratings: dict[str, list[Rating]] = {}
+    first: dict[str, Path] = {}
+    for path in paths:
+        name = annotator_of(path, pack)
+        if name not in annotators:
+            problems.append(f"{path}: is named after no annotator; there are {', '.join(annotators)}")
+        elif first.setdefault(name, path) != path:
+            problems.append(f"{path}: is a second form of {name}, beside {first[name].name}; keep one")
+    for path in paths:
+        try:
+            read, found = _read_form(path, pack, read_sheet(path, [row.source for row in pack.rows]))
+        except InputError as error:
+            read, found = [], [f"{error.place}: {error.problem}. {error.remedy}"]
+        ratings[annotator_of(path, pack)] = read
+        problems += found
+    if problems:
+        listed = "".join(f"\n  {problem}" for problem in problems[:MOST])
+        listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
+        what = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in filled forms"
+        raise InputError(f"pack {pack.code}", f"{what}:{listed}\n", "Correct these cells, and run it again.")
+    return {annotator: ratings[annotator] for annotator in annotators if annotator in ratings}
+
+
+def annotator_of(path: Path, pack: Pack) -> str:
+    """Whose form a file is, by its name."""
+    return path.stem.removeprefix(f"{pack.direction}.")
+
+
+def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list[str]]:
+    """What is rated in a form, in the order of the pack; and its problems. Cells have the names of spreadsheet
+    programs: ``A.csv:F12``."""
+    annotator, problems = annotator_of(path, pack), []
+    if sheet.annotator not in (None, annotator):
+        problems.append(f"{path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
+    titles = [[_plain(name) for name in row] for row in sheet.rows]
+    # Apple Numbers puts the name of a table above its header.
+    top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
+    header = titles[top]
+    if wrong := [name for name in COLUMNS if header.count(name) != 1]:
+        return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
+    shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
+    ratings: dict[str, Rating | None] = {}
+    for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
+        if any(cell.strip() for cell in row):
+            # A row may end before its empty cells.
+            cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+            name = _plain(cells["ID"])
+            if name in ratings or name not in shown:
+                what = "comes twice" if name in ratings else f"is no row of pack {pack.code}"
+                found = [("ID", f"{brief(name)} {what}")]
+            else:
+                ratings[name], found = _read_row(annotator, name, cells, shown[name])
+            for column, problem in found:
+                letter = get_column_letter(header.index(column) + 1)
+                problems.append(f"{path}:{letter}{number}: {column} {problem}")
+    if lost := [name for name in shown if name not in ratings]:
+        problems.append(f"{path}: has no row {', '.join(lost)}; leave rows empty to skip them")
+    return [rating for name in shown if (rating := ratings.get(name))], problems
+
+
+def _read_row(
+    annotator: str, name: str, cells: Mapping[str, str], shown: Mapping[str, str]
+) -> tuple[Rating | None, list[tuple[str, str]]]:
+    """The rating of a row, None where it has none or an impossible one; and its problems, each behind its column."""
+    changed = [column for column in TEXTS[1:] if _same_text(cells[column]) != _same_text(shown[column])]
+    problems = [(column, "was changed; the rating may be of another text") for column in changed]
+    # A spreadsheet may write 4 as 4.0, and people tie for Tie.
+    given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
+    if not any(given.values()):
+        return None, problems
+    impossible = []
+    for column, value in given.items():
+        allowed = CHOICES if column == PREFERENCE else GRADES
+        if not value:
+            impossible.append((column, "is empty, and the row is rated"))
+        elif value not in [one.casefold() for one in allowed]:
+            text = brief(repr(_plain(cells[column])))
+            impossible.append((column, f"is {text}; {', '.join(allowed)} are possible"))
+    if impossible:
+        return None, [*problems, *impossible]
+    grades = iter([int(given[column]) for column in RATINGS])
+    scores = {slot: {scale: next(grades) for scale in SCALES} for slot in "ab"}
+    return Rating(annotator, name, scores, given[PREFERENCE], cells[NOTES].strip()), problems
+
+
+def _plain(text: str) -> str:
+    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` and ``4,0``
+    are, too; ``⁴`` and ``④`` are not."""
+    wide = {ord(one): unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
+    return re.sub("[.,]0$", "", text.translate(wide).strip())
+
+
+def _same_text(text: str) -> str:
+    """A text up to what programs change in saving it: composed characters and spaces."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
+    """The cells of a form as text: no more rows and columns than a form of ``expected`` sentences may come to have.
+    Their texts tell the encoding of a CSV file.
+
+    Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
+    """
+    files.regular(path, LARGEST)
+    rows = 1000 + 2 * len(expected)  # an empty cell far below the others would else be a million rows
+    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows, expected))
+
+
+def _read_xlsx(path: Path, rows: int) -> Sheet:
+    with files.readable(path, "spreadsheet", _NO_FORM):
+        book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
+        # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
+        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet, rows) for sheet in book.worksheets}
+        about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
+        ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
+        if not ratings:
+            raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
+        return Sheet(ratings, about.get("Annotator") or None)
+
+
+def _unpacked(path: Path) -> io.BytesIO:
+    """The parts of a spreadsheet without compression: a few bytes may unpack to any number of them."""
+    unpacked, room = io.BytesIO(), LARGEST
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(unpacked, "w") as archive:
+        if len({*packed.namelist()}) < len(packed.namelist()):
+            raise ValueError("a part is in it twice")
+        for part in packed.infolist():
+            if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others unpack all at once
+                raise ValueError(f"{part.filename} is compressed in a way that no spreadsheet is")
+            with packed.open(part) as file:
+                content = file.read(room + 1)
+            room -= len(content)
+            if room < 0:
+                raise InputError(path, f"unpacks to more than {LARGEST:,} bytes, the most of a form", _NO_FORM)
+            archive.writestr(part.filename, content)
+    return unpacked
+
+
+def _cells(sheet: Worksheet, rows: int) -> list[list[str]]:
+    sheet.reset_dimensions()  # what the file says of them may be wrong
+    cells = sheet.iter_rows(max_row=rows, max_col=WIDEST, values_only=True)
+    return [[_text(value) for value in row] for row in cells]
+
+
+def _text(value: Any) -> str:
+    """A cell's value as its text; a number without a fraction goes without its point. ``x005F_`` marks what looks like
+    an escape of spreadsheets; openpyxl removes it from some texts, not from all."""
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).replace("x005F_", "")
+
+
+def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str]]:
+    text = _decoded(path, expected)
+    if text.startswith("sep="):  # Excel's own first line
+        text = text.partition("\n")[2]
+    header = _SEPARATOR.search(text)
+    if not header:
+        raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
+    try:
+        return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]
+    except csv.Error as error:
+        place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
+        raise InputError(place, f"is not CSV ({error})", remedy) from None
+
+
+def _decoded(path: Path, expected: Collection[str]) -> str:
+    content = path.read_bytes()
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return content.decode(encoding, errors="replace").removeprefix("\ufeff")
+    texts = [content.decode(encoding, errors="replace") for encoding in _ENCODINGS]
+    return max(texts, key=lambda text: sum(one in text for one in expected))  # the first of equals
+
+
+def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[dict[str, Any]]:
+    """A row for each rating, as ``ratings.jsonl`` holds it.
+
+    ``{annotator, id, testset_id, bucket, difference, first: {adequacy, fluency}, second: …, preference, notes}``, where
+    ``preference`` is ``first``, ``second`` or ``tie``.
+    """
+    rows = []
+    for rating in ratings:
+        row = behind[rating.id]
+        # Only here is a slot a system again.
+        systems = {"a": row["a"], "b": row["b"], "tie": "tie"}
+        scores = {systems[slot]: rating.scores[slot] for slot in "ab"}
+        own = {"preference": systems[rating.preference], "notes": rating.notes}
+        facts = {name: row[name] for name in ("id", "testset_id", "bucket", "difference")}
+        rows.append({"annotator": rating.annotator, **facts, **{name: scores[name] for name in SYSTEMS}, **own})
+    return rows

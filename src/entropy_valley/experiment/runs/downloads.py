@@ -1,0 +1,108 @@
+"""What jobs would download that does not exist yet, and what they would read of the user's own that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from entropy_valley import machine
+from entropy_valley.experiment.checking import subject
+from entropy_valley.experiment.config import Experiment, paths
+from entropy_valley.experiment.config.matrix import Run
+from entropy_valley.experiment.config.schema import checkpoints
+from entropy_valley.experiment.runs.jobs import Job
+from entropy_valley.model.size import RELEASED
+from entropy_valley.scoring import comet_checkpoint
+
+ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
+SMALL = 1e9  # bytes; less than this in all is downloaded without a question
+
+
+@dataclass(frozen=True)
+class Download:
+    """Something on the hub; ``bytes`` is None if its size is unknown."""
+
+    name: str
+    bytes: float | None
+
+    def __str__(self) -> str:
+        size = "size unknown" if self.bytes is None else machine.amount(self.bytes)
+        return f"{self.name} ({size})"
+
+
+def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
+    """What jobs would download, each once."""
+    return list(dict.fromkeys(one for job in jobs for one in _downloads(experiment, job.rule, job.wildcards)))
+
+
+def is_downloaded(experiment: Experiment, name: str) -> bool:
+    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
+    return bool(experiment.backbones[name].own_folder) or Path(paths.backbone_folder(experiment, name)).is_dir()
+
+
+def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterator[Download]:
+    match rule:
+        case "fetch_backbone":
+            name = wildcards["backbone"]
+            hub = experiment.backbones[name].hub
+            if hub and not is_downloaded(experiment, name):
+                size = subject.size(experiment, name)
+                yield Download(hub.repository, RELEASED * size.parameters if size else None)
+        case "fetch_comet":
+            metric = paths.downloaded_comets(experiment)[wildcards["checkpoint"]]
+            if not Path(paths.comet_folder(experiment, metric)).exists():
+                repository = checkpoints(experiment.scoring)[metric].checkpoint
+                yield Download(repository, comet_checkpoint.size(wildcards["checkpoint"]) or None)
+        case "fetch_dataset":
+            name = wildcards["dataset"]
+            if not Path(paths.dataset_folder(experiment, name)).exists():
+                dataset = paths.downloaded_datasets(experiment)[name]
+                yield Download(str(dataset.files), dataset.rows * ROW if dataset.rows else None)
+        case "adopt_adapter":
+            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            given = paths.released_adapter(experiment, run)
+            if given.repository:
+                size = subject.size(experiment, run.backbone)
+                yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
+
+
+def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
+    """All downloads in a line, where they go, and how to agree to them if they are large and the config does not."""
+    items = downloads(experiment, jobs)
+    if not items:
+        return "none"
+    sizes = [item.bytes for item in items]
+    unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
+    folder, total = Path(experiment.models).absolute(), sum(filter(None, sizes))
+    space = machine.free(folder)
+    short = f", {machine.amount(total - space)} too little" * (total > space)
+    place = f" into {folder} ({machine.amount(space)} free{short})"
+    text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
+    large = None in sizes or total >= SMALL
+    ask = ". To agree, add at the end of the command: --config confirm=yes"
+    return text + ask * (large and not experiment.confirm)
+
+
+def missing(experiment: Experiment, jobs: Iterable[Job]) -> list[str]:
+    """The user's own files and folders that jobs read and that are not there: each once, as the config names it."""
+    named = (path for job in jobs for path in _own_files(experiment, job.rule, job.wildcards))
+    return [path for path in dict.fromkeys(named) if not Path(path).exists()]
+
+
+def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterable[str]:
+    match rule:
+        case "corpus":
+            direction = wildcards["direction"]
+            return experiment.sources[experiment.directions[direction].train].watched(direction, "train", "dev")
+        case "testset":
+            return experiment.sources[wildcards["testset"]].watched(wildcards["direction"], "test")
+        case "fetch_backbone":
+            return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
+        case "adopt_adapter":
+            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            return filter(None, [paths.released_adapter(experiment, run).folder])
+        case "score":
+            comets = checkpoints(experiment.scoring).values()
+            return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]
+    return ()

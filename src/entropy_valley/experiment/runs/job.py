@@ -1,0 +1,121 @@
+"""What every script of the workflow does before and after its own work.
+
+A script is ``with job_of(snakemake) as job:`` and the calls of a few library functions. What takes long to load, or
+reads the environment when it is loaded, is imported inside the block.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import errors, files, machine
+
+ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
+_held = contextlib.ExitStack()  # the claims on GPUs, until this process ends
+
+
+@dataclass(frozen=True)
+class ScriptJob:
+    """``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
+    record has it; ``spec`` the same without ``made_from``, as computations and keys use it. ``execution`` says where
+    things are and how the job runs. ``input`` and ``output`` are Snakemake's: their items have names or numbers."""
+
+    rule: str
+    params: dict[str, Any]
+    spec: dict[str, Any]
+    execution: dict[str, Any]
+    input: Any
+    output: Any
+    threads: int
+
+    @classmethod
+    def of(cls, snakemake: Any) -> ScriptJob:
+        """The job that the object of a script describes."""
+        params = json.loads(snakemake.params.spec)
+        spec = {key: value for key, value in params.items() if key != "made_from"}
+        execution = dict(snakemake.params.get("execution") or {})
+        rule = rule_of(snakemake.rule, next(iter(snakemake.log), ""))
+        return cls(rule, params, spec, execution, snakemake.input, snakemake.output, snakemake.threads)
+
+
+def rule_of(name: str, log: str) -> str:
+    """The name of a rule in this workflow, by its log: a workflow that has this one as a module calls rules otherwise,
+    such as ``ev_train``, but leaves their logs in ``logs/train``."""
+    logged = re.search(r".*\blogs/(\w+)", log)
+    return logged[1] if logged and logged[1] in name else name
+
+
+@contextlib.contextmanager
+def job_of(snakemake: Any) -> Iterator[ScriptJob]:
+    """The job of a script, from the object that Snakemake gives it.
+
+    What the process says goes into the log. It ends with the process that started it, and what it has started
+    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the
+    first use where ``execution`` has a ``check``. A job whose ``execution`` has no ``confirm`` reads nothing from the
+    network. Bad input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves
+    its work and requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
+    """
+    atexit.register(gc.freeze)  # else Python's last search for garbage takes a second, of what torch and PEFT import
+    machine.end_children_first()
+    machine.end_with_parent(signal.SIGTERM, os.getppid())
+    with errors.in_one_line():
+        if snakemake.log:
+            machine.speak_into(snakemake.log[0])
+        if number := os.environ.get("SLURM_JOB_ID"):
+            _say(f"SLURM job {number}")
+        job = ScriptJob.of(snakemake)
+        if "confirm" not in job.execution:
+            os.environ["HF_HUB_OFFLINE"] = "1"
+        take_gpus(snakemake.resources.get("gpu", 0), job.execution.get("check"))
+        if seconds := snakemake.resources.get("requeue_before"):
+            os.environ[machine.REQUEUE] = str(seconds)
+        yield job
+
+
+def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
+    """Claim free GPUs and keep them until the process ends; nothing where a scheduler has given it some.
+
+    ``check``: the ``subject`` of :mod:`entropy_valley.experiment.checking`, and the ``folder`` of what was checked;
+    None: nothing is checked.
+    """
+    os.environ.update(_held.enter_context(machine.taken(count, os.environ, _say)))
+    if count and not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
+        os.environ[ALLOCATOR[0]] = "expandable_segments:True"
+    if check and count:
+        require_checked(check["folder"], {**check["subject"], "processes": count})
+
+
+def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
+    """Check once whether this environment's jobs run on such GPUs; a check that fails ends this process."""
+    passed = passed_check(folder, subject)
+    with files.locked(passed):  # of jobs that begin together one checks, and the others wait
+        if not passed.is_file():
+            check_machine(subject, passed)
+
+
+def check_machine(subject: Mapping[str, Any], out: str | Path) -> None:
+    """Do the check in a process of its own, and write its lines to ``out``; one that fails ends this process."""
+    if machine.run_module("entropy_valley.experiment.checking", files.canonical(subject), str(out)):
+        remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
+        raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
+
+
+def passed_check(folder: str, subject: Mapping[str, Any]) -> Path:
+    """The file that has the lines of this check once it has passed, in this environment and on such GPUs."""
+    environment = [sys.prefix, machine.device_name(subject["device"]), subject]
+    return Path(folder, f"{files.digest(environment)}.txt")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,118 @@
+"""The config of a run as it was started, for the jobs that it starts later.
+
+On a cluster each job is a Snakemake of its own, which reads the config files anew. The first process writes the merged
+config beside the results and hands its path down in the environment; a job of the run reads that. A job on a machine
+without this folder reads the config files that Snakemake has sent there with the workflow's other sources, as they were
+at the start of the run. The name of the path has the digest of the config: it tells whether they are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import Experiment, base_files
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import extends, merge, near, read_files, read_values
+from entropy_valley.results import CONFIG
+
+VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
+os.environ.setdefault(VARIABLE, "")
+_current: dict[str, Any] = {}  # of this process
+
+
+def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that Snakemake lays those ``given`` on the command line over: the two of the repository, ``base``, then
+    those that the given ones extend. None for a job, see :func:`merged`."""
+    if is_handed_down():
+        return []
+    named, order = dict.fromkeys(map(near, given)), list(read_files([*base, *given]))
+    below = [path for path in order if path not in named and path not in map(near, base)]
+    if order[len(order) - len(named) :] != [*named]:
+        remedy = f"Name them all in this order: --configfile {' '.join(order[len(base) :])}"
+        raise InputError("config", f"{', '.join(below)} would lie between the files of the command line", remedy)
+    return [*base, *below]
+
+
+def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
+    """The config of the run: of a job that of its run's start, else ``config``, which Snakemake has just merged from
+    the files that it has ``read``, with the values of its command line as YAML has them. Of a module to which another
+    workflow gives a config, it has not read ``base``."""
+    if is_handed_down():
+        return json.loads(Path(os.environ[VARIABLE]).read_text(encoding="utf-8"))
+    below = merge(read if base[0] in map(str, read) else [*base, *extends(config)])
+    own = read_values(overlay(below, config), below)
+    if (path := _path()) and Path(path).stem != _digest(own):
+        remedy = "Start the run again: it then uses the config as it is now."
+        raise InputError("config", f"is not that of the run, and {path} is not there", remedy)
+    return own
+
+
+def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
+    are in this folder, then those of the command line. None for a job, whose config is one of a run that has begun."""
+    if is_handed_down():
+        return []
+    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
+    return list(read_files([*named, *(path for path in given if str(path) not in base)]))
+
+
+def _path() -> str | None:
+    """The path of the config of the run whose job this process is; a run may read several Snakefiles itself."""
+    path = os.environ[VARIABLE]
+    return path if path != _current.get("path") else None
+
+
+def is_handed_down() -> bool:
+    """Whether this process is a job that has the config of its run, which was checked when the run began."""
+    path = _path()
+    return bool(path and Path(path).is_file())
+
+
+def _digest(config: Mapping[str, Any]) -> str:
+    return files.text_digest(files.canonical(config))
+
+
+def begin(experiment: Experiment, config: Mapping[str, Any], files: Sequence[str]) -> None:
+    """Remember what this process runs, and from which config files."""
+    _current.update(experiment=experiment, config=config, files=files)
+
+
+def offer(results: Sequence[str]) -> None:
+    """Remember what the workflow makes, for a target that is mistyped."""
+    _current.update(results=list(map(str, results)))
+
+
+def hand_down(results: str, config: Mapping[str, Any]) -> None:
+    """Write the config down, named by its digest, and hand its path down to the jobs that this process starts; and once
+    more as :data:`CONFIG`, for people and for `entropy-valley verify`.
+
+    It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
+    path = Path(results, "work", "configs", f"{_digest(config)}.json").absolute()
+    _current["path"] = os.environ[VARIABLE] = str(path)
+    try:
+        files.write_text(path, files.canonical(config))
+        files.write_json(Path(results, CONFIG), config)
+    except OSError as error:
+        remedy = "Free space or correct the permissions, then run the same command again."
+        raise InputError(results, f"nothing can be written there: {error.strerror}", remedy) from None
+
+
+def current() -> tuple[Experiment | None, list[str]]:
+    """The config that this process runs, and its files: for what prints the plan. None before its Snakefile is read."""
+    return _current.get("experiment"), _current.get("files", [])
+
+
+def written() -> Mapping[str, Any]:
+    """The same config as it was merged."""
+    return _current.get("config", {})
+
+
+def results() -> list[str]:
+    """The files of :func:`offer`."""
+    return _current.get("results", [])

@@ -1,0 +1,192 @@
+"""Every table and figure by its name, and which of them a config has.
+
+A new one is a class in a file of this folder and a line in :data:`REPORTS`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from entropy_valley import files, plugins, revisions
+from entropy_valley.errors import question
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.checks import Problem, undefined
+from entropy_valley.experiment.config.matrix import study_cells
+from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION
+from entropy_valley.experiment.tables import (
+    cases,
+    cost,
+    coverage,
+    dissociation,
+    dream_instruct,
+    hero,
+    human_eval,
+    method,
+    orders,
+    paired_tests,
+    paper_comparison,
+    pooled,
+    scores,
+    selector_checks,
+    systems,
+    training_tables,
+    valley_figure,
+)
+from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.experiment.tables.report import Kind, Report
+from entropy_valley.results import SHORT
+from entropy_valley.settings import values_of
+
+# Each by its folder of the results and its file there; those of studies by their layout, the file being the study's.
+REPORTS: dict[str, Kind] = {
+    "tables/main": scores.main,
+    "tables/crossbb": scores.crossbb,
+    "tables/crossbb_bleu": scores.crossbb_bleu,
+    "tables/matrix": scores.whole_matrix,
+    "tables/full_significance": paired_tests.full_significance,
+    "tables/ar_reference": paired_tests.ar_reference,
+    "tables/dream_instruct": dream_instruct.dream_instruct,
+    "tables/dissociation": dissociation.dissociation,
+    "tables/cases": cases.cases,
+    "tables/systems": systems.systems_table,
+    "tables/pooled": pooled.pooled,
+    "tables/ceiling": pooled.ceiling,
+    "tables/transfer": systems.transfer,
+    "tables/orders": orders.orders,
+    "tables/categories": orders.categories,
+    "tables/budgets": scores.budgets,
+    "tables/checks": selector_checks.checks,
+    "tables/readings": scores.readings,
+    "tables/reproduction": scores.reproduction,
+    "tables/coverage": coverage.coverage,
+    "tables/faithfulness_summary": coverage.faithfulness_summary,
+    "tables/failure_buckets": coverage.failure_buckets,
+    "tables/hyperparams": training_tables.hyperparams,
+    "tables/prompts": training_tables.prompts,
+    "tables/cost": cost.cost,
+    "tables/paper_comparison": paper_comparison.paper_comparison,
+    "tables/corpus": training_tables.corpus,
+    "tables/human_eval": human_eval.human_eval,
+    "tables/human_eval_details": human_eval.human_eval_details,
+    "figures/human_eval": human_eval.human_eval_figure,
+    "figures/hero": hero.hero,
+    "figures/method": method.method,
+    "figures/crossbb": scores.crossbb_figure,
+    "figures/entropy_valley": valley_figure.entropy_valley,
+    "figures/dissociation": dissociation.dissociation_figure,
+    "figures/cases": cases.cases_figure,
+    "figures/selector_checks": selector_checks.selector_checks,
+    "figures/systems": systems.systems_figure,
+    "figures/budgets": scores.budgets_figure,
+}
+
+
+@functools.cache
+def spec(experiment: Experiment) -> str:
+    """What tables, figures, pages and the document depend on beside the files that they read, as their rules' params.
+
+    It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
+    classes, and all revisions. To make a table once too often takes a second.
+    """
+    config = _with_code(values_of(experiment))
+    sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
+    numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
+    read = {"paper": files.file_digest(TRANSCRIPTION)[:SHORT]}
+    if own := experiment.tables.matplotlibrc:
+        read["matplotlibrc"] = files.file_digest(own)[:SHORT]
+    return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], **read})
+
+
+def _with_code(value: Any, key: str = "") -> Any:
+    """A value of the config with the digest of its code behind each name of a user's own class."""
+    if isinstance(value, dict):
+        return {name: _with_code(one, str(name)) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_code(one, key) for one in value]
+    return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
+
+
+def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None:
+    """Make a table or a figure, a file for each of its endings.
+
+    ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
+    """
+    paths = dict(zip(report.endings, map(Path, outputs), strict=True))
+    results = Results(report.experiment, paths["csv"].parents[1], inputs)
+    with files.atomic_together(paths) as new:
+        report.make(results, **new)
+
+
+def layouts() -> list[str]:
+    """What ``layout`` of a study may be."""
+    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if kind.of_study))
+
+
+def configured(experiment: Experiment) -> dict[str, Report]:
+    """The reports that a config has, by folder and file: ``tables/main``."""
+    reports: dict[str, Report] = {}
+    for key, kind in REPORTS.items():
+        folder, layout = key.split("/")
+        for name in _studies(experiment, layout) if kind.of_study else [layout]:
+            report = kind(experiment, key, name)
+            if report.wanted:
+                reports[f"{folder}/{_file(experiment, kind, name)}"] = report
+    if comparison := reports.get("tables/paper_comparison"):
+        comparison.names.made = [path for path, one in reports.items() if one.comparable]
+    return reports
+
+
+def known() -> dict[str, Any]:
+    """What the config's schema says of the values that the reports know."""
+    further = {"description": "a key of `scoring.metrics`", "type": "string"}
+    columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, systems.MAIN, "bleu", "chrf"]}, further]}}
+    return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
+
+
+def problems(experiment: Experiment) -> list[Problem]:
+    """What is wrong with the studies of a config as far as their tables and figures go, see ``config.load``."""
+    listed: list[Problem] = []
+    columns = systems.column_names(experiment)
+    for name, study in experiment.studies.items():
+        if study.layout not in layouts():
+            listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
+        unknown = [column for column in study.columns if column not in columns]
+        if unknown:
+            known = f"{question(unknown[0], columns).lower()}there are {', '.join(columns)}"
+            message = f"{', '.join(unknown)}: no such column; {known}"
+            listed.append((("studies", name, "columns"), message))
+        elif name in experiment.tables.studies:
+            listed += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
+    return listed
+
+
+def _studies(experiment: Experiment, layout: str) -> list[str]:
+    return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
+
+
+def _file(experiment: Experiment, kind: Kind, name: str) -> str:
+    """A report's file: a study's figure may have another name than its table."""
+    named = experiment.studies[name].figure if kind.of_study and kind.rule == "figure" else None
+    return named if isinstance(named, str) else name
+
+
+def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
+    if undefined(experiment, name):  # then its cells cannot be looked at
+        return
+    study = experiment.studies[name]
+    for key, kind in REPORTS.items():
+        folder, layout = key.split("/")
+        if not (kind.of_study and layout == study.layout):
+            continue
+        report, file = kind(experiment, key, name), _file(experiment, kind, name)
+        other = REPORTS.get(f"{folder}/{file}")
+        taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
+        if report.wanted and (file in taken or (other and not other.of_study)):
+            yield f"{file} is the name of another table or figure; choose another name"
+        if report.wanted and study.pools and not kind.tells_pools:
+            yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
+        if study_cells(experiment, name):
+            yield from report.problems()

@@ -1,0 +1,143 @@
+"""What EV's probes cost in calls and in seconds, and what the stages of the workflow took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.experiment.config import Experiment, matrix
+from entropy_valley.experiment.config.matrix import Cell, sets_of
+from entropy_valley.experiment.config.methods import grid
+from entropy_valley.experiment.stats.job_costs import gpus, stage_hours
+from entropy_valley.experiment.stats.paper_numbers import Published, find
+from entropy_valley.experiment.stats.summary import costs
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.scores import main_cells
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.systems import TIMED
+from entropy_valley.results import DIAGNOSTICS
+
+BUDGETS = (32, 64, 128)  # the paper's
+PLACE = "sec:appendix_repro"
+FIELDS = ["part", "direction", "testset", "item", "here", "paper"]
+CostRow = tuple[str, str, str, str, float, str | None]  # its values
+SHARES = (
+    "Probes: all-mask passes of EV per sentence, over the T steps that follow. At most: one for each of EV's ratios. "
+    "Two ratios of a short source can give the same length, which takes one probe."
+)
+HOURS = (
+    "Hours of finished jobs, as if one ran after the other, from results/benchmarks. GPU-hours: these times the GPUs "
+    "that a job held. Attempts that failed are not counted. Of an interrupted training, only the last attempt is. "
+    "Downloads, tables and figures are not counted."
+)
+
+
+PARTS = {
+    "probe_share": ("Probes, share of the steps", formats.percent),
+    "probe_cap": ("Probes at most, share of the steps", formats.percent),
+    "latency": ("Seconds per sentence, one at a time", lambda value: formats.number(value, 4)),
+    "latency_batched": ("Seconds per sentence, batched", lambda value: formats.number(value, 4)),
+    "hours": ("Hours by stage", lambda value: formats.number(value, 2)),
+    "gpu_hours": ("GPU-hours by stage", lambda value: formats.number(value, 2)),
+}
+"""Heading and format of each part."""
+
+
+def ev_cells(experiment: Experiment) -> list[Cell]:
+    """EV's of the main table."""
+    return [cell for cell in main_cells(experiment) if cell.method == "ev"]
+
+
+def timed_cells(experiment: Experiment) -> list[Cell]:
+    """The cells of studies that ask for latencies."""
+    cells: list[Cell] = []
+    for name in experiment.tables.studies:
+        if TIMED.keys() & {*experiment.studies[name].columns}:
+            cells += matrix.study_cells(experiment, name)
+    return list(dict.fromkeys(cells))
+
+
+def shown_latencies(experiment: Experiment) -> list[Cell]:
+    """Those of them that are EV's or Ratio's of the main backbone; of a test set and method the last one."""
+    tables = experiment.tables
+    main = (tables.backbone, tables.order, tables.steps)
+    shown = {}
+    for cell in timed_cells(experiment):
+        if (cell.backbone, cell.order, cell.steps) == main and cell.method in ("ratio", "ev"):
+            shown[cell.direction, cell.testset, cell.method] = cell
+    return list(shown.values())
+
+
+def benchmarked(names: Names) -> Iterator[str]:
+    """What the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
+    experiment, root = names.experiment, names.experiment.results
+    yield from (one.scores(root) for one in sets_of(experiment).all)
+    yield from (cell.latency(root) for cell in timed_cells(experiment))
+    for run in dict.fromkeys(cell.run for cell in matrix.all_cells(experiment)):
+        if sets_of(experiment).diagnostics(run):
+            yield f"{run.folder(root)}/{DIAGNOSTICS}"
+
+
+@table(
+    "Cost: the share of Entropy-Valley's probes in the passes, measured seconds per sentence, and the hours that the "
+    "finished jobs of each stage took, beside the paper's.",
+    ev_cells,
+    files=benchmarked,
+    signed=False,
+)
+def cost(names: Names, data: Data) -> Shown:
+    """Three sections: the share of the probes at each T, measured latencies, and hours by stage. ``paper`` is a number
+    as printed, where it has one."""
+    experiment = names.experiment
+    timed = {cell: data.files.latency(cell) for cell in shown_latencies(experiment)}
+    held = gpus(experiment.device, experiment.training.processes)
+    stages = stage_hours(Path(data.files.root, "benchmarks"), held)
+    listed = [*probe_shares(names, data), *latencies(timed), *hours(stages)]
+    numbers = pd.DataFrame(listed, columns=FIELDS)
+    rows = []
+    for part, rows_of in numbers.groupby("part", sort=False):
+        title, text = PARTS[part]
+        for row in rows_of.itertuples():
+            item = names.method(row.item).short if part in TIMED else row.item
+            place = names.place(row.direction, row.testset) if row.direction else ""
+            label = ", ".join(one for one in (place, item) if one)
+            rows.append(Row([label, text(row.here), formats.NONE if pd.isna(row.paper) else row.paper], title))
+    columns = [Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r")]
+    notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(names, data)]
+    return Shown(numbers, columns, rows, notes)
+
+
+def probe_shares(names: Names, data: Data) -> Iterator[CostRow]:
+    """At each of the paper's T, EV's probes over the steps: their mean, and the most that its ratios allow."""
+    means = costs(data.cells)
+    for budget in BUDGETS:
+        paper = printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
+        for row in means.itertuples():
+            key = (row.direction, row.testset, f"T = {budget}")
+            most = len(grid(names.experiment, "ev", row.direction))
+            yield "probe_share", *key, (row.calls - row.steps) / budget, None
+            yield "probe_cap", *key, most / budget, paper
+
+
+def latencies(timed: dict[Cell, dict[str, Any]]) -> Iterator[CostRow]:
+    for part, kind in TIMED.items():
+        for cell, measured in timed.items():
+            paper = find(PLACE, "latency_batch16", direction=cell.direction, system=cell.method)
+            key = (cell.direction, cell.testset, cell.method)
+            yield part, *key, measured[kind]["seconds_per_sentence"], printed(paper) if part != "latency" else None
+
+
+def hours(stages: pd.DataFrame) -> Iterator[CostRow]:
+    for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
+        for stage, took in stages.loc[stages[part] > 0, ["stage", part]].itertuples(index=False):
+            yield part, "", "", stage, took, None
+        yield part, "", "", "all", stages[part].sum(), printed(paper)
+
+
+def printed(number: Published | None) -> str | None:
+    return number.text if number else None

@@ -1,0 +1,356 @@
+"""The tables of single sentences of EV and the fixed ratios: what EV keeps that Ratio drops, and where EV loses.
+
+What is kept: literal items of the source, and scores by the length ratio r. A sentence's values are averaged over runs
+first; the paired tests are then over sentences. The patterns of placeholders and numbers find the paper's numbers of
+sentences on WMT22; it does not say how it finds its "capitalised named-entity tokens". Where EV loses: by likely cause.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.data.categories import NUMBER, PLACEHOLDER
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.matrix import Cell
+from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.scores import main_cells
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.texts import base_language, counted
+
+PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper
+UNSPACED = ("ja", "zh")  # languages that write words without blanks between them
+CAPITALS_MARK_NAMES = ("en", "fr")  # not in German, which capitalises all nouns; Chinese has no capitals
+_CAPITALISED = re.compile(r"\b[A-Z]\w+\b")
+
+
+def capitalised_words(text: str) -> list[str]:
+    """Words of two letters or more that begin with a capital; neither the first of the text, nor in a placeholder.
+
+    A heuristic: it also finds the first words of further sentences.
+    """
+    # The first word of a sentence has a capital whatever it is.
+    _, *others = text.split() or [""]
+    return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(others)))
+
+
+EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {
+    PLACEHOLDERS: PLACEHOLDER.findall,
+    NUMBERS: NUMBER.findall,
+    ENTITIES: capitalised_words,
+}
+
+
+def extractors(language: str) -> dict[str, Callable[[str], Sequence[str]]]:
+    """By kind, in the paper's order, how the items of a source in this language are found."""
+    capitals = base_language(language) in CAPITALS_MARK_NAMES
+    return {kind: extract for kind, extract in EXTRACTORS.items() if kind != ENTITIES or capitals}
+
+
+def retention(items: Sequence[str], output: str) -> float:
+    """The share of the items that the output contains as they are; an item that the source has twice counts twice."""
+    return sum(item in output for item in items) / len(items)
+
+
+EV, RIVALS = "ev", ("ratio", "ratio_eos")
+RETENTION, BUCKET = "retention", "bucket"
+FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTSTRAP, "resamples", "bootstrap_seed"]
+
+
+def bucket_names(edges: Sequence[float]) -> list[str]:
+    """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make; an edge is in the one above."""
+    inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
+    return [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
+
+
+LITERAL = (
+    "Retention: share of the source's items that the output contains as they are; N sentences have one. Means over "
+    "runs, sentence by sentence, then over sentences."
+)
+TESTS = (
+    "Δ: the difference (pp: percentage points), 95 % interval of the paired bootstrap over sentences; * where "
+    "its lower end is above zero."
+)
+
+
+READ = ("hypothesis", "source", "source_tokens", "target_tokens")
+
+
+def ev_and_ratio(experiment: Experiment) -> list[Cell]:
+    """EV and the fixed ratios under the main backbone."""
+    return [cell for cell in main_cells(experiment) if cell.method in (EV, *RIVALS)]
+
+
+def in_buckets(experiment: Experiment) -> list[Cell]:
+    """Those of the directions with groups by r."""
+    return [cell for cell in ev_and_ratio(experiment) if cell.direction in experiment.coverage.buckets]
+
+
+def rivals_of(numbers: pd.DataFrame, column: str = "method") -> list[str]:
+    return [name for name in RIVALS if name in set(numbers[column])]
+
+
+# --- What EV keeps of the source, and its scores by r.
+
+
+def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers, :data:`FIELDS`: a row for each system of each item of each block.
+
+    ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival of
+    EV is the paired test of EV minus it. An item without sentences has NaN.
+    """
+    rows: list[dict[str, Any]] = []
+    for place, sentences in data.sentences.groupby(PLACE, sort=False):
+        # Means are over runs first: sentences of several seeds are the same ones.
+        runs = sentences.groupby("method", sort=False)["seed"].nunique()
+        for block, item, part in parts(names, place[0], sentences):
+            about = dict(zip(PLACE, place, strict=True)) | {"block": block, "item": item}
+            rows += [about | row for row in compared(names, runs, part)]
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+def parts(names: Names, direction: str, sentences: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """The items of each block of a direction: the sentences that have it, and their ``value``."""
+    for kind, extract in extractors(direction.split("-")[0]).items():
+        items = sentences["source"].map(extract)
+        # A sentence without an item retains nothing, and loses nothing.
+        having = sentences[items.map(len) > 0]
+        kept = [retention(*both) for both in zip(items[having.index], having["hypothesis"], strict=True)]
+        yield RETENTION, kind, having.assign(value=kept)
+    settings = names.experiment.coverage
+    if edges := sorted(settings.buckets.get(direction, ())):
+        # An empty source counts as one token, as for the length methods.
+        ratios = (sentences["target_tokens"] + settings.eos) / sentences["source_tokens"].clip(lower=1)
+        buckets = pd.cut(ratios, [-math.inf, *edges, math.inf], right=False, labels=bucket_names(edges))
+        scores = sentences.assign(value=sentences[names.metric.name])
+        for name in bucket_names(edges):
+            yield BUCKET, name, scores[buckets == name]
+
+
+def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """A row for each method of ``runs``, which has their number: the mean of ``value`` over sentences of its mean over
+    runs, and EV's lead over it."""
+    ids, how = sentences["id"].unique(), names.statistics
+    means = sentences.groupby(["method", "id"])["value"].mean()
+    for name in runs.index:
+        values = means[name].loc[ids] if len(ids) else pd.Series(dtype=float)
+        row = {"sentences": len(ids), "runs": runs[name], "method": name, "mean": float(values.mean())}
+        row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
+        # A test of no sentences has no p.
+        if name in RIVALS and len(ids):
+            test = asdict(paired_test(means[EV].loc[ids], values, how))
+            row |= {key: test[key] for key in BOOTSTRAP}
+        yield row
+
+
+@table(
+    "What EV keeps of the source, beside the fixed ratio: placeholders, numbers and capitalised words that the output "
+    "contains as they are, and {metric} by r, the tokens of the reference over those of the source.",
+    ev_and_ratio,
+    columns=READ,
+    metrics=lambda names: [names.metric],
+)
+def coverage(names: Names, data: Data) -> Shown:
+    """A section for the literal items of each direction, and one for its groups by r."""
+    numbers = coverage_numbers(names, data)
+    rivals = rivals_of(numbers)
+    columns = [*heads(names, "Category", rivals)]
+    columns += [Column("Δ [95 % CI]", names.difference(EV, name)) for name in rivals]
+    few = footnotes.few_sentences(numbers["sentences"])
+    notes = [*reading(names, data, numbers), TESTS, *few]
+    return Shown(numbers, columns, [*item_rows(names, numbers, tested=True)], notes)
+
+
+@table(
+    "Retention of placeholders and numbers, and {metric} where references are short or long for their source: a "
+    "summary of the table coverage.",
+    in_buckets,
+    columns=READ,
+    metrics=lambda names: [names.metric],
+)
+def faithfulness_summary(names: Names, data: Data) -> Shown:
+    """The rows of :func:`coverage` that the paper has in its text: the literal items but names, the last bucket, and
+    the first one."""
+    numbers = coverage_numbers(names, data)
+    buckets = numbers[numbers["block"] == BUCKET]
+    # The ends of the scale, which a fixed ratio fits least.
+    last, first = (buckets.groupby(PLACE, sort=False)["item"].transform(end) for end in ("last", "first"))
+    literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
+    ends = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
+    numbers = pd.concat(ends, ignore_index=True)
+    rows: list[Row] = []
+    for _, of_place in numbers.groupby(PLACE, sort=False):
+        rows += item_rows(names, of_place, tested=False)
+    columns = [*heads(names, "Diagnostic", rivals_of(numbers))]
+    return Shown(numbers, columns, rows, reading(names, data, numbers))
+
+
+def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row]:
+    """A row for each item: in a section of its block with the tests, or with a longer name without."""
+    printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
+    for (*place, block, item), systems in numbers.groupby([*PLACE, "block", "item"], sort=False):
+        label = printed.get(item) or item.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
+        # The summary has one section a direction, so its labels say more.
+        section, metric = names.place(*place), names.metric.label
+        if tested:
+            section += ": retention, Δ in pp" if block == RETENTION else f": {metric} by r"
+        else:
+            label = f"{label.removesuffix('s')} retention" if block == RETENTION else f"{label}: {metric}"
+        yield Row([label, *system_texts(names, systems, tested)], section)
+
+
+def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]:
+    """N, the values of the fixed ratios and EV, and if ``tested`` EV's lead over each of the former; dashes where N is
+    0."""
+    of_method = {row.method: row for row in systems.itertuples(index=False)}
+    rivals = rivals_of(systems)
+    shown = [of_method[name] for name in (*rivals, EV)]
+    count = of_method[EV].sentences
+    # No mean, and so no test either.
+    if not count:
+        return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
+    is_share, decimals = of_method[EV].block == RETENTION, names.metric.decimals
+    means = [row.mean for row in shown]
+    texts = [str(count)]
+    for mean in means:
+        text = formats.percent(mean) if is_share else formats.number(mean, decimals)
+        texts.append(Bold(text) if mean == max(means) > min(means) else text)
+    for name in rivals if tested else ():
+        # Differences of shares are in percentage points.
+        scale, places = (100, 1) if is_share else (1, decimals)
+        delta, low, high = (scale * getattr(of_method[name], key) for key in ("delta", "ci_low", "ci_high"))
+        texts.append(formats.interval(delta, low, high, places) + "*" * bool(low > 0))
+    return texts
+
+
+def heads(names: Names, first: str, rivals: Sequence[str]) -> Iterator[Column]:
+    """The titles of all but EV's leads."""
+    yield Column(first, align="l")
+    yield Column("N", align="r")
+    yield from (Column(names.method(name).short) for name in (*rivals, EV))
+
+
+def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
+    """Whose outputs these are, and what is counted."""
+    runs = counted(int(numbers["runs"].max()), "run")
+    reference = "the reference and its EOS" if names.experiment.coverage.eos else "the reference, without its EOS"
+    bold = f"Bold: the best. r: tokens of {reference}, over those of the source."
+    return [footnotes.setting(names, runs), LITERAL, *unspaced(names, data), bold]
+
+
+def unspaced(names: Names, data: Data) -> Iterator[str]:
+    """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
+    for place, rows in data.sentences.groupby(PLACE, sort=False):
+        if base_language(place[0].split("-")[0]) in UNSPACED:
+            # Each source comes once a method and seed.
+            sources = rows.drop_duplicates("id")["source"]
+            digits = sum(any(map(str.isdigit, text)) for text in sources)
+            having = f"{digits} of {len(sources)} sources have digits"
+            rule = "the rule that fits the paper's counts finds only those that touch no character"
+            yield f"Numbers of {names.place(*place)}: {having}; {rule}."
+
+
+# --- The sentences on which EV scores below the fixed ratio, by likely cause.
+
+OF_RUN = [*PLACE, "seed"]
+CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
+SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
+ALL = "all"
+SHORTEST = 3  # tokens of a very short source
+LABELS = {
+    SHORT: "Very short source",
+    OVERSHOOT: "Overshoot beyond grid",
+    UNDER: "Under-compression",
+    WITHIN: "Within-grid wrong pick",
+    ALL: "All losses",
+}
+RULES = (
+    f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
+    "tokens and the EOS) is below EV's smallest candidate. Under-compression: above its largest. Else within the grid."
+)
+
+
+def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) -> str:
+    """The first of :data:`CAUSES` that fits a sentence; ``candidates`` are the lengths that EV compared.
+
+    The reference's canvas (its tokens and the EOS) may lie below all candidates, above all, or between them.
+    """
+    if source_tokens <= SHORTEST:
+        return SHORT
+    if reference_canvas < min(candidates):
+        return OVERSHOOT
+    return UNDER if reference_canvas > max(candidates) else WITHIN
+
+
+def losses(names: Names, data: Data) -> pd.DataFrame:
+    """By run (``statistic`` "run"), then the mean over runs ("mean", no seed).
+
+    ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV minus
+    the rival over them in the main metric, NaN where there is none.
+    """
+    rows = []
+    for key, of_run in data.sentences.groupby(OF_RUN, sort=False):
+        scores = of_run.pivot(index="id", columns="method", values=names.metric.name)
+        ev = of_run[of_run["method"] == EV]
+        tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
+        # The cause is of the sentence and of the grid, whatever the rival.
+        causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev["id"], dtype=object)
+        for rival in (name for name in RIVALS if name in scores):
+            delta = scores[EV] - scores[rival]
+            lost = delta[delta < 0]
+            for name in (*CAUSES, ALL):
+                part = lost if name == ALL else lost[causes[lost.index] == name]
+                about = dict(zip(OF_RUN, key, strict=True)) | {"sentences": len(scores), "rival": rival, "cause": name}
+                # A run without a loss has no shares.
+                share = len(part) / len(lost) if len(lost) else float("nan")
+                rows.append(about | {"losses": len(part), "share": share, "delta": float(part.mean())})
+    runs = pd.DataFrame(rows)
+    groups = runs.groupby([*PLACE, "rival", "cause"], sort=False)
+    means = groups[["sentences", "losses", "share", "delta"]].mean().assign(runs=groups.size()).reset_index()
+    whole = pd.concat([runs.assign(statistic="run", runs=1), means.assign(statistic="mean")], ignore_index=True)
+    return whole[[*OF_RUN, "statistic", "runs", "sentences", "rival", "cause", "losses", "share", "delta"]]
+
+
+@table(
+    "Sentences on which EV scores below the fixed ratio in {metric}, by likely cause: how many, which share of all "
+    "such sentences, and by how much EV scores less.",
+    ev_and_ratio,
+    columns=("source_tokens", "target_tokens", "canvas"),
+    metrics=lambda names: [names.metric],
+)
+def failure_buckets(names: Names, data: Data) -> Shown:
+    """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
+    numbers = losses(names, data)
+    means = numbers[numbers["statistic"] == "mean"]
+    rows = []
+    for place, of_place in means.groupby(PLACE, sort=False):
+        heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
+        for name, of_cause in of_place.groupby("cause", sort=False):
+            # The rivals stand side by side.
+            texts = [text for row in of_cause.itertuples() for text in loss_texts(names, row)]
+            rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
+    columns = [Column("Likely cause", align="l")]
+    for name in rivals_of(means, "rival"):
+        over = f"Against {names.method(name).short}"
+        columns += [Column(title, over) for title in ("Losses", "Share", f"Mean Δ {names.metric.label}")]
+    runs = means["runs"].max()
+    what = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
+    return Shown(numbers, columns, rows, [footnotes.setting(names, what), RULES])
+
+
+def loss_texts(names: Names, row: Any) -> list[str]:
+    """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""
+    count = f"{row.losses:.{int(row.runs > 1)}f}"
+    if not row.losses:
+        return [count, formats.NONE, formats.NONE]
+    return [count, formats.percent(row.share), formats.signed(row.delta, names.metric.decimals)]

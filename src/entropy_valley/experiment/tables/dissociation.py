@@ -1,0 +1,336 @@
+"""Where does EV's lead come from: from canvases that are nearer to the reference's length? A table and a figure."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.matrix import Cell, study_cells
+from entropy_valley.experiment.frames import MATCHED, PLACE, SETTING
+from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
+from entropy_valley.experiment.stats.summary import BASELINES
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.scores import main_cells
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ERROR = "length_mae"
+LENGTHS = {  # what a table of canvases has of each method, beside the scores
+    ERROR: "Mean length error in slots",  # the distance from the reference's tokens and its EOS: Oracle's canvas
+    "on_reference": "On the reference's canvas",  # share of sentences whose canvas is as long as Oracle's
+    "full_canvas": "Full canvases",  # share of texts that leave one slot of their canvas to the EOS, and no more
+}
+CONTROL = "ev_reassigned_1"  # EV's ratios, given to other sentences: the same canvases, not chosen by the source
+CANVASES = ("nearer", "equal", "farther")  # of a method to the reference's, compared with the baseline's
+PARTS = (*CANVASES, "not_nearer", "all")  # not nearer: equal or farther
+STRIP = 0.6  # slots over which the points of one error are spread
+GOLDEN = 0.6180339887  # its multiples spread evenly between 0 and 1
+READ = ("length", "tokens")
+
+
+def with_control(experiment: Experiment) -> list[Cell]:
+    """The main backbone's cells, and the control where a study decodes it."""
+    cells = main_cells(experiment)
+    like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in cells}
+    for name in experiment.tables.studies:
+        for cell in study_cells(experiment, name):
+            if cell.method == CONTROL and (cell.run, cell.testset, cell.order, cell.steps) in like:
+                cells = [*cells, cell]
+    return list(dict.fromkeys(cells))
+
+
+# --- The numbers.
+
+
+def with_errors(data: Data) -> pd.DataFrame:
+    """The sentences with ``error``, the distance of the canvas from Oracle's in slots, which is 0 in Oracle's.
+
+    Of several canvases that were decoded, and of one that changed, the one that the translation is from counts.
+    """
+    oracle = data.sentences[data.sentences["method"] == "oracle"]
+    lengths = oracle[[*MATCHED, "id", "length"]].rename(columns={"length": "reference"})
+    rows = data.sentences.merge(lengths, "left", on=[*MATCHED, "id"])
+    return rows.assign(error=(rows["length"] - rows["reference"]).abs())
+
+
+def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.DataFrame:
+    """Means over runs of the main metric and of :data:`LENGTHS`, of each method.
+
+    Columns: those of SETTING, ``metric``, ``method``, ``mean``, ``std`` (sample) and ``runs``.
+    """
+    # The slot that is left is that of the EOS.
+    full = sentences["tokens"].map(len) == sentences["length"] - 1
+    own = sentences.assign(**dict(zip(LENGTHS, (sentences["error"], sentences["error"] == 0, full), strict=True)))
+    means = own.groupby([*MATCHED, "method"], sort=False)[[*LENGTHS]].mean().reset_index()
+    values = data.cells[[*MATCHED, "method", names.metric.name]].merge(means, on=[*MATCHED, "method"])
+    groups = values.groupby([*SETTING, "method"], sort=False)[[names.metric.name, *LENGTHS]]
+    table = groups.agg(["mean", "std", "count"]).stack(0, future_stack=True).rename_axis([*SETTING, "method", "metric"])
+    table = table.reset_index().rename(columns={"count": "runs"})
+    settings = table.groupby(SETTING, sort=False).ngroup().sort_values(kind="stable")
+    return table.loc[settings.index, [*SETTING, "metric", "method", "mean", "std", "runs"]]
+
+
+def points(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
+    """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
+    place = ["backbone", *PLACE]
+    first = sentences["seed"] == sentences.groupby(place)["seed"].transform("first")
+    rows = sentences[first].rename(columns={names.metric.name: "score"})
+    return rows[[*place, "method", "id", "error", "score"]]
+
+
+def splits(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
+    """The lead of EV, and of the control, over each baseline, by whose canvas is nearer to the reference's.
+
+    A row per pair of methods and part of PARTS, over runs (without a ``seed``) and in each run. Columns: those of
+    SETTING, ``method``, ``baseline``, ``seed``, ``runs`` and those of :func:`split`.
+    """
+    rows: list[dict[str, Any]] = []
+    for key, of_setting in sentences.groupby(SETTING, sort=False):
+        ids = of_setting["id"].unique()
+        scores, errors = (
+            of_setting.pivot(index="id", columns=["method", "seed"], values=value).loc[ids]
+            for value in (names.metric.name, "error")
+        )
+        for name in ("ev", CONTROL):
+            for baseline in BASELINES:
+                if not {name, baseline} <= {*of_setting["method"]}:
+                    continue
+                leads, nearer = scores[name] - scores[baseline], errors[baseline] - errors[name]
+                about = dict(zip(SETTING, key, strict=True)) | {"method": name, "baseline": baseline}
+                # The control may have fewer runs.
+                seeds = [seed for seed in scores[name] if seed in scores[baseline]]
+                for seed in (None, *seeds):
+                    runs = seeds if seed is None else [seed]
+                    parts = split(leads[runs].to_numpy(), nearer[runs].to_numpy(), names.statistics)
+                    rows += [about | {"seed": seed, "runs": len(runs)} | part for part in parts]
+    return pd.DataFrame(rows)
+
+
+def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> Iterator[dict[str, Any]]:
+    """A mean lead by parts of the sentences, in the mean over runs; with 95 % percentile bootstraps over sentences.
+
+    ``leads`` has the lead on each sentence in each run, ``nearer`` by how many slots the first method's canvas is
+    nearer to the reference's; both of shape (sentences, runs). A row per part of PARTS: ``canvas``, the number of
+    ``sentences``, the mean ``lead`` on these, what it ``adds`` to the mean over all, and its ``share`` of this mean:
+    NaN unless the interval of that mean lies above 0. ``lead_low``, ``lead_high`` and so on are the limits.
+    """
+    inside = (nearer > 0, nearer == 0, nearer < 0, nearer <= 0, np.full(nearer.shape, True))
+    adds = [np.where(part, leads, 0.0).mean(axis=1) for part in inside]
+    values = np.column_stack([*adds, *(part.mean(axis=1) for part in inside)])
+    drawn = bootstrap_means(values, how.resamples, how.seed, how.generator)
+    means = np.vstack([values.mean(axis=0), drawn])  # the first row is of the sentences as they are
+    added, sizes = np.hsplit(means, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistics = {"lead": added / sizes, "adds": added, "share": added / added[:, -1:]}
+    # A share of a lead that may be 0 would be any number.
+    if not np.quantile(drawn[:, len(PARTS) - 1], LEVELS[0]) > 0:
+        statistics["share"] = np.full(added.shape, np.nan)
+    for place, part in enumerate(PARTS):
+        row = {"canvas": part, "sentences": float(sizes[0, place] * len(leads))}
+        for name, numbers in statistics.items():
+            value, draws = numbers[0, place], numbers[1:, place]
+            # A resample may have no sentence of a part.
+            low, high = np.nanquantile(draws, LEVELS) if not np.isnan(value) else (np.nan, np.nan)
+            row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
+        yield row
+
+
+# --- The table.
+
+COLUMNS = (
+    Column("Direction", align="l"),
+    Column("Nearer to the reference's", align="l"),
+    Column("Sentences", align="r"),
+    Column("Lead on these"),
+    Column("Adds to the lead"),
+    Column("Share of the lead"),
+)
+
+
+@table(
+    "Where a lead in {metric} comes from: sentences on which the first method's canvas is nearer to the reference's "
+    "than the second's, those on which both are equally far, and those on which the second's is nearer.",
+    with_control,
+    columns=READ,
+    metrics=lambda names: [names.metric],
+)
+def dissociation(names: Names, data: Data) -> Shown:
+    """A section for each pair of methods, with a group of rows for each direction. The numbers are the means of methods
+    over runs; then the parts of leads, over runs and in each run (with a ``seed``)."""
+    sentences = with_errors(data)
+    numbers = pd.concat([lengths_and_scores(names, data, sentences), splits(names, sentences)], ignore_index=True)
+    numbers = numbers.astype({"seed": "Int64", "runs": "Int64"})
+    parts = numbers[numbers["canvas"].isin([*CANVASES, "all"]) & numbers["seed"].isna()]
+    rows = []
+    for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
+        section = names.difference(str(name), str(baseline))
+        rows += [
+            Row(part_texts(names, part), section, shaded=part.canvas == "all")
+            for _, of_place in of_pair.groupby(PLACE, sort=False)
+            for part in of_place.itertuples()
+        ]
+    return Shown(numbers, COLUMNS, rows, [*reading(names, numbers)], labels=2)
+
+
+def part_texts(names: Names, part: Any) -> list[str]:
+    """A part of the sentences: whose canvas is nearer, how many they are, and what they say of the lead."""
+    decimals = names.metric.decimals
+    nearer = {"nearer": names.method(part.method).short, "equal": "equally far"}
+    nearer |= {"farther": names.method(part.baseline).short}
+    lead = formats.interval(part.lead, part.lead_low, part.lead_high, decimals)
+    return [
+        names.place(part.direction, part.testset),
+        nearer.get(part.canvas, part.canvas),
+        formats.number(part.sentences, 0 if part.runs == 1 else 1),
+        formats.NONE if math.isnan(part.lead) else lead,
+        formats.interval(part.adds, part.adds_low, part.adds_high, decimals),
+        formats.percent(part.share),
+    ]
+
+
+def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
+    """Whose numbers these are, how to read them, the paper's claim, and the canvases of all methods."""
+    parts = numbers[numbers["canvas"].notna()]
+    yield footnotes.setting(names)
+    counts = sorted(set(parts.loc[parts["seed"].isna(), "runs"]))
+    runs = " or ".join(map(str, counts)) + (" run" if counts == [1] else " runs")
+    yield (
+        f"Means over {runs} (training seeds) [95 % percentile bootstrap over sentences]. "
+        "Adds: the sum over these sentences, divided by the number of all. Share: n/a unless the interval of the lead "
+        "over all lies above 0."
+    )
+    yield from footnotes.few_sentences(parts.loc[parts["canvas"] == "all", "sentences"])
+    if CONTROL in set(parts["method"]):
+        yield f"{names.method(CONTROL).short}: each sentence gets the ratio L/|x| that EV took for another one."
+    yield (
+        "If EV did not profit from the reference's length, it would also lead where its canvas is not nearer to it "
+        "(equally far, or farther). A run counts where the 95 % interval of that lead leaves 0 out."
+    )
+    tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
+    for baseline, of_baseline in tested.groupby("baseline", sort=False):
+        yield f"Not nearer than {names.method(str(baseline)).short}'s: {counted(names, of_baseline)}."
+    for metric, label in LENGTHS.items():
+        yield f"{label}: {listed(names, numbers[numbers['metric'] == metric])}."
+    yield footnotes.ORACLE
+
+
+def counted(names: Names, runs: pd.DataFrame) -> str:
+    """``EV leads in 0 of 9 runs (En→Zh 0 of 3, …) and trails in 7``."""
+    leads, trails = runs["lead_low"] > 0, runs["lead_high"] < 0
+    places = runs.assign(leads=leads).groupby(PLACE, sort=False)["leads"]
+    by_place = ", ".join(f"{names.place(*place)} {values.sum()} of {len(values)}" for place, values in places)
+    return f"EV leads in {leads.sum()} of {len(runs)} runs ({by_place}) and trails in {trails.sum()}"
+
+
+def listed(names: Names, means: pd.DataFrame) -> str:
+    """``En→Zh Ratio 1.76, EV 0.53; …``, shares in per cent."""
+    places = []
+    for place, rows in means.groupby(PLACE, sort=False):
+        texts = []
+        for row in rows.itertuples():
+            text = formats.number(row.mean, 2) if row.metric == ERROR else formats.percent(row.mean)
+            texts.append(f"{names.method(row.method).short} {text}")
+        places.append(f"{names.place(*place)} {', '.join(texts)}")
+    return "; ".join(places)
+
+
+# --- The figure.
+
+
+@figure(
+    "Length error against {metric}, by direction, as in the paper. Pale points: the sentences of the first seed; "
+    "errors are whole slots, around which their points are spread; the last 1 % are beyond the axis. "
+    "Large points: means over training seeds with their standard deviations; the legend has the mean length error, "
+    "which is 0 for Oracle. Last panel, ours: what sentences add to EV's lead in {metric}, by whose canvas is "
+    "nearer to the reference's (neither: both are equally far), with 95 % intervals over sentences; crosses: the "
+    "same of EV's ratios when they are given to other sentences, where a study decodes them. Oracle's length is "
+    "not an upper bound.",
+    with_control,
+    columns=READ,
+)
+def dissociation_figure(names: Names, data: Data) -> Figure:
+    """A panel for each direction; then where EV's lead comes from. The numbers are the sentences of the first seed
+    (with an ``id``), then the means over runs, then the parts of leads."""
+    sentences = with_errors(data)
+    means = lengths_and_scores(names, data, sentences)
+    shown = [rows[rows["method"].isin(RISING)] for rows in (points(names, sentences), means)]
+    numbers = pd.concat([*shown, splits(names, sentences)], ignore_index=True).astype(
+        {"seed": "Int64", "runs": "Int64"}
+    )
+    places = [place for place, _ in means.groupby(PLACE, sort=False)]  # as the config has them
+    panels = [functools.partial(_clouds, names, place, *shown) for place in places]
+    over_runs = numbers[numbers["canvas"].notna() & numbers["seed"].isna()]
+    panels.append(functools.partial(_parts, names, places, over_runs))
+    return Figure(numbers, panels, width=3.15, height=2.6)
+
+
+def _clouds(names: Names, place: Any, sentences: pd.DataFrame, means: pd.DataFrame, axes: Axes) -> None:
+    """One direction: the sentences, those of one error spread around it; and means over runs, with the mean length
+    errors in the legend below."""
+    here, of_place = (rows[(rows[PLACE] == list(place)).all(axis=1)] for rows in (sentences, means))
+    for name in RISING:
+        cloud = here[here["method"] == name]
+        spread = 0 if name == "oracle" else STRIP * (np.arange(len(cloud)) * GOLDEN % 1 - 0.5)
+        axes.scatter(
+            cloud["error"] + spread, cloud["score"], s=5, marker=METHOD_MARKERS[name], color=METHOD_COLOURS[name],
+            alpha=0.3, linewidths=0, rasterized=True,
+        )  # fmt: skip
+    rows = of_place.set_index(["metric", "method"])
+    for name in RISING:
+        error, score = rows.loc[(ERROR, name)], rows.loc[(names.metric.name, name)]
+        at, colour = (error["mean"], score["mean"]), METHOD_COLOURS[name]
+        axes.errorbar(*at, xerr=error["std"], yerr=score["std"], fmt="none", ecolor=colour, zorder=3)
+        axes.plot(
+            *at, METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white", zorder=3,
+            label=f"{names.method(name).short}: {formats.number(error['mean'], 2)}",
+        )  # fmt: skip
+    axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
+    axes.set_title(names.place(*place))
+    axes.set_xlabel("length error (slots)")
+    axes.set_ylabel(names.metric.label)
+    _legend_below(axes)
+
+
+def _parts(names: Names, places: Sequence[tuple[str, str]], parts: pd.DataFrame, axes: Axes) -> None:
+    """What sentences add to the lead over the fair baseline, where it was run, by whose canvas is nearer."""
+    # The last one that was run is the fair one.
+    baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
+    rows = parts[parts["baseline"] == baseline].set_index([*PLACE, "method", "canvas"])
+    looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
+    titles = {"nearer": "EV", "equal": "neither", "farther": names.method(baseline).short}  # the answers to the title
+    for number, canvas in enumerate(CANVASES):
+        for name, marker, shift in looks:
+            keys = [(*place, name, canvas) for place in places]
+            at = [place for place, key in enumerate(keys) if key in rows.index]
+            adds = rows.reindex([keys[place] for place in at])
+            middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
+            axes.errorbar(
+                np.array(at) + 0.28 * (number - 1) + shift, middle,
+                yerr=[(middle - low).tolist(), (high - middle).tolist()], linestyle="none", marker=marker,
+                markersize=5, color=SERIES_COLOURS[number], label=titles[canvas] if name == "ev" else None,
+            )  # fmt: skip
+    axes.axhline(0, color=INK, linewidth=0.6)
+    axes.set_xticks(range(len(places)), [names.place(*place) for place in places])
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.set_xlabel(f"crosses: {names.method(CONTROL).short}" * (CONTROL in set(parts["method"])))
+    axes.set_ylabel(f"part of EV's lead over\n{names.method(baseline).short} ({names.metric.label})")
+    axes.set_title("Ours: nearer to the reference's length")
+    _legend_below(axes)
+
+
+def _legend_below(axes: Axes) -> None:
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, handlelength=1, handletextpad=0.4, columnspacing=1
+    )

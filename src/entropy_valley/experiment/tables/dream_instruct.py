@@ -1,0 +1,226 @@
+"""The instruction-tuned backbone's table: what each variant of its use lost in training and what it put out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.experiment.config.matrix import instruct_cells
+from entropy_valley.experiment.config.params import shifted
+from entropy_valley.experiment.config.paths import adapter_folder
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.model import adapters
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.model.families import find_family
+
+LAST = 10  # optimiser steps at the end of a run that are averaged
+REFERENCE = "reference"  # in the place of a method
+LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
+DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
+WORSE = "*"  # marks a cross-entropy above that of a uniform guess
+
+# --- The variants, and what is read of them.
+
+
+def variants(names: Names) -> dict[str, dict[str, Any]]:
+    """What each backbone is: the fields of :data:`DESCRIPTION`."""
+    described = {}
+    for name in dict.fromkeys(cell.backbone for cell in names.cells):
+        section = names.experiment.backbones[name]
+        described[name] = {
+            "label": section.label,
+            "prompt": "chat" if section.chat else "plain",
+            "training": "none" if section.zero_shot else "LoRA-SFT",
+            "shifted": shifted(names.experiment, name),
+            "natural_shift": find_family(section.family).shifted,
+        }
+    return described
+
+
+def adapter_folders(names: Names) -> dict[str, str]:
+    """The folder of the adapter that each variant decodes with, where it has one."""
+    runs = {cell.backbone: cell.run for cell in names.cells}
+    folders = {name: adapter_folder(names.experiment, run) for name, run in runs.items()}
+    return {name: folder for name, folder in folders.items() if folder}
+
+
+def is_trained(names: Names) -> bool:
+    """Whether the adapters were trained here: only these have losses."""
+    return names.experiment.adapters == "trained"
+
+
+def adapter_files(names: Names) -> list[str]:
+    folders = dict.fromkeys(adapter_folders(names).values())
+    read = [f"{folder}/{FACTS}" for folder in folders]
+    return read + [f"{folder}/{adapters.LOSSES}" for folder in folders if is_trained(names)]
+
+
+# --- The numbers.
+
+
+def summarise_losses(losses: pd.Series) -> dict[str, float]:
+    """Of the losses by optimiser step: the last, mean and sample deviation of the last :data:`LAST`, the first lowest
+    and its step."""
+    last = losses.tail(LAST)
+    ends = {"final": losses.iloc[-1], "last_mean": last.mean(), "last_std": last.std()}
+    return {**ends, "minimum": losses.min(), "minimum_step": losses.idxmin()}
+
+
+def uniform_cross_entropy(vocabulary: int) -> float:
+    """log|V|, the mean cross-entropy in nats of giving every token the same probability: exact at every step.
+
+    A loss weighted by 1/t has no such mark: its weights sum to 1 neither at a step nor in expectation. A slot is
+    masked with probability t, but one of a sequence's n slots always is, so that a uniform guess loses
+    log|V| · (1 + E[(1 - t)^n / (n t)]) in expectation.
+    """
+    return math.log(vocabulary)
+
+
+def training_losses(data: Data, adapter: str) -> dict[str, float]:
+    """Of an adapter's losses."""
+    facts, curves = data.files.file(f"{adapter}/{FACTS}"), data.files.file(f"{adapter}/{adapters.LOSSES}")
+    with files.readable(facts, "description of a training", "Train the adapter again."):
+        # log 1 = 0: every loss would be worse than a uniform guess.
+        if (vocabulary := files.read_json(facts)["vocabulary"]) < 2:
+            raise ValueError(f"vocabulary is {vocabulary}")
+        numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
+    with files.readable(curves, "table of losses", "Train the adapter again."):
+        # Else the last digit of a loss may change in reading.
+        losses = data.files.csv(curves, float_precision="round_trip", index_col="step")
+        for name in LOSSES:
+            if not np.isfinite(losses[name].to_numpy(float)).all():
+                raise ValueError(f"{name} is not a finite number at each step")
+            numbers |= {f"{name}_{key}": value for key, value in summarise_losses(losses[name]).items()}
+    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / numbers["uniform_cross_entropy"]}
+
+
+def describe(texts: Sequence[str]) -> dict[str, float]:
+    """Their number, the share of those that hold nothing but white space, and the mean number of characters (Unicode
+    code points), the empty texts included."""
+    empty, characters = sum(not text.strip() for text in texts), sum(map(len, texts))
+    return {
+        "sentences": len(texts),
+        "empty_rate": empty / len(texts),
+        "mean_characters": characters / len(texts),
+    }
+
+
+def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
+
+    Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
+    cross-entropy and of the weighted loss what :func:`summarise_losses` says, as ``cross_entropy_final`` and
+    ``loss_final``, and ``cross_entropy_over_uniform``. Of each method those of :func:`describe` and the system scores.
+    Of the references (backbone ""): the same without scores.
+    Raises :class:`InputError` for a missing file or one that does not fit.
+    """
+    rows: list[tuple[str, str, str, float]] = []
+    if is_trained(names):
+        for name, folder in adapter_folders(names).items():
+            own = data.files.root + folder.removeprefix(names.experiment.results)
+            rows += [(name, "", *number) for number in training_losses(data, own).items()]
+    for cell in names.cells:
+        outputs = data.of([cell]).sentences
+        rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
+    # The references are those of any cell: all have the same sentences.
+    rows += [("", REFERENCE, *number) for number in describe(outputs["target"]).items()]
+    for cell in data.cells.to_dict("records"):
+        rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
+    numbers = pd.DataFrame(rows, columns=["backbone", "method", "metric", "value"])
+    described = variants(names)
+    for key in DESCRIPTION:
+        numbers[key] = numbers["backbone"].map({name: variant[key] for name, variant in described.items()})
+    return numbers
+
+
+# --- The table.
+
+
+@table(
+    "An instruction-tuned backbone under this protocol: plain prompt and chat template, fine-tuned and zero-shot, each "
+    "read with and without the shift of its logits by one slot. A row that learns and translates only with the shift "
+    "shows that the shift was at fault, not the backbone.",
+    instruct_cells,
+    columns=("hypothesis", "target"),
+    files=adapter_files,
+)
+def dream_instruct(names: Names, data: Data) -> Shown:
+    """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
+    numbers = instruct_numbers(names, data)
+    values: dict[Any, dict[str, float]] = {}
+    for row in numbers.itertuples(index=False):
+        values.setdefault((row.backbone, row.method), {})[row.metric] = row.value
+    columns = [Column("Variant", align="l")]
+    columns += [
+        Column(title, "Training cross-entropy")
+        for title in ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
+    ]
+    for name in RISING:
+        columns += [Column(title, names.method(name).short) for title in ("Empty", "Length", names.metric.label)]
+    sections: dict[str, list[Row]] = {}
+    for name, variant in variants(names).items():
+        texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
+        for method in RISING:
+            texts += output_texts(names, values.get((name, method), {}))
+        # Variants with and without the shift alternate in the config.
+        sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
+    rows = [row for section in sections.values() for row in section]
+    return Shown(numbers, columns, rows, [*reading(names, values["", REFERENCE], numbers)])
+
+
+def heading(variant: Mapping[str, Any]) -> str:
+    read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
+    return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
+
+
+def output_texts(names: Names, values: Mapping[str, float]) -> list[str]:
+    """The texts below a method."""
+    if not values:
+        return [formats.NONE] * 3
+    score = formats.number(values[names.metric.name], names.metric.decimals)
+    return [f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score]
+
+
+def loss_texts(training: Mapping[str, float]) -> list[str]:
+    """The texts below "Training cross-entropy"."""
+    if not training:
+        return [formats.NONE] * 4
+    final, mean, minimum = (training[f"cross_entropy_{key}"] for key in ("final", "last_mean", "minimum"))
+    # A model that has learned anything is below log|V|.
+    marks = [WORSE * (loss > training["uniform_cross_entropy"]) for loss in (final, mean, minimum)]
+    return [
+        f"{final:.2f}{marks[0]}",
+        f"{training['cross_entropy_over_uniform']:.2f}",
+        formats.mean_std(mean, training["cross_entropy_last_std"], 2) + marks[1],
+        f"{minimum:.2f}{marks[2]} ({training['cross_entropy_minimum_step']:,.0f})",
+    ]
+
+
+def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame) -> Iterator[str]:
+    """The setting, and how to read the columns."""
+    cell = names.cells[0]
+    place, sentences = names.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
+    order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
+    yield f"{place}, {sentences}; {order}; training seed {cell.seed}."
+    sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
+    if len(sizes):
+        uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)
+        yield f"Cross-entropy: mean over a step's masked slots, in nats. That of a uniform guess is log|V| = {uniform}."
+        yield f"{WORSE}: worse than a uniform guess. Last {LAST} steps: mean ± sample standard deviation."
+        yield "The CSV has the weighted training loss, too; there a uniform guess does not lose log|V|."
+    yield (
+        "Empty: share of outputs without text. Length: mean characters of an output, empty ones included; "
+        f"the references have {reference['mean_characters']:.2f}."
+    )
+    yield footnotes.ORACLE
+    if not is_trained(names) or adapter_folders(names).keys() != variants(names).keys():
+        yield f"{formats.NONE}: no losses here: not trained, or a given adapter."

@@ -1,0 +1,286 @@
+"""The tables and the figure of the human evaluation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.experiment.config import Experiment, matrix, params
+from entropy_valley.experiment.human_evaluation import statistics
+from entropy_valley.experiment.human_evaluation.pack import BUCKETS
+from entropy_valley.experiment.human_evaluation.settings import POOLED
+from entropy_valley.experiment.human_evaluation.statistics import PREFERENCES, SCALES
+from entropy_valley.experiment.tables import formats
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.scores import main_cells
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --- What annotators say of two systems: a table, and a table of details.
+
+Values = Mapping[str, float]  # statistics by their names
+Key = tuple[str, str, str]  # direction, annotator, bucket
+SIMULATED = "The annotators are simulated, by rules: these numbers say nothing of people's judgements."
+PREFERRED = "Preference: sentences on which the first system, the second one, or neither is preferred."
+MAJORITY = (
+    "Preference of all: what more than half of the annotators of a sentence chose; without such a majority, as in a "
+    "three-way split, it is a tie."
+)
+TESTS = (
+    "Two-sided p: Wilcoxon's signed-rank test; of all annotators on their mean for each sentence. Sign test: "
+    "majorities without ties. *, **, ***: p below 0.05, 0.01, 0.001, not corrected for the number of tests. N needed: "
+    "sentences for 80 % power at 5 %, were the observed difference the true one."
+)
+AGREEMENT = (
+    "On the sentences that all annotators rated. Kendall's W, with ties, of the ranks of sentences: lowest and highest "
+    "of the four scores. Krippendorff's α: ordinal of scores, nominal of preferences. ρ is Spearman's; of both: of "
+    "adequacy and of fluency."
+)
+
+
+def evaluated_cells(experiment: Experiment) -> list[matrix.Cell]:
+    """Both systems of each direction."""
+    directions = matrix.evaluated_directions(experiment)
+    return [cell for name in directions for cell in matrix.evaluated_cells(experiment, name)]
+
+
+def is_ready(names: Names) -> bool:
+    """Whether each direction has filled forms: without them, only who asks for it is told what to do."""
+    return all(params.filled_forms(names.experiment, name) for name in directions_of(names))
+
+
+def is_comparable(names: Names) -> bool:
+    """The paper's are EV and Fixed Ratio of the main backbone."""
+    of_paper = [cell.method for cell in names.cells] == ["ev", "ratio"] * len(directions_of(names))
+    among_main = {*names.cells} <= {*main_cells(names.experiment)}
+    return is_ready(names) and not names.experiment.human_evaluation.simulated and of_paper and among_main
+
+
+def rating_files(names: Names) -> Iterator[str]:
+    """The ratings."""
+    for name in directions_of(names):
+        yield f"{names.experiment.results}/{_file(name)}"
+
+
+RATED: dict[str, Any] = {
+    "cells": evaluated_cells,
+    "files": rating_files,
+    "ready": is_ready,
+    "comparable": is_comparable,
+    "sentences": lambda names: f"N = {packed(names)} sentences.",  # of a pack, which are some of a test set's
+}
+
+
+def directions_of(names: Names) -> list[str]:
+    return matrix.evaluated_directions(names.experiment)
+
+
+def packed(names: Names) -> int:
+    """The sentences of a pack."""
+    return sum(names.experiment.human_evaluation.sentences.model_dump().values())
+
+
+def _file(direction: str) -> str:
+    """The ratings of a direction, below the folder of results."""
+    return f"human_evaluation/{direction}/ratings.jsonl"
+
+
+def ratings(data: Data, direction: str) -> pd.DataFrame:
+    """The ratings of a direction, see :func:`statistics.frame`."""
+    rows = files.read_jsonl(data.files.at(_file(direction)), ("annotator", "id", "preference"))
+    return statistics.frame(rows)
+
+
+def values_of(names: Names, data: Data) -> dict[Key, Values]:
+    """The statistics of each direction, annotator (``all``: together) and bucket ("": all of them)."""
+    how = names.statistics
+    values: dict[Key, Values] = {}
+    for direction in directions_of(names):
+        rows = ratings(data, direction)
+        for name, given in rows.groupby("annotator", sort=False):
+            values[direction, str(name), ""] = statistics.of_annotator(given, how)
+        # All together is not the sum of the annotators: it is their mean for each sentence.
+        values[direction, POOLED, ""] = statistics.of_all(rows, how) | statistics.agreement(rows)
+        for bucket in BUCKETS:
+            # Buckets were chosen by the metric, so the ρ of all sentences overstates it.
+            means = rows[rows["bucket"] == bucket].groupby("id")[[*SCALES, "difference"]].mean()
+            values[direction, POOLED, bucket] = {"sentences": len(means), **statistics.correlations(means)}
+    return values
+
+
+def tidy(values: Mapping[Key, Values]) -> pd.DataFrame:
+    """A row for each statistic."""
+    rows = [(*key, *item) for key, of_key in values.items() for item in of_key.items()]
+    return pd.DataFrame(rows, columns=["direction", "annotator", "bucket", "statistic", "value"])
+
+
+def pair(names: Names, direction: str) -> list[matrix.Cell]:
+    """The cells of the two systems."""
+    return [cell for cell in names.cells if cell.direction == direction]
+
+
+def systems(names: Names, direction: str) -> list[str]:
+    """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
+    first, second = ([names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
+                     for cell in pair(names, direction))  # fmt: skip
+    # Only what tells the two systems apart is printed.
+    apart = [number for number, part in enumerate(first) if part != second[number]]
+    labels = []
+    for cell, parts in zip(pair(names, direction), (first, second), strict=True):
+        labels.append(", ".join([names.method(cell.method).short, *(parts[number] for number in apart)]))
+    return labels
+
+
+def rated(names: Names, values: Mapping[Key, Values]) -> Iterator[str]:
+    """How many sentences each annotator rated, where not all; and whether they are people."""
+    people, sentences = names.experiment.human_evaluation, packed(names)
+    if people.simulated:
+        yield SIMULATED
+    for direction in directions_of(names):
+        counts = {}
+        for name in people.annotators:
+            counts[name] = int(values.get((direction, name, ""), {}).get("sentences", 0))
+        # A table of half of the ratings looks like any other.
+        if set(counts.values()) != {sentences}:
+            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+            yield f"Partial: of the {sentences} sentences of {formats.direction(direction)} were rated by {listed}."
+
+
+@table(
+    "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer.", **RATED
+)
+def human_eval(names: Names, data: Data) -> Shown:
+    """Mean differences and majority preferences, a row for each direction."""
+    values, rows = values_of(names, data), []
+    for name in directions_of(names):
+        of_all = values[name, POOLED, ""]
+        shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
+        texts = [formats.direction(name), " − ".join(systems(names, name)), *shown, _preferences(of_all)]
+        rows.append(Row([*texts, f"{of_all['sentences']:.0f}"]))
+    scales = [Column(f"Δ {scale.capitalize()}") for scale in SCALES]
+    columns = [Column("Direction", align="l"), Column("Systems"), *scales, Column("Preference"), Column("N", align="r")]
+    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, *rated(names, values)])
+
+
+@table(
+    "The human evaluation annotator by annotator: differences, preferences and tests; agreement of annotators, and "
+    "Spearman's correlation of the differences in {metric} and in their scores, also by bucket.",
+    **RATED,
+)
+def human_eval_details(names: Names, data: Data) -> Shown:
+    """Each annotator, all together, their agreement, and the metric beside them."""
+    values, rows = values_of(names, data), []
+    for name in directions_of(names):
+        section = f"{formats.direction(name)}, {' − '.join(systems(names, name))}"
+        rows += [Row(texts, section) for texts in _details(names, values, name)]
+    columns = [Column("", align="l"), *map(Column, names.experiment.human_evaluation.annotators), Column("All")]
+    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, TESTS, AGREEMENT, *rated(names, values)])
+
+
+def _details(names: Names, values: Mapping[Key, Values], direction: str) -> Iterator[list[str]]:
+    """The rows of a direction: what each annotator and all have, then what only all together have."""
+    # An annotator may have no form yet.
+    people = [values.get((direction, name, "")) for name in names.experiment.human_evaluation.annotators]
+    every = values[direction, POOLED, ""]
+    each, number, label = [*people, every], formats.number, names.metric.label
+
+    def of_all(label: str, text: str) -> list[str]:
+        return [label, *[formats.NONE] * len(people), text]
+
+    for scale in SCALES:
+        yield [f"Δ {scale.capitalize()}", *(formats.signed(one[scale], 2) if one else formats.NONE for one in each)]
+        yield ["   Wilcoxon's p", *(formats.stars(one[f"{scale}_p"]) if one else formats.NONE for one in each)]
+    yield ["Preference", *(_preferences(one) if one else formats.NONE for one in each)]
+    for scale in SCALES:
+        interval = formats.interval(every[scale], every[f"{scale}_low"], every[f"{scale}_high"], 2)
+        yield of_all(f"Δ {scale.capitalize()}, 95 % CI", interval)
+    yield of_all("Sign test of majorities, p", formats.stars(every["sign_p"]))
+    for scale in SCALES:
+        needed = every[f"{scale}_needed"]
+        yield of_all(f"N needed, {scale}", "∞" if math.isinf(needed) else number(needed, 0))
+    yield of_all("Fleiss' κ of preferences", number(every["kappa"], 3))
+    yield of_all("Kendall's W", f"{number(every['w_low'], 2)} to {number(every['w_high'], 2)}")
+    for name in (*SCALES, "preference"):
+        yield of_all(f"Krippendorff's α, {name}", number(every[f"{name}_alpha"], 3))
+    for scale in SCALES:
+        rho, p = every[f"{scale}_rho"], every[f"{scale}_rho_p"]
+        text = f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
+        yield of_all(f"ρ of Δ{label} and Δ{scale}", formats.NOT_AVAILABLE if math.isnan(rho) else text)
+    first, second = systems(names, direction)
+    buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
+    for bucket in BUCKETS:
+        rhos = (formats.signed(values[direction, POOLED, bucket][f"{scale}_rho"], 2) for scale in SCALES)
+        yield of_all(f"ρ of both, {buckets[bucket]}", " / ".join(rhos))
+
+
+def _preferences(values: Values) -> str:
+    return " / ".join(f"{values[name]:.0f}" for name in PREFERENCES)
+
+
+# --- What annotators say of two systems, as a figure.
+
+
+@figure(
+    "Human evaluation, a row for each direction; the paper draws En→Zh. Left: adequacy by annotator, both systems; "
+    "boxes are quartiles, diamonds means. Right: a point for each sentence, difference in {metric} and mean difference "
+    "in adequacy, with Spearman's correlation.",
+    **RATED,
+)
+def human_eval_figure(names: Names, data: Data) -> Figure:
+    """A row for each direction: adequacy by annotator and system; the metric's difference beside that of adequacy. The
+    numbers are the ratings that are drawn."""
+    parts, panels = [], []
+    for name in directions_of(names):
+        rows = ratings(data, name).assign(direction=name)
+        parts.append(rows)
+        panels += [functools.partial(draw, names, name, rows) for draw in (_boxes, _scatter)]
+    columns = ["direction", "annotator", "id", "bucket", "difference", "first_adequacy", "second_adequacy", "adequacy"]
+    return Figure(pd.concat(parts, ignore_index=True)[columns], panels, width=3.15, height=2.5)
+
+
+def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
+    colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(pair(names, direction))]
+    people = names.experiment.human_evaluation
+    # In the order of the config.
+    annotators = [name for name in people.annotators if name in set(rows["annotator"])]
+    pairs = zip(("first", "second"), systems(names, direction), colours, strict=True)
+    for number, (system, label, colour) in enumerate(pairs):
+        given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in annotators]
+        places = np.arange(len(annotators)) + (number - 0.5) * 0.36
+        boxes = axes.boxplot(
+            given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
+            medianprops={"color": INK}, flierprops={"markersize": 2},
+            meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
+        )  # fmt: skip
+        for box in boxes["boxes"]:
+            box.set_facecolor(colour)
+        axes.plot([], [], color=colour, linewidth=6, label=label)
+    axes.set_xticks(np.arange(len(annotators)), annotators)
+    axes.set_yticks(range(1, 6))
+    axes.set_ylabel("adequacy")
+    axes.set_title(formats.direction(direction) + (" (simulated)" if people.simulated else ""))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+
+
+def _scatter(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
+    means = rows.groupby("id")[["adequacy", "difference"]].mean()
+    # The figure shows adequacy alone; the function wants both scales.
+    correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
+    axes.axhline(0, color=INK, linewidth=0.6)
+    axes.axvline(0, color=INK, linewidth=0.6)
+    axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
+    axes.set_xlabel(f"Δ {names.metric.label} ({' − '.join(systems(names, direction))})")
+    axes.set_ylabel("mean Δ adequacy")
+    rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
+    of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
+    axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")

@@ -1,0 +1,90 @@
+"""Finished cells in the folders and formats of mt-metrics-eval, the toolkit that compares metrics.
+
+Its README (google-research/mt-metrics-eval on GitHub) has the format: a folder for each test set, and in it files for
+each pair of languages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.config.schema import metrics_of
+from entropy_valley.experiment.frames import CELL, System, read_sets
+from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.results import entries, header_path, system_of
+from entropy_valley.scoring.metrics import Metric
+
+REFERENCE = "ref"  # the name of the reference; the format allows no dash and no dot in it
+
+
+def export(experiment: Experiment, out: Path) -> list[str]:
+    """Write all cells that are scored into the new folder ``out``; return a line for each test set and direction.
+
+    A metric is written where it has scored every system of the pair. Raises InputError for an existing ``out``, for a
+    config without a scored cell, and for results that do not belong together.
+    """
+    if out.exists():
+        raise InputError(out, "exists already", "Name a new folder.")
+    root = experiment.results
+    folders: dict[str, Iterable[System] | None] = {}
+    for one in sets_of(experiment).all:
+        if header_path(one.scores(root)).is_file():
+            scored = entries(header_path(one.scores(root)))
+            folders[one.folder(root)] = [system_of(cell) for cell in one.cells if system_of(cell) in scored]
+    if not folders:
+        raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
+    sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"), Results(experiment, root).file)
+    names = {key: system_name(*key) for key in map(tuple, cells[CELL].to_numpy())}
+    metrics = metrics_of(experiment.scoring)
+    lines = []
+    with files.atomic_folder(out) as new:
+        for (testset, direction), of_pair in cells.groupby(["testset", "direction"], sort=False):
+            rows = sentences.merge(of_pair[CELL])
+            systems = {names[key]: part for key, part in rows.groupby(CELL, sort=False)}
+            lines.append(_pair(new / testset, direction, systems, of_pair, metrics))
+    return lines
+
+
+def system_name(backbone: str, _direction: str, _testset: str, *coordinates: Any) -> str:
+    """The name of a cell as a system: of it files are named, and it must be one word."""
+    order, steps, pool, seed, method = coordinates
+    run = f"seed{seed}{'-' * bool(pool)}{pool}"
+    return "-".join(filter(None, (backbone, run, method, order and f"{order}-T{steps}")))
+
+
+def _pair(
+    folder: Path, direction: str, systems: dict[str, pd.DataFrame], cells: pd.DataFrame, metrics: Iterable[Metric]
+) -> str:
+    """Write what there is of a test set in one direction."""
+    first = next(iter(systems.values()))
+    _lines(folder / "sources" / f"{direction}.txt", first["source"])
+    _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", first["target"])
+    # The format wants documents: here each test set is one.
+    _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(first))
+    for name, rows in systems.items():
+        _lines(folder / "system-outputs" / direction / f"{name}.txt", rows["hypothesis"])
+    written = []
+    for metric in metrics:
+        path = folder / "metric-scores" / direction / f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
+        whole = dict(zip(systems, cells.get(metric.name, [None] * len(cells)), strict=True))
+        # The toolkit compares systems, so a metric needs all of them.
+        if pd.notna([*whole.values()]).all():
+            written.append(metric.name)
+            _lines(path.with_name(f"{path.name}.sys.score"), (f"{name}\t{score}" for name, score in whole.items()))
+        if metric.name in first and not any(rows[metric.name].isna().any() for rows in systems.values()):
+            scores = (f"{name}\t{score}" for name, rows in systems.items() for score in rows[metric.name])
+            _lines(path.with_name(f"{path.name}.seg.score"), scores)
+    return f"{folder.name} {direction}: {len(systems)} systems, {len(first)} sentences, {', '.join(written)}"
+
+
+def _lines(path: Path, texts: Iterable[str]) -> None:
+    """One text a line; a line break within a text becomes a space."""
+    files.write_text(path, "".join(f"{' '.join(text.splitlines())}\n" for text in texts))

@@ -1,0 +1,278 @@
+"""Studies of reveal orders on the same canvases: how far scores lie apart, and two orders by what a source contains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.data.categories import CATEGORIES, categories_of, refused
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config.methods import source_guided
+from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
+from entropy_valley.experiment.stats.summary import require_costs
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+
+RUNS = ["backbone", *PLACE, "steps", "seed"]
+FIXED = "oracle"  # the length method under which orders are compared
+COSTS = ["sentences", "calls", "slots", "passes"]  # per sentence, but for their number
+DELTA = "Δ: mean difference over sentences, percentile bootstrap; p two-sided, not corrected for the number of tests."
+Numbers = Mapping[Any, float]
+
+
+def order_problems(names: Names) -> Iterator[str]:
+    main = names.experiment.tables.order
+    if main not in {cell.order for cell in names.cells if cell.method == FIXED}:
+        yield f"the layout {names.study.layout} needs the method {FIXED} and the order {main}; add both"
+
+
+def scores_of_runs(names: Names, data: Data) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
+    """Each run: its key, its cells, and the score of each sentence (rows) by method and order (columns)."""
+    for key, cells in data.cells.groupby(RUNS, sort=False):
+        rows = data.sentences[(data.sentences[RUNS] == list(key)).all(axis=1)]
+        scores = rows.pivot(index="id", columns=["method", "order"], values=names.metric.name)
+        scores = scores.loc[rows["id"].unique()]
+        for order in (names.experiment.tables.order, *cells.loc[cells["method"] == FIXED, "order"]):
+            if (FIXED, order) not in scores:
+                place = "/".join(map(str, key))
+                raise InputError(place, f"its run has no cell of {FIXED} and {order}", "Add both to the study.")
+        yield key, cells, scores
+
+
+def heading(names: Names, key: Sequence[Any], sentences: float) -> str:
+    """Backbone, direction, T, seed and number of sentences of a run."""
+    backbone, direction, testset, steps, seed = key
+    place = f"{names.backbone(backbone)}, {names.place(direction, testset)}"
+    return f"{place}, T = {steps}, training seed {seed}, N = {sentences:.0f}"
+
+
+# --- Scores of all orders, lead over the main one, cost; then how far they span.
+
+
+def order_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers: the columns of RUNS, ``method``, ``order``, ``metric``, ``value``.
+
+    Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
+    lengths also the paired test of its main score against the main order's. Of each run (method and order ""):
+    ``source_guided_span``, the range of main scores over the orders guided by the source, as in the paper,
+    ``main_and_guided_span`` with the main order, ``span`` over all; ``length_span``, the range over the length methods
+    under the main order; and, where their cells are there, ``oracle_ratio`` and ``ev_ratio``, their differences under
+    the main order, each also over the first of these spans, as ``oracle_ratio_over_span``. NaN where that is 0, or no
+    order is guided by the source.
+    """
+    require_costs(data.cells, COSTS)
+    main, rows = names.experiment.tables.order, []
+    for key, cells, scores in scores_of_runs(names, data):
+        means = {}
+        for cell in cells.itertuples():
+            means[cell.method, cell.order] = getattr(cell, names.metric.name)
+            values = {metric.name: getattr(cell, metric.name) for metric in names.metrics}
+            values |= {name: getattr(cell, name) for name in COSTS}
+            if cell.method == FIXED and cell.order != main:
+                test = asdict(paired_test(scores[FIXED, cell.order], scores[FIXED, main], names.statistics))
+                values |= {name: test[name] for name in BOOTSTRAP}
+            rows += [(*key, cell.method, cell.order, *item) for item in values.items()]
+        rows += [(*key, "", "", *item) for item in spans(names, means).items()]
+    return pd.DataFrame(rows, columns=[*RUNS, "method", "order", "metric", "value"])
+
+
+def spans(names: Names, scores: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    main = names.experiment.tables.order
+    orders = {order: score for (method, order), score in scores.items() if method == FIXED}
+    lengths = {method: score for (method, order), score in scores.items() if order == main}
+    guided = [score for order, score in orders.items() if source_guided(names.experiment, order)]
+    span = spread(guided)
+    values = {"source_guided_span": span, "main_and_guided_span": spread([*guided, orders[main]])}
+    values |= {"span": spread([*orders.values()]), "length_span": spread([*lengths.values()])}
+    for name in (FIXED, "ev"):
+        if {name, "ratio"} <= lengths.keys():
+            lead = lengths[name] - lengths["ratio"]
+            values |= {f"{name}_ratio": lead, f"{name}_ratio_over_span": lead / span if span else math.nan}
+    return values
+
+
+def spread(scores: Sequence[float]) -> float:
+    return max(scores) - min(scores) if scores else math.nan
+
+
+@table(
+    "Reveal orders on canvases of the reference's length, each tested against MED, sentence by sentence, in each run "
+    "by itself. The last rows say how far the orders lie apart, and how that compares with what the choice of the "
+    "length is worth.",
+    problems=order_problems,
+)
+def orders(names: Names, data: Data) -> Shown:
+    """For each run the main order and those guided by the source, the controls, and the spans."""
+    numbers, main = order_numbers(names, data), names.experiment.tables.order
+    titles = [*(metric.label for metric in names.shown_metrics), f"Δ vs {names.order(main)} [95 % CI]", "p"]
+    columns = [Column("Schedule", align="l"), *map(Column, [*titles, "Calls", "Slots", "Passes"])]
+    rows: list[Row] = []
+    for key, of_run in numbers.groupby(RUNS, sort=False):
+        values = {
+            system: rows.set_index("metric")["value"]
+            for system, rows in of_run.groupby(["method", "order"], sort=False)
+        }
+        listed = [*dict.fromkeys(of_run.loc[of_run["method"] == FIXED, "order"])]
+        guided = [name for name in listed if name != main and source_guided(names.experiment, name)]
+        controls = [name for name in listed if name != main and name not in guided]
+        title = heading(names, key, values[FIXED, main]["sentences"])
+        rows += [Row(order_texts(names, name, values[FIXED, name]), title) for name in (main, *guided)]
+        rows += [
+            Row(order_texts(names, name, values[FIXED, name]), "Additional controls", parts=number == 0)
+            for number, name in enumerate(controls)
+        ]
+        for number, texts in enumerate(span_texts(names, values["", ""])):
+            rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
+    notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
+    notes += [footnotes.NO_BOUND, DELTA]
+    if any(source_guided(names.experiment, name) for name in numbers["order"].unique() if name):
+        by_source = f"Span: over the schedules by the source (those with SIG), and below with {names.order(main)}."
+        notes.append(by_source)
+    notes.append(
+        "Calls and slots: forward passes per sentence, as the paper counts them, and the canvas slots in these; a step "
+        "that looks at the SIG is two. Passes: those really needed."
+    )
+    return Shown(numbers, columns, rows, notes)
+
+
+def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
+    lead, p = formats.NONE, formats.NONE
+    if "delta" in values:
+        lead = formats.lead(values, names.metric)
+        p = formats.p_value(values["p_two_sided"], names.statistics.resamples)
+    scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
+    return [names.order(order), *scores, lead, p, *(f"{values[name]:.2f}" for name in COSTS[1:])]
+
+
+def span_texts(names: Names, values: Numbers) -> Iterator[list[str]]:
+    decimals, main = names.metric.decimals, names.order(names.experiment.tables.order)
+    if not pd.isna(values["source_guided_span"]):
+        yield ["Source-guided span (max − min)", formats.number(values["source_guided_span"], decimals)]
+        yield [f"The same with {main}", formats.number(values["main_and_guided_span"], decimals)]
+    for name in (FIXED, "ev"):
+        if f"{name}_ratio" in values:
+            over = values[f"{name}_ratio_over_span"]
+            times = formats.NONE if pd.isna(over) else f"{formats.minus(f'{over:.1f}')}× the span"
+            label = f"{names.method(name).short} − {names.method('ratio').short}"
+            yield [label, formats.signed(values[f"{name}_ratio"], decimals), formats.NONE, times]
+
+
+# --- Two orders on a challenge subset: a row for each category of the source, and all together.
+
+OVERALL = "overall"
+CONCENTRATIONS = {
+    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
+    "authors' code.",
+    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
+    "largest have; our definition.",
+}
+
+
+def category_problems(names: Names) -> Iterator[str]:
+    listed, main = [*order_problems(names)], names.experiment.tables.order
+    if not listed and len({cell.order for cell in names.cells if cell.method == FIXED}) != 2:
+        listed = [f"the layout categories compares {main} with one other order; name two"]
+    yield from listed
+    for direction in dict.fromkeys(cell.direction for cell in names.cells):
+        if problem := refused(direction, names.experiment.corpus.challenge):
+            yield f"{problem}; name other directions, or see `corpus.challenge`"
+
+
+def other_order(names: Names) -> str:
+    """The order that is compared with the main one."""
+    return next(cell.order for cell in names.cells if cell.order != names.experiment.tables.order)
+
+
+def category_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers by category and for the whole subset (:data:`OVERALL`): the columns of RUNS, ``category``,
+    ``metric``, ``value``.
+
+    Of each: ``sentences``, ``other`` and ``main``, the mean sentence score of the two orders, and the paired test of
+    their difference; of a category without sentences only that there are none. Of the whole also ``spearman_rho`` and
+    ``spearman_p`` (two-sided), of the SIG-Concentration with the other order's lead over the main one; NaN where either
+    is constant. A run is tested by itself.
+    """
+    rules, main, rows = names.experiment.corpus.challenge, names.experiment.tables.order, []
+    texts = data.sentences.drop_duplicates([*RUNS, "id"]).set_index([*RUNS, "id"])
+    for key, _, scores in scores_of_runs(names, data):
+        frame = texts.loc[key, ["source", "target", "concentration"]]
+        frame = frame.assign(other=scores[FIXED, other_order(names)], main=scores[FIXED, main])
+        kinds = [categories_of(pair, key[1], rules) for pair in zip(frame["source"], frame["target"], strict=True)]
+        for name in (*CATEGORIES, OVERALL):
+            part = frame if name == OVERALL else frame[[name in listed for listed in kinds]]
+            values: dict[str, float] = {"sentences": len(part)}
+            if len(part):
+                test = asdict(paired_test(part["other"], part["main"], names.statistics))
+                values |= {"other": part["other"].mean(), "main": part["main"].mean()}
+                values |= {one: test[one] for one in BOOTSTRAP}
+            if name == OVERALL:
+                values |= spearman(frame["concentration"], frame["other"] - frame["main"])
+            rows += [(*key, name, *item) for item in values.items()]
+    return pd.DataFrame(rows, columns=[*RUNS, "category", "metric", "value"])
+
+
+def spearman(concentration: pd.Series, lead: pd.Series) -> dict[str, float]:
+    import scipy.stats
+
+    if len(lead) < 3 or lead.nunique() < 2 or concentration.nunique() < 2:
+        return {"spearman_rho": math.nan, "spearman_p": math.nan}
+    test = scipy.stats.spearmanr(concentration, lead)
+    return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
+
+
+@table(
+    "SIG-first against MED on canvases of the reference's length, on sentences whose source has a date, a list, a name "
+    "or a number. SIG is how much a slot depends on the source; each run is tested by itself.",
+    columns=("source", "target", "concentration"),
+    problems=category_problems,
+)
+def categories(names: Names, data: Data) -> Shown:
+    """Two reveal orders by what the source contains: a section for each run, a row for each category."""
+    numbers, metric = category_numbers(names, data), names.metric
+    other, main = names.order(other_order(names)), names.order(names.experiment.tables.order)
+    scores = [f"{metric.label} {name}" for name in (other, main)]
+    columns = [Column("Category", align="l"), Column("N", align="r")]
+    columns += map(Column, [*scores, f"Δ ({other} − {main}) [95 % CI]", "p"])
+    rows, correlations = [], []
+    for key, of_run in numbers.groupby(RUNS, sort=False):
+        values = of_run.set_index(["category", "metric"])["value"]
+        title = heading(names, key, values[OVERALL, "sentences"])
+        for name in (*CATEGORIES, OVERALL):
+            texts = [name.capitalize(), *category_texts(names, values[name])]
+            if name == OVERALL:
+                rows.append(Row([texts[0], *map(Bold, texts[1:])], parts=True))
+            else:
+                rows.append(Row(texts, title))
+        correlations.append(correlation(f"{other} − {main}", title, values[OVERALL]))
+    notes = [
+        "The canvas has the reference's length. A sentence may be in several categories of its source.",
+        footnotes.NO_BOUND,
+        DELTA,
+        *footnotes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"]),
+        CONCENTRATIONS[names.experiment.sig_concentration.measure],
+        *correlations,
+    ]
+    return Shown(numbers, columns, rows, notes)
+
+
+def category_texts(names: Names, values: Numbers) -> list[str]:
+    texts = [f"{values['sentences']:.0f}", *[formats.NONE] * 4]
+    if values["sentences"]:
+        scores = [formats.number(values[order], names.metric.decimals) for order in ("other", "main")]
+        p = formats.p_value(values["p_two_sided"], names.statistics.resamples)
+        texts[1:] = [*scores, formats.lead(values, names.metric), p]
+    return texts
+
+
+def correlation(difference: str, title: str, values: Numbers) -> str:
+    text = formats.signed(values["spearman_rho"], 4)
+    if text != formats.NOT_AVAILABLE:
+        text += f", two-sided p = {formats.small_p(values['spearman_p'])}, N = {values['sentences']:.0f}"
+    return f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {text} ({title})."

@@ -1,0 +1,198 @@
+"""Systems tested against each other, run by run: the paired tests of all runs, and EV beside autoregressive systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley.experiment.checking import subject
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.matrix import Cell, autoregressive_cells, table_cells
+from entropy_valley.experiment.config.paths import checkpoint_of
+from entropy_valley.experiment.frames import PLACE, SETTING
+from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
+from entropy_valley.experiment.stats.summary import summary
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import ZEROS, Data, table
+from entropy_valley.experiment.tables.scores import Rows, main_cells
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+
+# --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
+
+LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence on all backbones
+
+
+@table(
+    "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's d. "
+    "Seeds are never pooled. Below, in how many runs each lead holds.",
+    table_cells,
+    metrics=lambda names: [names.metric],
+)
+def full_significance(names: Names, data: Data) -> Shown:
+    """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
+    metric, how = names.metric, names.statistics
+    tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
+    titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
+    columns = [Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, titles)]
+    rows = []
+    for test in tests.itertuples():
+        texts = [
+            f"{names.place(test.direction, test.testset)}, seed {test.seed}",
+            names.difference(test.first, test.second),
+            formats.interval(test.delta, test.ci_low, test.ci_high, metric.decimals),
+            test.p_two_sided_printed,
+            formats.small_p(test.wilcoxon_p),
+            formats.signed(test.cohens_d, 2),
+        ]
+        rows.append(Row(texts, names.backbone(test.backbone)))
+    notes = [
+        f"{metric.label} of each sentence, in each run (training seed) by itself.",
+        f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: twice "
+        "the smaller share of resamples on either side of 0. Those of the paper's table are one-sided, as p_one_sided "
+        "in the CSV.",
+        f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation.",
+        "No p is corrected for the number of tests, here as in the paper.",
+        *footnotes.few_sentences(tests["sentences"]),
+        *held(names, tests),
+    ]
+    return Shown(tests, columns, rows, notes, labels=2)
+
+
+def printed(tests: pd.DataFrame) -> pd.DataFrame:
+    """Tests with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
+    columns = {}
+    for name, sides in (("p_one_sided", 1), ("p_two_sided", 2)):
+        pairs = zip(tests[name], tests["resamples"], strict=True)
+        columns[f"{name}_printed"] = [formats.p_value(p, resamples, sides) for p, resamples in pairs]
+    return tests.assign(**columns)
+
+
+def holds(tests: pd.DataFrame) -> pd.Series:
+    """Of each test, whether the first system leads: the interval lies above 0, and the two-sided p of the bootstrap and
+    of Wilcoxon's test below LEVEL. A bootstrap's p of 0 says no more than that it is below 2 / resamples."""
+    # Of 1,000 resamples even none on the other side says only p < 0.002.
+    bootstrap = (tests["p_two_sided"] < LEVEL) & (2 / tests["resamples"] <= LEVEL)
+    return (tests["ci_low"] > 0) & bootstrap & (tests["wilcoxon_p"] < LEVEL)
+
+
+def held(names: Names, tests: pd.DataFrame) -> Iterator[str]:
+    """In how many runs each comparison holds, in all and for each backbone."""
+    resamples = names.statistics.resamples
+    few = f" ({resamples:,} resamples are too few for that)" if 2 / resamples > LEVEL else ""
+    yield f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:"
+    tests = tests.assign(held=holds(tests))
+    for (first, second), rows in tests.groupby(["first", "second"], sort=False):
+        parts = [
+            f"{names.backbone(str(backbone))} {_counted(of_one)}"
+            for backbone, of_one in rows.groupby("backbone", sort=False)
+        ]
+        several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
+        yield f"{names.difference(str(first), str(second))}: {_counted(rows)}{several}."
+
+
+def _counted(tests: pd.DataFrame) -> str:
+    return f"{tests['held'].sum()} of {len(tests)}"
+
+
+# --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
+
+READING = (
+    "Scores and differences × 100, as in the paper, over the training seeds that all systems of a direction have.",
+    footnotes.ORACLE,
+    "Bold: the best system of a direction that sees no reference.",
+    "Differences: run by run at the same training seed, with the 95 % bootstrap interval over its sentences.",
+    "A mean of them has no deviation: the two trainings of a seed are unrelated, so the pairing is arbitrary.",
+    "The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences.",
+)
+KEY = [*SETTING, "method", "against", "metric"]
+P_VALUES = ["p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed"]
+NUMBERS = ["mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed"]
+
+
+def matched_cells(experiment: Experiment) -> list[Cell]:
+    """The main table's and the autoregressive ones; none without these."""
+    autoregressive = autoregressive_cells(experiment)
+    return main_cells(experiment) + autoregressive if autoregressive else []
+
+
+@table(
+    "Matched data: {metric} × 100 of the main backbone's length methods and of an autoregressive backbone that was "
+    "fine-tuned on the same pairs with the same prompts, over the training seeds that both have. Below, Entropy-Valley "
+    "minus the autoregressive backbone, run by run; seeds are never pooled.",
+    matched_cells,
+)
+def ar_reference(names: Names, data: Data) -> Shown:
+    """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
+    # Else a mean over more seeds stands beside one over fewer.
+    means = summary(data._replace(cells=of_shared_seeds(data.cells)), names.metrics)
+    leads = leads_of_ev(names, data)
+    numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
+    means = means[means["metric"] == names.metric.name]
+    places = [*dict.fromkeys(means[PLACE].itertuples(index=False, name=None))]
+    columns = [Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l")]
+    columns += [Column(names.place(*place), f"{names.metric.label} × 100") for place in places]
+    rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
+    notes = [footnotes.setting(names), footnotes.spread(means), *READING]
+    return Shown(numbers, columns, rows, notes)
+
+
+def leads_of_ev(names: Names, data: Data) -> pd.DataFrame:
+    """EV's lead over the backbone ``against``: first its mean over runs, then by seed."""
+    tests = printed(compare_autoregressive(data.sentences, names.metric.name, names.statistics)).assign(runs=1)
+    tests = tests.rename(columns={"first": "method", "second_backbone": "against", "delta": "mean"})
+    # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same runs
+    # would give another one.
+    means = tests.groupby(KEY, sort=False)["mean"].agg(mean="mean", runs="count").reset_index()
+    return pd.concat([means, tests])
+
+
+def decimals(names: Names) -> int:
+    """Of scores × 100."""
+    return max(0, names.metric.decimals - 2)
+
+
+def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
+    """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
+    # Further length methods of the main table have their own studies.
+    shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
+    of_place = Rows(shown, "backbone", *PLACE, "method")
+    # What sees the reference cannot be deployed.
+    best = shown[~shown["method"].isin(names.informed)].groupby(PLACE)["mean"].max()
+    for backbone, rows in shown.groupby("backbone", sort=False):
+        denoised = rows["steps"].iloc[0] > 0
+        kind = "masked diffusion" if denoised else "autoregressive, same training pairs"
+        zero_shot = names.experiment.backbones[backbone].zero_shot
+        for method in RISING if denoised else rows["method"].unique():
+            texts = [names.method(method).label, size(names, backbone), "zero-shot" if zero_shot else "LoRA-SFT"]
+            for place in places:
+                row = of_place[backbone, *place, method]
+                text = formats.mean_std(100 * row.mean, 100 * row.std, decimals(names))
+                texts.append(Bold(text) if row.mean == best[place] and method not in names.informed else text)
+            yield Row(texts, f"{names.backbone(backbone)}, {kind}", shaded=method == "ev")
+
+
+def size(names: Names, backbone: str) -> str:
+    """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
+    shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
+    return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
+
+
+def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
+    """A section per autoregressive backbone: the mean where there are several runs, then each with its interval."""
+    for backbone, rows in leads.groupby("against", sort=False):
+        lines: dict[str, dict[Any, str]] = {}
+        for row in rows.sort_values("seed", na_position="first", kind="stable").itertuples():
+            place = (row.direction, row.testset)
+            if pd.notna(row.seed):
+                text = formats.interval(100 * row.mean, 100 * row.ci_low, 100 * row.ci_high, decimals(names))
+                lines.setdefault(f"Seed {row.seed:.0f}", {})[place] = text
+            # A mean over one run is that run.
+            elif rows["seed"].nunique() > 1:
+                lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
+        for label, texts in lines.items():
+            section = f"{names.method('ev').label} − {names.backbone(str(backbone))}"
+            yield Row([label, "", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)], section)

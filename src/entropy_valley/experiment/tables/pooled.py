@@ -1,0 +1,177 @@
+"""Length methods over all backbones, directions and runs of a study: shares of gaps with intervals over sentences.
+
+The layouts ``pooled`` and ``ceiling``. A study of the layout ``systems`` shows the same cells place by place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from entropy_valley.experiment.config.methods import base_method
+from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
+from entropy_valley.experiment.stats.summary import BASELINES, closure, require_costs
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, needs_methods, one_setting, table
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+
+RUNS = [*PLACE, "backbone", "seed"]
+EVERY = "all"  # backbones together
+HINDSIGHT = "hindsight"  # the best of several canvases, sentence by sentence
+COUNTED = {"length_mae": "mae", "calls": "calls", "passes": "passes"}  # per sentence, by the names of the CSV
+READING = (
+    "Gap closure: of the means over all runs and sentences. Brackets: 95 % percentile bootstrap over sentences; those "
+    "at the same place in the test sets of the directions are drawn together. ±: sample standard deviation over seeds, "
+    "each with the runs of all backbones and directions; n/a: the interval of the reference's lead contains 0.",
+    "Canvas error: mean |canvas length − reference canvas|, in slots.",
+    footnotes.ORACLE,
+)
+LEADS = "Leads: runs in which the mean score is higher, without a test."
+
+
+def pooled_problems(names: Names) -> Iterator[str]:
+    yield from one_setting(names)
+    yield from needs_methods(names, "oracle", *BASELINES, names.study.against)
+
+
+# --- The numbers.
+
+
+def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per backbone, or ``all``, and method.
+
+    Columns: ``runs``; for each prefix of BASELINES the share of the gap (1 is all of it), its limits ``…_low`` and
+    ``…_high`` and its deviation ``…_std`` over seeds; ``mae``, ``calls`` and ``passes`` per sentence; ``leads``, the
+    runs whose mean score is above that of the study's ``against``; ``above`` and ``below``, the shares of sentences
+    that score above and below the reference's length. ``hindsight`` is the best score of the methods ``best_of``.
+    """
+    require_costs(data.cells, ["calls", "passes"])
+    scores = data.sentences.pivot(index=[*RUNS, "id"], columns="method", values=names.metric.name)
+    every = pd.MultiIndex.from_frame(data.sentences[[*RUNS, "id"]].drop_duplicates())
+    scores = scores.reindex(index=every, columns=data.cells["method"].unique())
+    if best_of:
+        scores[HINDSIGHT] = scores[[*best_of]].max(axis=1)
+    backbones = [*data.cells["backbone"].unique()]
+    rows = []
+    for backbone in [EVERY, *backbones] if len(backbones) > 1 else backbones:
+        own, cells = scores, data.cells
+        if backbone != EVERY:
+            own = scores.xs(backbone, level="backbone", drop_level=False)
+            cells = data.cells[data.cells["backbone"] == backbone]
+        of_runs = own.groupby(level=RUNS, sort=False).mean()
+        shares = gap_shares(own, of_runs, names.statistics)
+        costs = cells.groupby("method")[[*COUNTED]].mean()
+        for method in own:
+            row = {"backbone": backbone, "method": method, "runs": len(of_runs), **shares[method]}
+            row |= {shown: costs[name].get(method, math.nan) for name, shown in COUNTED.items()}
+            row["leads"] = (of_runs[method] > of_runs[names.study.against]).sum()
+            row["above"] = (own[method] > own["oracle"]).mean()
+            row["below"] = (own[method] < own["oracle"]).mean()
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def gap_shares(scores: pd.DataFrame, of_runs: pd.DataFrame, how: Analysis) -> dict[str, dict[str, float]]:
+    """For each method and baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN
+    where the 95 % interval of that lead contains 0."""
+    whole, by_seed = over_places(of_runs), of_runs.groupby(level="seed").apply(over_places)
+    drawn = resampled(scores, how)
+    shares: dict[str, dict[str, float]] = {method: {} for method in scores}
+    for baseline, prefix in BASELINES.items():
+        is_gap = np.quantile(drawn["oracle"] - drawn[baseline], LEVELS[0]) > 0
+        for method in scores:
+            share, of_seeds, of_draws = (
+                closure(means[method], means[baseline], means["oracle"]) for means in (whole, by_seed, drawn)
+            )
+            low, high = np.nanquantile(of_draws, LEVELS) if is_gap else (math.nan, math.nan)
+            values = {"": share, "_low": low, "_high": high, "_std": of_seeds.std()}
+            shares[method] |= {
+                f"{prefix}{name}": float(value) if is_gap else math.nan for name, value in values.items()
+            }
+    return shares
+
+
+def resampled(scores: pd.DataFrame, how: Analysis) -> pd.DataFrame:
+    """The means over all of the bootstrap's resamples, a row each."""
+    of_sentences = scores.groupby(level=[*PLACE, "id"], sort=False).mean()
+    places = of_sentences.groupby(level=PLACE, sort=False)
+    drawn = [bootstrap_means(one.to_numpy(), how.resamples, how.seed, how.generator) for _, one in places]
+    return pd.DataFrame(np.mean(drawn, axis=0), columns=scores.columns)
+
+
+def over_places(of_runs: pd.DataFrame) -> pd.Series:
+    """The mean score of each method: directions and test sets count the same."""
+    return of_runs.groupby(level=PLACE, sort=False).mean().mean()
+
+
+# --- The tables: a section for all backbones together and for each of them, a row for each method.
+
+
+def share_text(row: Any, prefix: str) -> str:
+    """``92.9% [88.2, 98.3] ± 1.2``; n/a where there is none."""
+    share, low, high, std = (getattr(row, prefix + name) for name in ("", "_low", "_high", "_std"))
+    text = formats.percent(share)
+    if pd.isna(share) or pd.isna(low) or low == high:
+        return text
+    text += f" [{formats.number(100 * low, 1)}, {formats.number(100 * high, 1)}]"
+    return text if pd.isna(std) else f"{text} ± {100 * std:.1f}"
+
+
+def number_text(value: float) -> str:
+    return formats.NONE if pd.isna(value) else formats.number(value, 2)
+
+
+def section(names: Names, row: Any) -> str:
+    backbone = "All backbones" if row.backbone == EVERY else names.backbone(row.backbone)
+    return f"{backbone}, {row.runs} runs"
+
+
+@table(
+    "Length methods over all runs of a study: the share of the {metric} gap between a fixed ratio and the reference's "
+    "length that each method closes, and what a sentence costs.",
+    problems=pooled_problems,
+)
+def pooled(names: Names, data: Data) -> Shown:
+    table, against = numbers(names, data), names.study.against
+    columns = [Column("Length method", align="l"), *map(Column, CLOSURE_TITLES.values())]
+    titles = ("Canvas error", f"Leads {names.method(against).short}", "Calls", "Passes")
+    columns += [Column(title, align="r") for title in titles]
+    rows = []
+    for row in table.itertuples():
+        texts = [names.method(row.method).label, *(share_text(row, prefix) for prefix in BASELINES.values())]
+        leads = formats.NONE if row.method == against else f"{row.leads:.0f} of {row.runs:.0f}"
+        texts += [number_text(row.mae), leads, number_text(row.calls), number_text(row.passes)]
+        rows.append(Row(texts, section(names, row), shaded=row.method == against))
+    return Shown(table, columns, rows, [*READING, LEADS])
+
+
+@table(
+    "The reference's length is not an upper bound: {metric} of canvases beside it, of the candidate nearest to it on "
+    "the grids that methods probe, and of the best of several canvases by hindsight.",
+    problems=pooled_problems,
+)
+def ceiling(names: Names, data: Data) -> Shown:
+    """What lies above the reference's length: canvases beside it, the nearest candidates to it, and hindsight, the best
+    score of the reference's length and of those at an offset from it, by sentence. It sees the scores: no method can
+    have it."""
+    methods, against = dict.fromkeys(cell.method for cell in names.cells), names.study.against
+    beside = [name for name in methods if base_method(names.experiment, name) == "oracle"]
+    table = numbers(names, data, beside)
+    columns = [Column("Length method", align="l"), *map(Column, CLOSURE_TITLES.values())]
+    columns += [Column(title, align="r") for title in ("Canvas error", "Above the reference's", "Below")]
+    rows = []
+    for row in table.itertuples():
+        hindsight = row.method == HINDSIGHT
+        label = f"Best of {len(beside)} by hindsight" if hindsight else names.method(row.method).label
+        texts = [label, *(share_text(row, prefix) for prefix in BASELINES.values()), number_text(row.mae)]
+        for share in (row.above, row.below):
+            texts.append(formats.NONE if row.method == "oracle" else formats.percent(share))
+        rows.append(Row(texts, section(names, row), shaded=row.method == against))
+    return Shown(table, columns, rows, READING)

@@ -1,0 +1,494 @@
+"""Tables and figures of scores by length method: the main table, all backbones, the whole matrix; and what the studies
+of step budgets, readings and a reproduction show."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import Experiment, matrix
+from entropy_valley.experiment.config.matrix import Cell, table_cells
+from entropy_valley.experiment.config.paths import checkpoint_of
+from entropy_valley.experiment.frames import CELL, PLACE, SETTING
+from entropy_valley.experiment.stats.paper_numbers import Published, deviation, find
+from entropy_valley.experiment.stats.summary import BASELINES, costs, summary
+from entropy_valley.experiment.tables import footnotes, formats, style
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.style import Figure
+from entropy_valley.experiment.tables.systems import CLOSURES, note
+from entropy_valley.scoring.metrics import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --- What these tables share: a summary (stats/summary.py), looked up row by row, and the texts of a row.
+
+
+class Rows(dict[Any, Any]):
+    """The rows of a frame by some of its columns, the last of which is the method."""
+
+    def __init__(self, frame: pd.DataFrame, *keys: str) -> None:
+        super().__init__((tuple(getattr(row, key) for key in keys), row) for row in frame.itertuples(index=False))
+
+    def __missing__(self, key: Sequence[Any]) -> Any:
+        place = "/".join(map(str, key[:-1]))
+        raise InputError(place, f"no scores of method {key[-1]}", f"Add {key[-1]} to the matrix's methods.")
+
+
+def ranked(names: Names, numbers: pd.DataFrame) -> pd.DataFrame:
+    """A summary with ``best``: whether a method has the best mean of those of its setting that see no reference."""
+    deployable = numbers[~numbers["method"].isin(names.informed)]
+    means = deployable.groupby([*SETTING, "metric"])["mean"]
+    lower = [metric.name for metric in names.metrics if not metric.higher_is_better]
+    best = means.transform("max").mask(deployable["metric"].isin(lower), means.transform("min"))
+    return numbers.assign(best=(deployable["mean"] == best).reindex(numbers.index, fill_value=False))
+
+
+def score(row: Any, metric: Metric) -> str:
+    """Mean ± std, bold for the best."""
+    text = formats.mean_std(row.mean, row.std, metric.decimals)
+    return Bold(text) if row.best else text
+
+
+def closure(row: Any, baseline: str) -> str:
+    """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap.
+
+    Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is not a share of a gap.
+    """
+    mean, std, runs = (getattr(row, f"{BASELINES[baseline]}_{value}") for value in ("mean", "std", "runs"))
+    if runs and row.method in ("oracle", baseline):
+        return "100%" if row.method == "oracle" else "0%"
+    if row.method in BASELINES and baseline == "ratio_eos":
+        return formats.NONE
+    text = formats.closure(mean, std, runs, row.runs)
+    return Bold(text) if runs and row.best else text
+
+
+def baselines(numbers: pd.DataFrame) -> list[str]:
+    """The fixed ratios over which a summary has gap closures."""
+    return [name for name in BASELINES if name in set(numbers["method"])]
+
+
+def score_columns(numbers: pd.DataFrame, metric: Metric) -> list[Column]:
+    """Scores and gap closures in a metric."""
+    mean = "Mean ± Std" if numbers["runs"].max() > 1 else "One run"
+    return [Column(title, metric.label) for title in (mean, *(CLOSURE_TITLES[name] for name in baselines(numbers)))]
+
+
+def method_label(names: Names, row: Any) -> str:
+    label = names.method_in(row.method, row.direction)
+    return Bold(label) if row.method == "ev" else label
+
+
+# --- The main table.
+
+
+def main_cells(experiment: Experiment) -> list[Cell]:
+    """The main backbone's, under one reveal order and step budget."""
+    return table_cells(experiment, experiment.tables.backbone)
+
+
+@table(
+    "Main table: {metrics} of the length methods for one backbone, mean and sample standard deviation over training "
+    "seeds. Gap closure is (method − Ratio) / (Oracle − Ratio), run by run, over the paper's Fixed Ratio and over the "
+    "same ratio with the EOS slot that EV and Oracle have. Oracle takes the reference's length.",
+    main_cells,
+    metrics=lambda names: names.main_metrics,
+)
+def main(names: Names, data: Data) -> Shown:
+    """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
+    numbers = summary(data, names.metrics)
+    columns = [Column("Direction", align="l"), Column("Method", align="l")]
+    for metric in names.shown_metrics:
+        columns += score_columns(numbers, metric)
+    rows = []
+    for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
+        for label, texts, is_ev in method_rows(names, of_place):
+            rows.append(Row([names.place(*place), label, *texts], shaded=is_ev))
+    return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
+
+
+def method_rows(names: Names, of_setting: pd.DataFrame) -> Iterator[tuple[str, list[str], bool]]:
+    """Label and texts of each method of a setting, and whether it is EV."""
+    by_metric = Rows(of_setting, "metric", "method")
+    for method in of_setting["method"].unique():
+        texts = []
+        for metric in names.shown_metrics:
+            row = by_metric[metric.name, method]
+            texts += [score(row, metric), *(closure(row, name) for name in baselines(of_setting))]
+        yield method_label(names, row), texts, method == "ev"
+
+
+# --- A matrix of several reveal orders or step budgets: each length method under each of them.
+
+
+def matrix_cells(experiment: Experiment) -> list[Cell]:
+    """None where the main tables show the only order and step budget."""
+    several = len(experiment.matrix.orders) > 1 or len(experiment.matrix.steps) > 1
+    return matrix.cells(experiment) if several else []
+
+
+@table(
+    "The whole matrix: {metrics} of every length method under every reveal order and step budget T, mean and sample "
+    "standard deviation over training seeds. Gap closure is (method − Ratio) / (Oracle − Ratio) under the same order "
+    "and T.",
+    matrix_cells,
+    metrics=lambda names: names.main_metrics,
+)
+def whole_matrix(names: Names, data: Data) -> Shown:
+    """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
+    numbers = summary(data, names.metrics)
+    columns = [Column("Direction", align="l"), Column("T", align="r"), Column("Method", align="l")]
+    for metric in names.shown_metrics:
+        columns += score_columns(numbers, metric)
+    rows = []
+    for (backbone, order), section in ranked(names, numbers).groupby(["backbone", "order"], sort=False):
+        for (*place, steps), of_setting in section.groupby([*PLACE, "steps"], sort=False):
+            for label, texts, is_ev in method_rows(names, of_setting):
+                labels = [names.place(*place), str(steps), label]
+                rows.append(Row([*labels, *texts], f"{names.backbone(backbone)}, {names.order(order)}", is_ev))
+    backbones, orders, steps = (numbers[key].unique() for key in ("backbone", "order", "steps"))
+    setting = f"Backbones: {', '.join(map(names.backbone, backbones))}. "
+    setting += f"Reveal orders: {'; '.join(map(names.order, orders))}. T = {', '.join(map(str, steps))}."
+    within = "Gap closure and bold compare the methods of one reveal order and one T."
+    return Shown(numbers, columns, rows, [setting, within, *footnotes.reading(names, data, numbers)], labels=3)
+
+
+# --- All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure.
+
+COMPARED = ("oracle", "ratio", "ratio_eos", "ev")  # those of these that the matrix has
+SPAN = 0.8  # of the unit between two backbones that their bars fill
+CROSS = (
+    "The length methods on every masked-diffusion backbone and direction, in {metric}, with EV's lead over Fixed Ratio "
+    "and the share of Oracle's lead that it closes, also over Fixed Ratio with an EOS slot."
+)
+
+
+def all_backbones(experiment: Experiment) -> list[Cell]:
+    """The cells of the main tables of all backbones, unless the matrix has just one."""
+    return table_cells(experiment) if len(experiment.matrix.backbones) > 1 else []
+
+
+@table(CROSS, all_backbones, metrics=lambda names: [names.metric])
+def crossbb(names: Names, data: Data) -> Shown:
+    """Scores in the main metric: a group per backbone, a row per direction. Its CSV has every metric."""
+    return backbones_beside(names, data, summary(data, names.metrics))
+
+
+@table(CROSS.replace("{metric}", "sacreBLEU"), all_backbones, metrics=lambda names: names.named_metrics("bleu"))
+def crossbb_bleu(names: Names, data: Data) -> Shown:
+    """The same in sacreBLEU."""
+    return backbones_beside(names, data, summary(data, names.metrics).query("metric == 'bleu'"))
+
+
+def backbones_beside(names: Names, data: Data, numbers: pd.DataFrame) -> Shown:
+    (metric,) = names.shown_metrics
+    methods = [name for name in COMPARED if name in set(numbers["method"])]
+    columns = [Column("Backbone", align="l"), Column("Direction", align="l")]
+    columns += [Column(names.method(name).short, shaded=name == "ev") for name in methods]
+    columns += [Column("EV − Ratio"), *(Column(CLOSURE_TITLES[name], shaded=True) for name in baselines(numbers))]
+    shown = ranked(names, numbers[numbers["metric"] == metric.name])
+    rows = []
+    for (backbone, *place), of_place in shown.groupby(["backbone", *PLACE], sort=False):
+        of_method = Rows(of_place, *PLACE, "method")
+        texts = [names.backbone(backbone), names.place(*place)]
+        texts += [score(of_method[*place, name], metric) for name in methods]
+        ev = of_method[*place, "ev"]
+        texts += [formats.signed(ev.delta_ratio, metric.decimals), *(closure(ev, name) for name in baselines(numbers))]
+        rows.append(Row(texts, metric.label))
+    return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
+
+
+@figure(
+    "Share of the {metric} gap between Fixed Ratio and Oracle that Entropy-Valley closes, by backbone and direction. "
+    'Bars are standard deviations over training seeds; "n/a": in each run Oracle\'s lead over Ratio may be '
+    "chance; such runs are left out of the means. Oracle, the reference's length, is not an upper bound.",
+    all_backbones,
+)
+def crossbb_figure(names: Names, data: Data) -> Figure:
+    """Bars of EV's mean gap closure in per cent with deviations over runs; no gap to close prints n/a."""
+    numbers = summary(data, names.metrics[:1]).query("method == 'ev'")
+    return Figure(numbers, [functools.partial(_closure_bars, names, numbers)])
+
+
+def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
+    backbones = [*numbers["backbone"].unique()]
+    places = [*numbers.groupby(PLACE, sort=False)]
+    width = SPAN / len(places)
+    for index, (place, rows) in enumerate(places):
+        offset = (index - (len(places) - 1) / 2) * width
+        bars = sorted((backbones.index(row.backbone) + offset, row) for row in rows.itertuples())
+        positions = [position for position, _ in bars]
+        means, stds = ([100 * getattr(row, f"gap_closure_{one}") for _, row in bars] for one in ("mean", "std"))
+        axes.bar(
+            positions, means, 0.92 * width, color=style.SERIES_COLOURS[index % len(style.SERIES_COLOURS)],
+            label=names.place(*place),
+        )  # fmt: skip
+        axes.errorbar(positions, means, yerr=stds, fmt="none", ecolor=style.INK, elinewidth=0.9)
+        for position, mean, std in zip(positions, means, stds, strict=True):
+            text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
+            height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
+            axes.annotate(
+                text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize="small",
+                bbox=style.ON_WHITE,
+            )  # fmt: skip
+    axes.margins(y=0.1)
+    axes.axhline(0, color=style.INK, linewidth=0.7)
+    axes.set_xticks(range(len(backbones)), [names.backbone(name) for name in backbones])
+    axes.set_xlim(-0.5, len(backbones) - 0.5)  # also of a backbone without a bar
+    axes.set_ylabel(f"{names.metric.label} gap closed by EV (%)")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(places), handlelength=1)
+
+
+# --- A study of step budgets: Oracle, EV and Ratio at each T, and how much of the gap EV closes there.
+
+BUDGETS = (
+    "Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; then mean ± std.",
+    footnotes.ORACLE,
+    "Bold: EV's mean is not below Oracle's, which knows the reference's length but decodes no better for it.",
+    "L ≤ T: share of EV's canvases that have at most T slots; more steps than T leave them as they are.",
+)
+PARETO = (
+    "{metric} of Fixed Ratio, Entropy-Valley and Oracle length at each step budget T. More steps than slots leave a "
+    "canvas as it is; the table gives the share of such canvases. The reference's length is not an upper bound."
+)
+
+
+def budget_problems(names: Names) -> Iterator[str]:
+    yield from one_backbone(names)
+    if len(orders := {cell.order for cell in names.cells}) > 1:
+        yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
+    systems = {(cell.run, cell.steps, cell.method) for cell in names.cells}
+    for name in matrix.COMPARED:
+        if any((cell.run, cell.steps, name) not in systems for cell in names.cells):
+            yield f"the layout budgets needs the method {name} at every T; add it"
+
+
+def with_costs(data: Data, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """The summary of scores, each row with the costs of its system."""
+    return summary(data, metrics).merge(costs(data.cells), "left", on=[*SETTING, "method"])
+
+
+@table(PARETO, problems=budget_problems)
+def budgets(names: Names, data: Data) -> Shown:
+    """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
+    numbers, metric = with_costs(data, names.metrics), names.metric
+    columns = [Column("Direction", align="l"), Column("T", align="r")]
+    columns += [Column(names.method(name).short, align="r", shaded=name == "ev") for name in reversed(RISING[1:])]
+    columns += [Column(names.method("ratio").short, align="r")]
+    columns += [Column("Gap closure", align="r"), Column("L ≤ T", align="r")]
+    of_system = Rows(numbers[numbers["metric"] == metric.name].sort_values("steps"), *PLACE, "steps", "method")
+    rows = []
+    for place, steps in by_budget(numbers):
+        oracle, ev, ratio = (of_system[*place, steps, name] for name in ("oracle", "ev", "ratio"))
+        share = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
+        texts = [names.place(*place), str(steps)]
+        texts += [formats.mean_std(row.mean, row.std, metric.decimals) for row in (oracle, ev, ratio)]
+        texts += [Bold(share) if ev.gap_closure_runs and ev.mean >= oracle.mean else share]
+        rows.append(Row([*texts, f"{100 * ev.within_steps:.1f}%"]))
+    cell = names.cells[0]
+    whose = f"{names.backbone(cell.backbone)}, reveal order {names.order(cell.order)}"
+    notes = [f"{metric.label} at each step budget T; {whose}.", footnotes.spread(numbers), *BUDGETS]
+    return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data, ["ratio"])], labels=2)
+
+
+def by_budget(numbers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], int]]:
+    """Each place with its step budgets, ascending."""
+    for place, of_place in numbers.groupby(PLACE, sort=False):
+        for steps in sorted(of_place["steps"].unique()):
+            yield place, steps
+
+
+@figure(PARETO)
+def budgets_figure(names: Names, data: Data) -> Figure:
+    """A panel for each direction: lines of means with deviations over runs, T on a logarithmic axis."""
+    numbers = with_costs(data, names.metrics[:1])
+    panels = [functools.partial(_budgets, names, rows) for _, rows in numbers.groupby(PLACE, sort=False)]
+    return Figure(numbers, panels, width=2.1, height=2.2)
+
+
+def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
+    first = names.cells[0]
+    place, metric = tuple(numbers[PLACE].iloc[0]), names.metric
+    of_system = Rows(numbers, "steps", "method")
+    steps = sorted(numbers["steps"].unique())
+    for name in RISING:
+        rows = [of_system[budget, name] for budget in steps]
+        axes.errorbar(
+            steps, [row.mean for row in rows],
+            yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
+            color=style.METHOD_COLOURS[name], marker=style.METHOD_MARKERS[name], markersize=4,
+            label=names.method(name).short,
+        )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(steps, [*map(str, steps)], fontsize="small")
+    axes.minorticks_off()
+    axes.set_xlabel("denoising steps T")
+    axes.set_title(names.place(*place))
+    if place == (first.direction, first.testset):
+        axes.set_ylabel(metric.label)
+        axes.legend(  # below the panel: within it, it would lie over a line
+            loc="upper center", bbox_to_anchor=(0.4, -0.3), ncols=len(RISING), fontsize="small", handlelength=1.2,
+            columnspacing=1,
+        )  # fmt: skip
+
+
+# --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
+
+
+def reading_problems(names: Names) -> Iterator[str]:
+    yield from one_setting(names)
+    yield from needs_methods(names, "oracle", "ratio", names.study.against)
+    cells = {*names.cells}
+    for cell in names.cells:
+        origin = checkpoint_of(names.experiment, cell.backbone)
+        if dataclasses.replace(cell, run=dataclasses.replace(cell.run, backbone=origin)) not in cells:
+            yield f"{cell.backbone!r} is compared with {origin!r}, which has no seed {cell.seed} here; add it"
+
+
+@table(
+    "One system under several readings of the paper: {metric} of each length method, and BLEU, gap closures and "
+    "changed sentences of one of them. Oracle takes the reference's length. The CSV has all numbers of all methods.",
+    problems=reading_problems,
+)
+def readings(names: Names, data: Data) -> Shown:
+    """A section for each direction, a row for each backbone, the methods beside each other. No score is bold."""
+    metric, against = names.metric, names.study.against
+    changed = changed_scores(names, data).assign(metric=metric.name)
+    numbers = summary(data, names.metrics).merge(changed, "left", on=[*SETTING, "method", "metric"])
+    methods = numbers["method"].unique()
+    columns = [Column("Readings", align="l"), *(Column(names.method(name).short, metric.label) for name in methods)]
+    columns += [Column(names.method(against).short, other.label) for other in names.shown_metrics[1:]]
+    columns += [*map(Column, (CLOSURE_TITLES[name] for name in baselines(numbers))), Column("Changed", align="r")]
+    rows = []
+    for (*place, backbone), of_row in numbers.assign(best=False).groupby([*PLACE, "backbone"], sort=False):
+        of_method = Rows(of_row, "metric", "method")
+        texts = [names.backbone(backbone), *(score(of_method[metric.name, name], metric) for name in methods)]
+        texts += [score(of_method[other.name, against], other) for other in names.shown_metrics[1:]]
+        own = of_method[metric.name, against]
+        texts += [closure(own, name) for name in baselines(numbers)]
+        texts.append(formats.NONE if pd.isna(own.changed) else formats.percent(own.changed))
+        rows.append(Row(texts, names.place(*place)))
+    cell = names.cells[0]
+    notes = [
+        f"Reveal order {names.order(cell.order)}, T = {cell.steps}. Closures and changes: of "
+        f"{names.method(against).short}.",
+        f"Changed: sentences with another {metric.label} than under the readings of the first row of the backbone, "
+        "mean over runs.",
+        *(note(names, column) for column, name in CLOSURES.items() if name in baselines(numbers)),
+        footnotes.spread(numbers),
+        footnotes.ORACLE,
+    ]
+    return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data)])
+
+
+def changed_scores(names: Names, data: Data) -> pd.DataFrame:
+    """For each system ``changed``: the share of sentences whose score in the main metric is not that under the readings
+    of the backbone's origin, in the same system; the mean over runs. NaN for the origins."""
+    rest = [key for key in CELL if key != "backbone"]
+    scores = data.sentences.pivot(index=[*rest, "id"], columns="backbone", values=names.metric.name)
+    parts = []
+    for backbone in scores:
+        origin = checkpoint_of(names.experiment, backbone)
+        if origin != backbone:
+            pairs = scores[[backbone, origin]].dropna()
+            shares = (pairs[backbone] != pairs[origin]).groupby(level=rest, sort=False).mean()
+            parts.append(shares.rename("changed").reset_index().assign(backbone=backbone))
+    whole = pd.concat(parts) if parts else pd.DataFrame(columns=[*CELL, "changed"])
+    return whole.groupby([*SETTING, "method"], sort=False, as_index=False)["changed"].mean()
+
+
+# --- A study's systems beside what the paper prints for LLaDA-8B-Base: the check of a reproduction.
+
+PUBLISHED = {"comet22": "comet", "bleu": "bleu"}  # our metrics as the transcription calls them
+REPRODUCTION = (
+    "Paper: means over three runs of LLaDA-8B-Base on all 2,037 sentences; – where the paper has no such number.",
+    "Difference: here minus the paper's mean.",
+    "Slots: mean over sentences of the canvas, the EOS slot included. The paper's is of Fixed ratio in another run "
+    "(its slots over its calls): it says whether the paper's Ratio has that slot.",
+)
+
+
+def reproduction_problems(names: Names) -> Iterator[str]:
+    yield from one_backbone(names)
+    yield from one_setting(names)
+
+
+@table(
+    "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle takes the reference's length.",
+    columns=("length",),
+    metrics=lambda names: names.main_metrics,
+    problems=reproduction_problems,
+)
+def reproduction(names: Names, data: Data) -> Shown:
+    """A group for each direction, a row for each method, ours and the paper's number side by side."""
+    numbers = beside_the_paper(names, data)
+    columns = [Column("Direction", align="l"), Column("Method", align="l")]
+    columns += [Column("Here", "Slots"), Column("Paper", "Slots")]
+    for metric in names.shown_metrics:
+        titles = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
+        columns += [Column(title, metric.label) for title in titles]
+    rows = []
+    for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
+        of_method = Rows(of_place, "metric", "method")
+        for method in of_place["method"].unique():
+            own = [of_method[metric.name, method] for metric in names.shown_metrics]
+            texts = [names.place(*place), names.method_in(method, place[0])]
+            texts += [dash(formats.number(value, 2)) for value in (own[0].canvas, own[0].paper_canvas)]
+            for metric, row in zip(names.shown_metrics, own, strict=True):
+                texts += [
+                    score(row, metric),
+                    dash(formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)),
+                    dash(formats.signed(row.difference, metric.decimals)),
+                    closure(row, "ratio"),
+                    dash(formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)),
+                ]
+            rows.append(Row(texts, shaded=method == "ev"))
+    notes = [footnotes.setting(names), *REPRODUCTION, *footnotes.reading(names, data, numbers)]
+    return Shown(numbers, columns, rows, notes, labels=2)
+
+
+def dash(text: str) -> str:
+    """A number that there is, or a dash."""
+    return formats.NONE if text == formats.NOT_AVAILABLE else text
+
+
+def beside_the_paper(names: Names, data: Data) -> pd.DataFrame:
+    """The summary with the mean slots of a canvas, ``canvas`` and ``paper_canvas``, the paper's mean and deviation over
+    runs, those of its gap closure (shares), and ``difference``, ours minus the paper's; NaN where it has no number."""
+    slots = data.sentences.groupby(CELL, sort=False)["length"].mean().rename("canvas").reset_index()
+    slots = slots.groupby([*SETTING, "method"], sort=False, as_index=False)["canvas"].mean()
+    numbers = summary(data, names.metrics).merge(slots, on=[*SETTING, "method"])
+    printed = []
+    for row in numbers.itertuples():
+        values = {"paper_canvas": papers_canvas(row.direction, row.method)}
+        for name in ("", "_closure"):
+            kind = f"{PUBLISHED.get(row.metric)}{name}"
+            number = find("tab:main", kind, direction=row.direction, system=row.method)
+            std = deviation(number) if number else None
+            column = f"paper_gap{name}" if name else "paper"
+            values |= {f"{column}_mean": value_of(number), f"{column}_std": value_of(std)}
+        printed.append(values)
+    numbers = pd.concat([numbers, pd.DataFrame(printed)], axis=1)
+    return numbers.assign(difference=numbers["mean"] - numbers["paper_mean"])
+
+
+def value_of(number: Published | None) -> float:
+    return number.value / number.scale if number else math.nan
+
+
+def papers_canvas(direction: str, method: str) -> float:
+    """Mean slots of Fixed ratio's canvas in `tab:direct_length_baselines`; NaN for any other method, whose calls are of
+    several canvases."""
+    named = {"label": "tab:direct_length_baselines", "direction": direction, "system": "ratio"}
+    slots, calls = (find(metric=metric, **named) for metric in ("slots", "calls"))
+    return slots.value / calls.value if slots and calls and method == "ratio" else math.nan

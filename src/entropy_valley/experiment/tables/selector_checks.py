@@ -1,0 +1,260 @@
+"""What stands behind EV's choices: a study's table with a group of rows for each check, and the sweep as a figure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.matrix import Cell, valley_cells
+from entropy_valley.experiment.config.methods import method_settings
+from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.stats.significance import paired_test
+from entropy_valley.experiment.stats.summary import run_by_run
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.style import (
+    BACKBONE_COLOURS,
+    METHOD_COLOURS,
+    ON_WHITE,
+    Figure,
+    Panel,
+    legend_above,
+)
+from entropy_valley.experiment.tables.valley_figure import curves, diagnostics_files, draw_line, over_runs
+from entropy_valley.lengths.base import candidate_length
+from entropy_valley.results import REMEDY, TRANSLATIONS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+METHOD = "ev"
+ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
+PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
+COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
+Numbers = Mapping[str, float]
+Measured = tuple[Sequence[Any], Any, object, Mapping[str, Any]]  # place, seed, item, numbers
+
+
+def grid_of(names: Names, direction: str) -> list[float]:
+    """EV's candidates in a direction, as ratios."""
+    ratios: list[float] = method_settings(names.experiment, METHOD, direction)["ratios"]
+    return ratios
+
+
+# --- The numbers.
+
+
+def check_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
+
+    Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
+    ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
+    std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
+    """
+    checks = {"sweep": sweep, "chosen": chosen, "score": scores, "test": tests}
+    rows = []
+    for check, measure in checks.items():
+        for place, seed, item, values in measure(names, data):
+            rows += [(*place, seed, check, str(item), *number) for number in values.items()]
+    return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
+
+
+def sweep(names: Names, data: Data) -> Iterator[Measured]:
+    points = over_runs(curves(names, data))
+    for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
+        line = line.sort_values("at")
+        # A valley has its lowest point between its ends.
+        named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
+        for item, point in named.items():
+            values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
+            yield place, None, item, values
+
+
+def chosen(names: Names, data: Data) -> Iterator[Measured]:
+    ev = [cell for cell in names.cells if cell.method == METHOD]
+    for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
+        grid = sorted(grid_of(names, place[0]))
+        runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        for number, ratio in enumerate(grid, 1):
+            counts, shares = [(run == ratio).sum() for run in runs], [(run == ratio).mean() for run in runs]
+            values = {"ratio": ratio, "count": sum(counts) / len(runs), "share": sum(shares) / len(runs)}
+            yield place, None, number, values
+
+
+def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
+    """Of each sentence of an EV cell the ratio of an ascending grid whose canvas it has; the first that gives it.
+
+    Raises :class:`InputError` for a canvas that is none of the grid's.
+    """
+    tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
+    rows, ratios = data.of([cell]).sentences, []
+    for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
+        of_length = {}
+        for ratio in reversed(grid):  # of two ratios with the same canvas, the smaller one is noted last
+            for exact in (True, False):  # in binary floating point a product may be a slot less than the exact one
+                of_length[candidate_length(ratio, tokens.get(name, 0), exact=exact)] = ratio
+        if canvas["length"] not in of_length:
+            # The grid of the config is not the one that was decoded.
+            problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
+            raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
+        ratios.append(of_length[canvas["length"]])
+    return pd.Series(ratios)
+
+
+def scores(names: Names, data: Data) -> Iterator[Measured]:
+    cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
+    for (*place, method), runs in cells.groupby([*PLACE, "method"], sort=False):
+        values = runs[names.metric.name]
+        yield place, None, method, {"mean": values.mean(), "std": values.std(), "runs": len(values)}
+
+
+def tests(names: Names, data: Data) -> Iterator[Measured]:
+    for run, of_run in run_by_run(data.sentences, names.metric.name):
+        for name, methods in groups([*of_run]).items():
+            # The mean over permutations is one system: each alone is one draw of it.
+            test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), names.statistics)
+            values = asdict(test) | {"bootstrap_seed": names.statistics.seed, "systems": len(methods)}
+            yield (run["direction"], run["testset"]), run["seed"], name, values
+
+
+def groups(methods: Sequence[str]) -> dict[str, list[str]]:
+    """What EV is compared with, by name: the permutations of a reassignment together, an alternative by itself."""
+    named: dict[str, list[str]] = {}
+    for name in methods:
+        match = PERMUTATION.fullmatch(name)
+        if match or name in ALTERNATIVES:
+            named.setdefault(match[1] if match else name, []).append(name)
+    order = ("ev_reassigned", "ev_reassigned_deciles", *ALTERNATIVES)
+    return {name: named[name] for name in order if name in named}
+
+
+# --- The table.
+
+
+def check_problems(names: Names) -> Iterator[str]:
+    yield from one_backbone(names)
+    yield from one_setting(names)
+    yield from needs_methods(names, METHOD)
+
+
+@table(
+    "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead over "
+    "canvases whose ratios were given to other sentences.",
+    columns=("canvas",),
+    files=diagnostics_files,
+    problems=check_problems,
+)
+def checks(names: Names, data: Data) -> Shown:
+    """A column for each direction; a check that was not run has no rows."""
+    numbers = check_numbers(names, data)
+    places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
+    lines: dict[tuple[str, str], dict[Any, str]] = {}
+    for check in ("sweep", "chosen", "score", "test"):
+        rows = numbers[numbers["check"] == check]
+        for (item, seed, *place), of_line in rows.groupby(["item", "seed", *PLACE], sort=False, dropna=False):
+            values = dict(zip(of_line["metric"], of_line["value"], strict=True))
+            part, label, text = line_of(names, check, item, seed, values)
+            lines.setdefault((part, label), {})[tuple(place)] = text
+    shown = [Row([*labels, *(line.get(place, formats.NONE) for place in places)]) for labels, line in lines.items()]
+    columns = [Column("Check", align="l"), Column("", align="l"), *(Column(names.place(*place)) for place in places)]
+    return Shown(numbers, columns, shown, reading(names, numbers[numbers["check"] == "test"]), labels=2)
+
+
+def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
+    """The check, the label of a row, and its text in one place."""
+    if check == "sweep":
+        return "Mean all-mask entropy by ratio", item, f"{values['ratio']:.2f}: {values['entropy']:.4f}"
+    if check == "chosen":
+        text = f"{values['ratio']:.2f}: {values['share']:.1%} ({values['count']:.0f})"
+        return "Ratios that EV takes", item, text
+    if check == "score":
+        text = formats.mean_std(values["mean"], values["std"], names.metric.decimals)
+        return names.metric.label, names.method(item).label, text
+    p = formats.p_statement(values["p_two_sided"], int(values["resamples"]))
+    compared = COMPARED.get(item) or f"EV − {names.method(item).label}"
+    return compared, f"seed {seed:.0f}", f"{formats.lead(values, names.metric)}, {p}"
+
+
+def reading(names: Names, tests: pd.DataFrame) -> list[str]:
+    """The setting, and how to read each check."""
+    counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
+    permutations = " or ".join(f"{count:.0f}" for count in counts)
+    reassigned = (
+        "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
+        f"{permutations} permutations, each decoded."
+    )
+    return [
+        footnotes.setting(names),
+        (
+            "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
+            "the sweep and where it is lowest."
+        ),
+        (
+            "Ratios that EV takes: the ratio, then the share of sentences (their number, mean over runs). Of ratios "
+            "with the same canvas, the smallest counts."
+        ),
+        *([reassigned] if len(counts) else []),
+        "Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run.",
+    ]
+
+
+# --- The sweep as a figure.
+
+
+def main_valleys(experiment: Experiment) -> list[Cell]:
+    """Those of the main backbone."""
+    return [cell for cell in valley_cells(experiment) if cell.backbone == experiment.tables.backbone]
+
+
+@figure(
+    "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in the "
+    "figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio.",
+    main_valleys,
+    files=diagnostics_files,
+    scored=False,
+)
+def selector_checks(names: Names, data: Data) -> Figure:
+    """A panel for each direction and test set."""
+    points = over_runs(curves(names, data))
+    numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+    panels: list[Panel] = []
+    for place, line in numbers.groupby(PLACE, sort=False):
+        panels.append(functools.partial(_sweep, names, place, line, not panels))
+    return Figure(numbers, panels, width=2.1)
+
+
+def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes) -> None:
+    direction = place[0]
+    draw_line(axes, line, BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
+    # A fixed ratio does not move with the valley.
+    ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
+    axes.axvline(ratio, label=names.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+    grid = grid_of(names, direction)
+    axes.plot(
+        grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"], markersize=12,
+        label="EV's grid",
+    )  # fmt: skip
+    _lowest(axes, line.loc[line["mean"].idxmin()])
+    axes.set_title(names.place(*place))
+    axes.set_xlabel("ratio r of the canvas")
+    axes.margins(y=0.25)
+    if first:
+        axes.set_ylabel("mean all-mask entropy (nats)")
+        legend_above(axes)
+
+
+def _lowest(axes: Axes, point: pd.Series) -> None:
+    text = formats.minus(f"{point['mean']:.2f} at {point['at']:.2f}")
+    left, right = axes.get_xlim()
+    place = (point["at"] - left) / (right - left)
+    side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
+    below = (point["at"], point["low"])
+    axes.annotate(text, below, (0, -3), textcoords="offset points", ha=side, va="top", bbox=ON_WHITE)

@@ -1,0 +1,656 @@
+"""The table and the figure of a study: a row for each system, its columns named in the config."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
+from entropy_valley.experiment.config.schema import metrics_of
+from entropy_valley.experiment.frames import PLACE, SETTING, SYSTEM
+from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
+from entropy_valley.experiment.stats.significance import paired_test
+from entropy_valley.experiment.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
+from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
+from entropy_valley.scoring.metrics import Metric
+from entropy_valley.texts import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --- The numbers of a study: a row for each system and run, then its mean and deviation over runs.
+
+TRAINED = ["backbone", *PLACE, "pool", "seed"]  # what systems of a study are compared within
+MAIN = "comet"  # the main metric in `columns` of a study, whatever its key
+TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
+CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
+BEST = "closure_best"  # over the best of the run's fixed ratios
+TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
+DIFFERENCES = {  # of two systems' mean scores over runs, by the names of their paired test
+    "delta": "difference", "ci_low": "difference_low", "ci_high": "difference_high", "p_two_sided": "difference_p",
+}  # fmt: skip
+
+System = tuple[str, str, int]  # method, order and T
+Key = tuple[Any, ...]  # the values of TRAINED
+
+
+def main_system(names: Names) -> System:
+    """The system whose lead over the others is tested, under the order and T of the main table."""
+    return names.study.against, names.experiment.tables.order, names.experiment.tables.steps
+
+
+def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
+    """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
+
+    Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean
+    absolute error of the canvas length in slots; ``calls``, ``slots`` and ``passes`` per sentence; ``untouched``, the
+    share of canvases that no larger T could change; CLOSURES; ``cost``, calls over Fixed Ratio's; TESTED, of the system
+    ``against`` minus the system, sentence by sentence in the main metric. And where a column has it: BEST; ``tokens``
+    of all passes per sentence; ``changed``, the share of sentences whose text is not that of the first backbone with
+    the same system; DIFFERENCES from that backbone and LIMITS, of a run, or of the mean of runs; medians of measured
+    seconds per sentence, one at a time and all together, TIMED.
+    What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
+    """
+    scores = by_run(data.sentences, names.metric.name)
+    runs = of_runs(names, data, scores, against)
+    groups = runs.groupby([*(key for key in TRAINED if key != "seed"), *SYSTEM], sort=False, dropna=False)
+    values = [name for name in runs if name not in (*TRAINED, *SYSTEM)]
+    mean, std = groups[values].mean(), groups[values].std()
+    # Limits and p-values are of single runs, or of the mean of runs, never a mean themselves.
+    single = [*TESTED[1:], *(name for name in (*DIFFERENCES.values(), *LIMITS) if name in values)]
+    mean[single] = std[single] = math.nan
+    for place, seeds in groups["seed"]:
+        for name, value in of_means(names, scores, place[:4], place[4:], [*seeds], against).items():
+            mean.loc[place, name] = value
+    over = [
+        frame.assign(runs=groups.size(), statistic=name).reset_index() for name, frame in (("mean", mean), ("std", std))
+    ]
+    whole = pd.concat([runs.assign(statistic="run", runs=1), *over], ignore_index=True)
+    place = [key for key in TRAINED[:-1] if key != "pool" or runs["pool"].any()]
+    return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *values]]
+
+
+def by_run(sentences: pd.DataFrame, value: str) -> dict[Key, pd.DataFrame]:
+    """Of each run a value of each sentence (rows) by each of its systems (columns)."""
+    runs = {}
+    for key, rows in sentences.groupby(TRAINED, sort=False):
+        wide = rows.pivot(index="id", columns=SYSTEM, values=value)
+        runs[key] = wide.reindex(rows["id"].unique())
+    return runs
+
+
+def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.DataFrame], against: System) -> pd.DataFrame:
+    """The rows of single runs."""
+    columns, first = names.study.columns, names.cells[0].backbone
+    costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
+    require_costs(data.cells, costs)
+    texts = by_run(data.sentences, "hypothesis") if "changed" in columns else {}
+    over = {column: [name] for column, name in CLOSURES.items()}
+    if BEST in columns:
+        over[BEST] = fixed_ratios(names)
+    rows = []
+    for key, cells in data.cells.groupby(TRAINED, sort=False):
+        rivals = {system_of(cell): cell for cell in cells.itertuples()}
+        for system, cell in rivals.items():
+            row: dict[str, float] = {}
+            if is_timed(names):
+                measured = data.files.latency(names.cells[cell.Index])
+                row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+            if "changed" in columns:
+                other = texts.get((first, *key[1:]))
+                row["changed"] = math.nan
+                if key[0] != first and other is not None and system in other:
+                    row["changed"] = (texts[key][system] != other[system]).mean()
+            row |= gaps(rivals, scores[key], system, against, over, names.metric.name)
+            row |= dict.fromkeys(TESTED, math.nan)
+            if against in rivals and system != against:
+                test = asdict(paired_test(scores[key][against], scores[key][system], names.statistics))
+                row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
+            rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
+    shown = [metric.name for metric in names.metrics]
+    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
+    own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
+    return own.join(pd.DataFrame(rows))
+
+
+def system_of(cell: Any) -> System:
+    return cell.method, cell.order, cell.steps
+
+
+def fixed_ratios(names: Names) -> list[str]:
+    """The fixed ratios without a slot for the EOS."""
+    methods = dict.fromkeys(cell.method for cell in names.cells)
+    return [name for name in methods if is_ratio_without_slot(names.experiment, name)]
+
+
+def gaps(
+    rivals: Mapping[System, Any],
+    scores: pd.DataFrame,
+    own: System,
+    against: System,
+    over: Mapping[str, Sequence[str]],
+    metric: str,
+) -> dict[str, float]:
+    """Closures over the best of some ratios, by column, and cost, of a system in a run.
+
+    Ratio and Oracle are those under the system's own order and T; where there are none, those of the main table.
+    """
+    values = dict.fromkeys((*over, "cost"), math.nan)
+    for setting in (against[1:], own[1:]):  # its own comes last, and wins
+        oracle, ratio = (rivals.get((name, *setting)) for name in ("oracle", "ratio"))
+        if ratio is not None:
+            values["cost"] = rivals[own].calls / ratio.calls
+        for column, methods in over.items():
+            ratios = [rivals[name, *setting] for name in methods if (name, *setting) in rivals]
+            if oracle is None or not ratios:
+                continue
+            best = max(ratios, key=lambda cell: getattr(cell, metric))
+            chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(best)])
+            share = closure(*(getattr(cell, metric) for cell in (rivals[own], best, oracle)))
+            values[column] = math.nan if chance else float(share)
+    return values
+
+
+def of_means(
+    names: Names, scores: Mapping[Key, pd.DataFrame], place: Key, system: System, seeds: Sequence[int], against: System
+) -> dict[str, float]:
+    """What the study asks for of a system's mean over runs: its difference from the first backbone, and limits of its
+    closure."""
+
+    def mean(system: System, backbone: str = place[0]) -> pd.Series | None:
+        """The mean of a system's scores over the same seeds, sentence by sentence; None unless it has all of them."""
+        runs = [scores.get((backbone, *place[1:], seed)) for seed in seeds]
+        if any(run is None or system not in run for run in runs):
+            return None
+        return sum(run[system] for run in runs if run is not None) / len(runs)
+
+    own, first = mean(system), names.cells[0].backbone
+    values: dict[str, float] = {}
+    if "difference" in names.study.columns:
+        values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
+        other = mean(system, first) if place[0] != first else None
+        if own is not None and other is not None:
+            test = asdict(paired_test(own, other, names.statistics))
+            values |= {column: test[name] for name, column in DIFFERENCES.items()}
+    if "closure_interval" in names.study.columns:
+        values |= dict.fromkeys(LIMITS, math.nan)
+        for setting in (system[1:], against[1:]):  # its own order and T, or else the main table's
+            ratio, oracle = (mean((name, *setting)) for name in ("ratio", "oracle"))
+            if own is not None and ratio is not None and oracle is not None:
+                if system not in (("ratio", *setting), ("oracle", *setting)):
+                    values |= closure_limits(own, ratio, oracle, names.statistics)
+                break
+    return values
+
+
+# --- The columns that a study may ask for.
+
+
+class SystemRow(NamedTuple):
+    """A row of the table: its mean and deviation over runs, and its runs one by one."""
+
+    names: Names
+    against: System
+    mean: Any
+    std: Any
+    runs: pd.DataFrame
+
+
+class StudyColumn(NamedTuple):
+    """A column that a study may ask for: its title, the text in a row or the decimals of a mean with its deviation, and
+    how it is read."""
+
+    title: str
+    text: Callable[[SystemRow], str] | int
+    note: str = ""
+    align: str = "r"
+
+
+def lead_text(row: SystemRow) -> str:
+    """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
+    if system_of(row.mean) == row.against or pd.isna(row.mean.lead):
+        return formats.NONE
+    decimals, runs = row.names.metric.decimals, row.runs
+    if len(runs) == 1:
+        (run,) = runs.itertuples()
+        interval = formats.interval(run.lead, run.ci_low, run.ci_high, decimals)
+        return f"{interval}, {formats.p_statement(run.p_two_sided, row.names.statistics.resamples)}"
+    above, below = (runs["ci_low"] > 0).sum(), (runs["ci_high"] < 0).sum()
+    return f"{formats.signed(row.mean.lead, decimals)} ({above} above, {below} below 0 of {len(runs)} runs)"
+
+
+def difference_text(row: SystemRow) -> str:
+    """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
+    mean = row.mean
+    if pd.isna(mean.difference):
+        return formats.NONE
+    decimals = row.names.metric.decimals
+    interval = formats.interval(mean.difference, mean.difference_low, mean.difference_high, decimals)
+    return f"{interval}, {formats.p_statement(mean.difference_p, row.names.statistics.resamples)}"
+
+
+def limits_text(row: SystemRow) -> str:
+    if pd.isna(row.mean.closure_low):
+        return formats.NONE
+    return f"[{formats.percent(row.mean.closure_low)}, {formats.percent(row.mean.closure_high)}]"
+
+
+def closure_text(row: SystemRow, column: str) -> str:
+    """The share of the gap; none of a fixed ratio over a better one, whose distance is not a share of a gap."""
+    if column != "closure" and row.mean.method in fixed_ratios(row.names):
+        return formats.NONE
+    return formats.closure(row.mean[column], row.std[column], row.runs[column].count(), len(row.runs))
+
+
+def cost_text(row: SystemRow) -> str:
+    text = formats.mean_std(row.mean.cost, row.std.cost, 2)
+    return text if text == formats.NOT_AVAILABLE else f"{text}×"
+
+
+def share_text(row: SystemRow, column: str) -> str:
+    return formats.NONE if pd.isna(row.mean[column]) else formats.percent(row.mean[column], row.std[column])
+
+
+def ratios_of(row: SystemRow) -> list[float]:
+    """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
+    return grid(row.names.experiment, row.mean.method, row.mean.direction)
+
+
+def ratios_text(row: SystemRow) -> str:
+    ends = ratios_of(row)[:1] + ratios_of(row)[-1:]
+    return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ends)) or formats.NONE
+
+
+def cap_text(row: SystemRow, steps: int = 0) -> str:
+    """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
+    base = base_method(row.names.experiment, row.mean.method)
+    if base not in ("ev", "oracle", "ratio"):  # the methods that are ours
+        return formats.NONE
+    probes = len(ratios_of(row)) if base == "ev" else 0  # EV has one for each ratio
+    return f"{'≤ ' * (probes > 0)}{steps + probes}"
+
+
+COLUMNS = {
+    "order": StudyColumn("Order", lambda row: row.mean.order, align="c"),
+    "steps": StudyColumn("T", lambda row: str(row.mean.steps)),
+    "probe_cap": StudyColumn("Probe cap", cap_text),
+    "forward_cap": StudyColumn(
+        "Fwd cap",
+        lambda row: cap_text(row, row.mean.steps),
+        "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
+    ),
+    "candidates": StudyColumn("K", lambda row: str(len(ratios_of(row)) or formats.NONE)),
+    "ratios": StudyColumn("Ratios", ratios_text, align="c"),
+    "mae": StudyColumn("MAE", 2, "MAE: mean |canvas length − reference canvas|, in slots."),
+    "closure": StudyColumn(
+        CLOSURE_TITLES["ratio"],
+        lambda row: closure_text(row, "closure"),
+        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
+    ),
+    "closure_interval": StudyColumn(
+        "Its 95 % CI",
+        limits_text,
+        "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
+        align="c",
+    ),
+    "closure_eos": StudyColumn(
+        CLOSURE_TITLES["ratio_eos"],
+        lambda row: closure_text(row, "closure_eos"),
+        "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
+    ),
+    BEST: StudyColumn(
+        "Closure over best ratio",
+        lambda row: closure_text(row, BEST),
+        "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
+    ),
+    "lead": StudyColumn(
+        "{against} − system [95 % CI], p",
+        lead_text,
+        "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals. "
+        "Neither is corrected for the number of systems.",
+        align="c",
+    ),
+    "difference": StudyColumn(
+        "Difference [95 % CI], p",
+        difference_text,
+        "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
+        align="c",
+    ),
+    "cost": StudyColumn("Cost", cost_text, "Cost: calls over Fixed Ratio's."),
+    "calls": StudyColumn("Calls", 2, "Calls: forward passes per sentence, as the paper counts them."),
+    "slots": StudyColumn("Slots", 2, "Slots: canvas slots in these calls, per sentence."),
+    "passes": StudyColumn("Passes", 2, "Passes: those really needed, per sentence."),
+    "tokens": StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
+    "changed": StudyColumn(
+        "Changed",
+        lambda row: share_text(row, "changed"),
+        "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
+    ),
+    "untouched": StudyColumn(
+        "Untouched",
+        lambda row: share_text(row, "untouched"),
+        "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
+    ),
+    "latency": StudyColumn(
+        "Latency (s)", 4, "Latency: measured seconds per sentence, one at a time; the method alone, without the store."
+    ),
+    "latency_batched": StudyColumn("Batched (s)", 4, "Batched: the same with many sentences together."),
+}
+"""What a study may ask for beside metrics. ``{against}`` is the system whose lead is tested."""
+
+
+def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
+    """The metrics by the columns of a study: MAIN, and their names."""
+    return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics}
+
+
+def column_names(experiment: Experiment) -> list[str]:
+    """What ``columns`` of a study may list: costs, then the metrics of the config."""
+    return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
+
+
+def note(names: Names, column: str) -> str:
+    """How a column is read."""
+    return COLUMNS[column].note.replace("{metric}", names.metric.label)
+
+
+# --- The table.
+
+
+def is_timed(names: Names) -> bool:
+    """Whether a column has measured seconds."""
+    return bool(TIMED.keys() & {*names.study.columns})
+
+
+def latencies(names: Names) -> list[str]:
+    return [cell.latency(names.experiment.results) for cell in names.cells] if is_timed(names) else []
+
+
+def printed_metrics(names: Names) -> list[Metric]:
+    metrics = metrics_by_column(names.metrics)
+    columns = (MAIN, "bleu", *names.study.columns)
+    return list(dict.fromkeys(metrics[name] for name in columns if name in metrics))
+
+
+def untimed_methods(names: Names) -> Iterator[str]:
+    """A method that deals another's canvases has nothing to time by itself."""
+    methods = {cell.method for cell in names.cells} if is_timed(names) else set()
+    for name in reassigned_methods(names.experiment):
+        if name in methods:
+            yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
+
+
+@table(
+    "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
+    "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
+    columns=("hypothesis",),
+    files=latencies,
+    metrics=printed_metrics,
+    problems=untimed_methods,
+    tells_pools=True,
+)
+def systems_table(names: Names, data: Data) -> Shown:
+    """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
+    the best scores, and the lowest MAE, of the systems that could be deployed."""
+    against = main_system(names)
+    table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
+    columns = {}  # by their names in the numbers
+    for name in names.study.columns:
+        if metric := by_column.get(name):
+            columns[metric.name] = StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+        else:
+            columns[name] = COLUMNS[name]
+    rival = names.method(against[0]).short
+    titles = [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
+    rows = []
+    for _, section in table.groupby([key for key in TRAINED[:-1] if key in table], sort=False):
+        best = best_values(names, section[section["statistic"] == "mean"])
+        for _, rows_of in section.groupby(SYSTEM, sort=False):
+            mean, std, runs = (rows_of[rows_of["statistic"] == name] for name in ("mean", "std", "run"))
+            row = SystemRow(names, against, mean.iloc[0], std.iloc[0], runs)
+            texts = [system_label(row)]
+            for name, column in columns.items():
+                if isinstance(column.text, int):
+                    text = formats.mean_std(row.mean[name], row.std[name], column.text)
+                else:
+                    text = column.text(row)
+                is_best = row.mean.method not in names.informed and row.mean.get(name) == best.get(name, math.nan)
+                texts.append(Bold(text) if is_best else text)
+            rows.append(Row(texts, heading(row), shaded=system_of(row.mean) == against))
+    shares = [baseline for column, baseline in CLOSURES.items() if column in columns]
+    timing = footnotes.timing([data.files.latency(cell) for cell in names.cells]) if is_timed(names) else []
+    notes = [*study_notes(names, against), *footnotes.doubtful_gaps(names, data, shares), *timing]
+    return Shown(table, [Column("System", align="l"), *titles], rows, notes)
+
+
+def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
+    """The best mean in each metric, and the lowest error of the length, of the systems that could be deployed."""
+    deployable = means[~means["method"].isin(names.informed)]
+    best = {"mae": deployable["mae"].min()}
+    for metric in names.metrics:
+        scores = deployable[metric.name]
+        best[metric.name] = scores.max() if metric.higher_is_better else scores.min()
+    return best
+
+
+def system_label(row: SystemRow) -> str:
+    """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
+    (_, order, steps), names, mean = row.against, row.names, row.mean
+    parts = [names.method_in(mean.method, mean.direction)]
+    if "order" not in names.study.columns and mean.order not in (order, mean.method):
+        parts.append(names.order(mean.order))
+    if "steps" not in names.study.columns and mean.steps != steps:
+        parts.append(f"T = {mean.steps}")
+    return ", ".join(parts)
+
+
+def heading(row: SystemRow) -> str:
+    """Where the systems of a section are compared."""
+    names, mean = row.names, row.mean
+    parts = [names.backbone(mean.backbone), names.place(mean.direction, mean.testset)]
+    if mean.get("pool"):
+        parts.append(f"pool of {mean.pool} training pairs")
+    return ", ".join([*parts, f"N = {mean.sentences:.0f}"])
+
+
+def study_notes(names: Names, against: System) -> Iterator[str]:
+    seeds = len({cell.seed for cell in names.cells})
+    spread = " (mean ± sample standard deviation)" if seeds > 1 else ""
+    setting = f"Reveal order {names.order(against[1])}, T = {against[2]}, unless a row says otherwise"
+    yield f"{setting}; {counted(seeds, 'run')}{spread}. Bold: the best that sees no reference."
+    yield from filter(None, (note(names, name) for name in names.study.columns if name in COLUMNS))
+    if any(cell.method == "oracle" for cell in names.cells):
+        yield footnotes.ORACLE
+
+
+# --- A study of several test sets and pools of training pairs: scores by method, EV's lead and its tests.
+
+
+def transfer_problems(names: Names) -> Iterator[str]:
+    yield from one_setting(names)
+    yield from needs_methods(names, "ratio", names.study.against)
+    if names.study.against == "ratio":
+        layout = f"the layout {names.study.layout}"
+        yield f"{layout} compares `against` with ratio, but `against` is ratio itself; name another method"
+
+
+@table(
+    "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
+    "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
+    "reference's length.",
+    columns=("hypothesis",),
+    files=latencies,
+    metrics=printed_metrics,
+    problems=transfer_problems,
+    tells_pools=True,
+)
+def transfer(names: Names, data: Data) -> Shown:
+    """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""
+    metric, how = names.metric, names.statistics
+    against = (names.study.against, names.cells[0].order, names.cells[0].steps)  # which all of its systems have
+    table = numbers(names, data, against)
+    runs = table[table["statistic"] == "run"]
+    methods = runs["method"].unique()
+    deployable = [name for name in methods if name not in names.informed]
+    columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
+    columns += [Column(names.method(name).short, metric.label) for name in methods]
+    columns += [Column(f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]")]
+    rows = []
+    runs = runs.assign(pool=runs.get("pool", ""))
+    for (backbone, direction, testset), of_testset in runs.groupby(["backbone", *PLACE], sort=False):
+        for (pool, seed), of_run in of_testset.groupby(["pool", "seed"], sort=False):
+            of_method = of_run.set_index("method")
+            scores, test = of_method[metric.name], of_method.loc["ratio"]
+            texts = [testset, pool or formats.NONE, f"{seed:.0f}"]
+            for name in methods:
+                text = formats.number(scores[name], metric.decimals)
+                texts.append(Bold(text) if name in deployable and scores[name] == scores[deployable].max() else text)
+            texts.append(formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals))
+            texts += [formats.p_value(test["p_two_sided"], how.resamples), formats.small_p(test["wilcoxon_p"])]
+            rows.append(Row(texts, f"{names.backbone(backbone)}, {formats.direction(direction)}"))
+    notes = [
+        f"Reveal order {names.order(against[1])}, T = {against[2]}; a row is one run. Bold: the best that sees no "
+        "reference.",
+        "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
+        f"{ZEROS[how.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures.",
+        footnotes.ORACLE,
+        *footnotes.doubtful_gaps(names, data, ["ratio"]),
+    ]
+    return Shown(table, [*columns, Column("p"), Column("Wilcoxon's p")], rows, notes, labels=3)
+
+
+# --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
+
+MARKERS, SIZE = ("o", "^", "v", "P", "X", "<", ">", "h"), 4.5
+LINE, FRAME = 0.125, 0.7  # inches: from one label to the next; what a panel is higher than its axes
+LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
+
+
+class Point(NamedTuple):
+    """A system of a panel: its printed name, its marker and colour, and its row of the summary."""
+
+    name: str
+    marker: str
+    colour: str
+    row: Any
+
+
+def drawn_backbones(names: Names) -> Iterator[str]:
+    if names.study.figure:
+        yield from one_backbone(names, ", drawn,")
+
+
+@figure(
+    "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations over "
+    "training seeds. The dashed line is Oracle length, which needs the reference and is not an upper bound.",
+    problems=drawn_backbones,
+    wanted=lambda names: bool(names.cells and names.study.figure),
+)
+def systems_figure(names: Names, data: Data) -> Figure:
+    """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
+    numbers = summary(data, names.metrics[:1]).merge(costs(data.cells), "left", on=[*SETTING, "method"])
+    places = numbers.groupby(["backbone", *PLACE], sort=False)
+    height = max(2.7, FRAME + LINE * (places.size().max() + 1))  # all labels of a panel fit beside it
+    panels = [functools.partial(_points, names, names.place(*key[1:]), rows, height) for key, rows in places]
+    return Figure(numbers, panels, width=3.15, height=height)  # names included
+
+
+def _points(names: Names, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
+    usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
+    looks = _looks(rows["method"].unique())
+    points = [Point(_name(names, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
+    points.sort(key=lambda point: point.row.mean)
+    for point in points:
+        _draw(axes, point)
+    _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
+    axes.margins(y=0.08)
+    axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
+    _add_names(axes, points, LINE / (height - FRAME))
+    axes.set_xlabel("passes per sentence")
+    axes.set_ylabel(names.metric.label)
+    axes.set_title(title)
+
+
+def _looks(methods: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Marker and colour of each method. The paper's methods have their own in every figure; the others go through the
+    colours, then the markers."""
+    others = itertools.product(MARKERS, SERIES_COLOURS)
+    return {
+        name: (METHOD_MARKERS[name], METHOD_COLOURS[name]) if name in METHOD_COLOURS else next(others)
+        for name in methods
+    }
+
+
+def _draw(axes: Axes, point: Point) -> None:
+    row = point.row
+    if row.method == "oracle":
+        axes.axhline(row.mean, color=point.colour, linestyle="--", linewidth=0.9)
+        return
+    axes.errorbar(
+        row.passes, row.mean, yerr=row.std, marker=point.marker, color=point.colour, linestyle="none", markersize=SIZE,
+        ecolor=faint(point.colour), elinewidth=0.7, capsize=0,
+    )  # fmt: skip
+
+
+def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
+    """A system's short name, with its order and step budget where they are not those of most."""
+    order, steps = usual
+    parts = [names.method(row.method).short]
+    if row.order not in (order, row.method):
+        parts.append(row.order)
+    if row.steps != steps:
+        parts.append(f"T = {row.steps}")
+    return ", ".join(parts)
+
+
+def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
+    """Names in a column right of the axes, in the order of their scores, with their markers, joined to their points."""
+    (low, high), right = axes.get_ylim(), axes.get_xlim()[1]
+    heights = spread([(point.row.mean - low) / (high - low) for point in points], gap)
+    for (name, marker, colour, row), height in zip(points, heights, strict=True):
+        is_line = row.method == "oracle"
+        axes.annotate(
+            name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
+            annotation_clip=False, zorder=1,
+            arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
+            va="center", fontsize="small", fontweight="bold" if row.method in METHOD_COLOURS else "normal",
+        )  # fmt: skip
+        axes.plot(
+            [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,
+            linewidth=0.9, markersize=SIZE, color=colour, transform=axes.transAxes, clip_on=False,
+        )  # fmt: skip
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Ascending heights, each moved up until it is ``gap`` above the one before; those above 1 then move down."""
+    heights: list[float] = []
+    for height in wanted:
+        heights.append(max(height, heights[-1] + gap) if heights else height)
+    ceiling = 1.0
+    for place in reversed(range(len(heights))):
+        heights[place] = min(heights[place], ceiling)
+        ceiling = heights[place] - gap
+    return heights
+
+
+def _passes_axis(axes: Axes, passes: pd.Series) -> None:
+    from matplotlib import ticker
+
+    if passes.max() > LOGARITHMIC * passes.min():
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5)))
+        axes.xaxis.set_major_formatter(ticker.ScalarFormatter())
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+    axes.set_xlim(axes.get_xlim())

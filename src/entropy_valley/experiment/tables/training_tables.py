@@ -1,0 +1,274 @@
+"""The tables of trainings: their settings, their prompts, and their pairs of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from entropy_valley import files
+from entropy_valley.data.sampling import REASONS
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import Experiment, matrix
+from entropy_valley.experiment.config.params import prompt, tokenizers
+from entropy_valley.experiment.config.paths import adapter_folder
+from entropy_valley.experiment.stats.paper_numbers import means
+from entropy_valley.experiment.tables import formats
+from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.lengths.statistics import PERCENTILES
+from entropy_valley.model import adapters
+from entropy_valley.results import moved, record_of
+from entropy_valley.training.settings import Lora, Loss, Training
+
+# --- What the adapters were trained with, and by which prompts.
+
+FIELDS = ["backbone", "direction", "seed", "key", "value"]
+# How the training ran and what it had, beside the settings that its adapter depends on.
+RAN = ("processes", "micro_tokens", "float32_products", "steps", "pairs", "trainable_parameters")
+# What our training has no setting for, as `training.deepspeed` builds it.
+FIXED = {
+    "optimiser": "AdamW",
+    "scheduler": "linear warm-up, half cosine",
+    "accumulation": "until the batch is done",
+}
+# By key, in the order of the table: the printed name, and what the paper has where that is no number of its own unit.
+# Other settings go by their keys, behind these.
+ROWS = pd.read_csv(Path(__file__).with_name("hyperparams.csv"), index_col="key", keep_default_na=False)
+DEFAULTS = {
+    prefix + name: field.default
+    for prefix, section in (("", Training), ("loss_", Loss), ("lora_", Lora))
+    for name, field in section.model_fields.items()
+}
+HYPERPARAMS = (
+    "From the files beside the adapters; several values are in the order of the runs. –: no such setting.",
+    "Paper: its table of hyperparameters, of the LLaDA and the LLaMA-3 runs.",
+)
+PROMPTS = (r"{src}: the source; \n: a line break. The translation begins where the prompt ends.",)
+
+
+def run_cells(experiment: Experiment) -> list[matrix.Cell]:
+    """The cells of the runs that the main tables and the autoregressive ones are of."""
+    return [*matrix.table_cells(experiment), *matrix.autoregressive_cells(experiment)]
+
+
+def runs_of(names: Names) -> list[matrix.Run]:
+    return list(dict.fromkeys(cell.run for cell in names.cells))
+
+
+def adapter_files(names: Names, root: str) -> dict[matrix.Run, str]:
+    """The file beside the adapter that each run decodes with: a variant's may be that of another backbone."""
+    experiment, paths = names.experiment, {}
+    for run in runs_of(names):
+        if folder := adapter_folder(experiment, run):
+            paths[run] = moved(f"{folder}/{adapters.FACTS}", experiment.results, root)
+    return paths
+
+
+@table(
+    "What the adapters were trained with, as the files beside them say, and the paper's hyperparameters.",
+    run_cells,
+    files=lambda names: adapter_files(names, names.experiment.results).values(),
+    scored=False,
+)
+def hyperparams(names: Names, data: Data) -> Shown:
+    """A row for each setting, a column for each backbone, and the paper's."""
+    numbers = settings_of_runs(names, data)
+    values: dict[tuple[str, str], dict[str, None]] = {}
+    for row in numbers.itertuples():
+        text = f"{row.value:,}" if isinstance(row.value, int) and row.value >= 10_000 else str(row.value)
+        # Runs that share a value print it once.
+        values.setdefault((row.key, row.backbone), {})[text + " tokens" * (row.key == "micro_tokens")] = None
+    backbones = dict.fromkeys(run.backbone for run in runs_of(names))
+    paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
+    present = numbers["key"].unique()
+    rows = []
+    for key in dict.fromkeys([*ROWS.index, *present]):
+        if key in present:
+            label = ROWS["label"].get(key, key.replace("_", " "))
+            texts = ["; ".join(values.get((key, name), {})) for name in backbones]
+            texts.append(ROWS["paper"].get(key) or paper.get(key, ""))
+            rows.append(Row([label, *(text or formats.NONE for text in texts)]))
+    titles = [*map(names.backbone, backbones), "Paper"]
+    columns = [Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles)]
+    return Shown(numbers, columns, rows, HYPERPARAMS)
+
+
+def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
+    """One row for each run and setting. The record beside ``adapter.json`` names the hardware of the training.
+
+    A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
+    printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file has.
+    """
+    rows = []
+    for run, path in adapter_files(names, data.files.root).items():
+        facts = files.read_json(data.files.file(path))
+        spec = facts.get("spec", {})
+        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
+        settings |= {key: facts[key] for key in RAN if key in facts}
+        # An adapter of others may come without a description.
+        if "training" in spec:
+            settings |= FIXED | _selection(settings)
+            record = record_of(path)
+            settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
+        for key, value in _flat("", settings):
+            if key in ROWS.index or value != DEFAULTS.get(key):
+                rows.append((run.backbone, run.direction, run.seed, key, value))
+    return pd.DataFrame(rows, columns=FIELDS)
+
+
+@table("The prompts of each direction, in training and in decoding.", run_cells, scored=False)
+def prompts(names: Names, data: Data) -> Shown:
+    """A row for each direction and prompt, with the backbones that get it."""
+    experiment, listed = names.experiment, []
+    for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in runs_of(names)):
+        decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
+        text = prompt(experiment, backbone, direction)
+        listed.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
+    numbers, rows = pd.DataFrame(listed), []
+    for direction, of_direction in numbers.groupby("direction", sort=False):
+        # Backbones with the same prompt share a row.
+        groups = of_direction.groupby(["prompt", "decoded_as"], sort=False)
+        for (text, decoded_as), of_prompt in groups:
+            backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
+            decoding = "the same" if decoded_as == direction else f"that of {formats.direction(decoded_as)}"
+            rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
+    titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
+    return Shown(numbers, [Column(title, align="l") for title in titles], rows, PROMPTS, labels=2)
+
+
+def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Which step's adapter is kept; never one that a score has chosen."""
+    every = settings.get("keep_every", 1)
+    return {"selection": "last step" if every == 1 else f"last step that is a multiple of {every}"}
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings and lists, by joined names; nothing for null."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}_{key}" if name else key, inner)
+    elif isinstance(value, list):
+        yield from _flat(name, {str(place): inner for place, inner in enumerate(value, 1)})
+    elif value is not None:
+        yield name, value
+
+
+# --- Training pairs: where they come from, which were dropped, and how long translations are.
+
+SIDES = ("source", "target")
+RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
+WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
+COUNTED = (
+    ("read", "Pairs read"),
+    ("dropped", "Dropped"),
+    *((f"dropped_{side}_{why}", f"– {side} {WORDS[why]}") for side in SIDES for why in REASONS),
+    ("kept", "Kept"),
+    ("train", "Training pairs"),
+    ("dev", "Development pairs"),
+)
+RATIO = "|y|/|x| in tokens of the training pairs: median (mean)"
+SPREAD = f"|y|/|x|: percentiles {', '.join(map(str, PERCENTILES))}"
+CENTRE, RANGE = ("median", "mean"), [f"p{percent}" for percent in PERCENTILES]
+ORDER = (
+    "A dropped pair counts once: for the language that is first in the alphabet; blank before too short before too "
+    "long."
+)
+
+
+def corpus_directions(experiment: Experiment) -> list[str]:
+    return list(dict.fromkeys(cell.direction for cell in matrix.all_cells(experiment)))
+
+
+def corpus_files(names: Names) -> Iterator[str]:
+    for name in corpus_directions(names.experiment):
+        yield f"{names.experiment.results}/corpus/{name}/corpus.json"
+        yield f"{names.experiment.results}/corpus/{name}/length_ratios.json"
+
+
+def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
+    """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
+
+    Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
+    ``train``, ``dev``. Of each tokenizer: ``length_ratio_median``, ``length_ratio_mean``, ``length_ratio_pairs``, and
+    ``length_ratio_p10`` and the like, of |y|/|x| of the training pairs in tokens.
+    """
+    rows = []
+    for name in corpus_directions(names.experiment):
+        counts = data.files.json("corpus", name, "corpus.json")["counts"]
+        read, dropped = counts["read"], counts["filtered"]
+        numbers = {"read": read, "dropped": dropped, **_reasons(data.files, name), "kept": read - dropped}
+        numbers |= {"train": counts["train"], "dev": counts["dev"]}
+        rows += [(name, "", metric, value) for metric, value in numbers.items()]
+        for backbone, ratios in data.files.json("corpus", name, "length_ratios.json").items():
+            rows += [(name, backbone, f"length_ratio_{metric}", ratios[metric]) for metric in RATIOS]
+    return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
+
+
+@table(
+    "Training pairs of each direction: pairs of the source, those that the length filters dropped and why, pairs "
+    "drawn; and how long translations are for their sources in tokens of each backbone: median, mean, percentiles.",
+    lambda experiment: [],
+    files=corpus_files,
+    scored=False,
+    wanted=lambda names: names.experiment.adapters == "trained",  # given adapters had pairs that are not drawn here
+)
+def corpus(names: Names, data: Data) -> Shown:
+    """A column for each direction whose pairs train a backbone; a row for each number."""
+    experiment, directions = names.experiment, corpus_directions(names.experiment)
+    numbers = corpus_numbers(names, data)
+    values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
+    columns = [Column("", align="l"), *(Column(formats.direction(name), align="r") for name in directions)]
+    rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
+    for key, label in COUNTED:
+        rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
+    backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
+    spread = " ".join(["{:.2f}"] * len(RANGE))
+    for section, metrics, text in ((RATIO, CENTRE, "{:.2f} ({:.2f})"), (SPREAD, RANGE, spread)):
+        for backbone in backbones:
+            texts = []
+            for name in directions:
+                ratios = [values.get((name, backbone, f"length_ratio_{metric}")) for metric in metrics]
+                texts.append(formats.NONE if None in ratios else text.format(*ratios))
+            rows.append(Row([names.backbone(backbone), *texts], section))
+    limits: dict[str, None] = {}
+    digests = []
+    for name in directions:
+        facts = data.files.json("corpus", name, "corpus.json")
+        for language, units in facts["filters"].items():
+            # Two directions share a language, and its limits.
+            limits |= dict.fromkeys(_limits(language, units))
+        pairs = _count(values[name, "", "train"])
+        title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
+        digests.append((title, facts["digest"]["train"]))
+    notes = [f"Length filters, both ends included: {', '.join(limits)}."] * bool(limits) + [ORDER]
+    return Shown(numbers, columns, rows, notes, signatures=digests)
+
+
+def _reasons(results: Results, direction: str) -> dict[str, int]:
+    """How many pairs were dropped for each reason, from the record of their job."""
+    path = results.at("corpus", direction, "corpus.json")
+    record = record_of(path)
+    # The reasons are in the record alone.
+    if record is None:
+        raise InputError(path, "its record is missing", "Make the corpus again.")
+    languages = dict(zip(SIDES, direction.split("-"), strict=True))
+    return {
+        f"dropped_{side}_{why}": record.facts["dropped"].get(language, {}).get(why, 0)
+        for side, language in languages.items()
+        for why in REASONS
+    }
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _limits(language: str, units: Mapping[str, Sequence[int]]) -> list[str]:
+    """The length limits of a language in words."""
+    limits = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()]
+    return [f"{language.capitalize()} {limit}" for limit in limits or ["none"]]

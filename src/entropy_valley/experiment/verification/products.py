@@ -1,0 +1,140 @@
+"""Every table, figure and page made again from the sets, in a temporary folder, and compared with what is stored.
+
+The config is that of the results, ``config.json``. What it asks for and is not there is a difference.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+
+from entropy_valley import files, machine
+from entropy_valley.errors import brief
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import Experiment, load_merged
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.tables import document, live, pages, render
+from entropy_valley.experiment.tables.make import make
+from entropy_valley.experiment.verification.folder import MOST_BYTES, Folder, Report, Unchecked
+from entropy_valley.results import CONFIG, SET_FILES
+from entropy_valley.settings import read_object
+
+PART = "tables, figures and pages"
+FOLDERS = ("tables", "figures", "pages")  # of what is made again
+DOCUMENT = f"{document.NAME}.tex"
+NOISE = 1e-15  # what is smaller is 0 on another machine, unless it is a p-value
+ELSEWHERE = Unchecked("figures and live.html of another machine or of other versions, which may give other bytes")
+FURTHER = "files that the config does not have"
+TIMES = Unchecked("the table of costs: its hours are those of the jobs that had finished when it was made")
+COSTS = "tables/cost"
+MATPLOTLIB = matplotlib.__version__.encode()
+
+
+def check(folder: Folder, report: Report) -> None:
+    """Make everything again that the config asks for or that is stored, and compare it."""
+    with report.reading("config", CONFIG), tempfile.TemporaryDirectory() as work:
+        config = read_object(folder.root / CONFIG)
+        root = Path(work, "results")
+        # Nothing is written into the folder that is checked.
+        root.mkdir()
+        for path in folder.root.iterdir():
+            if path.name not in (*FOLDERS, DOCUMENT, live.NAME):
+                (root / path.name).symlink_to(path.absolute())
+        # Whether the jobs can run here is no question; whether the keys and values are right is one.
+        experiment = load_merged(overlay(config, {"results": str(root)}), checked=True)
+        for one in sets_of(experiment).all:
+            # A set that lacks would only show as tables that cannot be made.
+            for name in SET_FILES:
+                file = f"{one.folder(experiment.results)}/{name}"
+                if not Path(file).is_file():
+                    place = Path(file).relative_to(root)
+                    report.differ("rows", place, "is not there, but the config has this set")
+        # The document names its folder of results.
+        here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
+        known: set[str] = set()
+        # Figures have no header: they count as made where the sets were.
+        machines = [record.facts.get("machine") for record in folder.records.values()]
+        is_from_here = machine.description() in machines
+        for name, made, inputs in _products(folder, experiment):
+            known |= {*made}
+            stored = [file for file in made if (folder.root / file).is_file()]
+            for file in made:
+                if file not in stored:
+                    report.differ(name, file, "is not there")
+            with report.reading(name, name):
+                make(experiment, [f"{root}/{file}" for file in made], inputs)
+                if name == COSTS:
+                    report.compare(name, f"{COSTS}.csv", "", None, TIMES)
+                    continue
+                for file in stored:
+                    before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
+                    follows = Path(root, file).read_bytes().replace(here, former)
+                    _check_file(report, name, file, before, follows, is_from_here)
+        paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
+        # Nothing tells what these follow from.
+        further = {path.relative_to(folder.root).as_posix() for path in paths} - known
+        report.unchecked[PART][FURTHER] += len(further)
+
+
+def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, list[str], Sequence[str]]]:
+    """The tables, figures and pages that there should be by the config, or are there: the name and the files of each,
+    and what it reads. The comparison with the paper reads tables, and the document reads all."""
+    root = folder.root
+    for name, one in sorted(tables.configured(experiment).items(), key=lambda item: item[1].rule == "comparison"):
+        made = [f"{name}.{ending}" for ending in one.endings]
+        if one.ready or any((root / file).exists() for file in made):
+            yield name, made, one.inputs()
+    for place in pages.cells(experiment):
+        page = f"pages/{'.'.join(place)}.html"
+        if (root / page).exists():
+            yield page, [page], pages.inputs(experiment, place)
+    if (root / live.NAME).exists():
+        yield live.NAME, [live.NAME], live.inputs(experiment)
+    if (root / DOCUMENT).exists():
+        yield DOCUMENT, [DOCUMENT], []
+
+
+def _check_file(report: Report, part: str, file: str, stored: bytes, follows: bytes, is_from_here: bool) -> None:
+    """Compare a file with what was made again: CSV by value, other texts line by line, the rest by bytes. These are the
+    same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
+    if file.endswith(".csv"):
+        _check_numbers(report, part, file, stored, follows)
+    elif not file.endswith((".pdf", ".svg", ".png", live.NAME)):
+        lines = (content.decode().splitlines() for content in (stored, follows))
+        for number, (line, expected) in enumerate(itertools.zip_longest(*lines, fillvalue="no line"), 1):
+            report.compare(part, file, f"line {number}", line, expected)
+    elif stored == follows or (is_from_here and (file == live.NAME or MATPLOTLIB in stored)):
+        report.compare(part, file, "content", files.bytes_digest(stored), files.bytes_digest(follows))
+    else:
+        report.compare(part, file, "content", None, ELSEWHERE)
+
+
+def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows: bytes) -> None:
+    """Compare two CSV files cell by cell, numbers in ten digits."""
+    # As texts: "1.0" and "1" differ, and an empty cell is no NaN.
+    before, after = (
+        pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False) for content in (stored, follows)
+    )
+    report.compare(part, file, "columns", [*before], [*after])
+    report.compare(part, file, "number of rows", len(before), len(after))
+    if [*before] != [*after] or len(before) != len(after):
+        return
+    for column in after:
+        numbers, others = (pd.to_numeric(frame[column], errors="coerce") for frame in (before, after))
+        within = 0.0 if "p" in column.split("_") else NOISE
+        # Sums in another order differ in the last digits.
+        alike = (before[column] == after[column]) | np.isclose(numbers, others, rtol=1e-9, atol=within)
+        report.same[part] += int(alike.sum())
+        # The header is line 1.
+        for row in after.index[~alike]:
+            label = brief(" ".join(after.loc[row]), 60)
+            place = f"row {row + 2} ({label}), {column}"
+            report.compare(part, file, place, before.at[row, column], after.at[row, column])

@@ -1,0 +1,158 @@
+"""The rows of each set: their sentences, texts, canvases and costs, and what the header says of each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from entropy_valley.decoding.variable_length import VARIABLE_LENGTH
+from entropy_valley.errors import listed
+from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Row, Unchecked
+from entropy_valley.lengths import Choice, Sentence, make_method
+from entropy_valley.lengths.baselines import reassign
+from entropy_valley.results import TRANSLATIONS
+from entropy_valley.texts import counted
+
+TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
+ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
+ON_GRID = ("ev", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
+UNPROBED = ("oracle", "oracle_on_grid", "ratio")  # they need the numbers of tokens alone
+NO_TOKENIZER = Unchecked("the backbone's tokenizer is not at hand")
+NO_TESTSET = Unchecked("the test set is not among the results")
+Tokens = Mapping[str, tuple[int, int]]
+
+
+def check(folder: Folder, report: Report) -> None:
+    """Check every row of every set, and what its header says of each cell."""
+    for cell in folder.cells(report, TRANSLATIONS):
+        with report.reading("rows", cell.file):
+            check_ids(folder, report, cell)
+            prompt, first_line = folder.prompt(cell.of.backbone), cell.params.get("first_line", False)
+            for row in cell.rows:
+                text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
+                report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
+            tokens = folder.tokens(cell.of.direction, cell.of.backbone, cell.system.testset)
+            if cell.system.order:  # an autoregressive system has no canvas
+                _check_canvases(folder, report, cell, tokens)
+            for name, total in _totals(cell, tokens).items():
+                place = f"{name} of {cell.system.label}"
+                report.compare("totals of cells", cell.header, place, cell.entry.get(name), total)
+
+
+def check_ids(folder: Folder, report: Report, cell: Cell) -> None:
+    """A row for each sentence of the test set, in its order."""
+    ids, stored = [*folder.testset(cell.of.direction, cell.system.testset)], [row["id"] for row in cell.rows]
+    # Missing and foreign sentences, by name; then doubles and the order.
+    different = sorted({*ids} ^ {*stored}) if ids else []
+    if different:
+        sentences = f"{counted(len(different), 'sentence')} of rows or test set alone: {listed(different, 5)}"
+        report.differ("rows", cell.file, f"{cell.system.label} has {sentences}")
+    else:
+        report.compare("rows", cell.file, f"sentences of {cell.system.label}", stored, ids or NO_TESTSET)
+
+
+def check_tokens(folder: Folder, report: Report) -> None:
+    """Count the tokens of every test set again."""
+    for path in sorted(folder.root.glob("*/*/tokens/*.jsonl")):
+        file = path.relative_to(folder.root)
+        direction, backbone, testset = file.parts[0], file.parts[1], file.stem
+        with report.reading("token counts", file):
+            prompt = folder.prompt(backbone)
+            # Without a tokenizer the same file would be compared with itself.
+            follows = folder.tokens(direction, backbone, testset) if prompt else {}
+            for sentence, counts in folder.counted(direction, backbone, testset).items():
+                value = follows.get(sentence) if follows else NO_TESTSET if prompt else NO_TOKENIZER
+                report.compare("token counts", file, f"tokens of {sentence}", counts, value)
+
+
+# --- Canvases: chosen from the numbers of tokens and from the scores in the row, as the length method does.
+
+
+def _check_canvases(folder: Folder, report: Report, cell: Cell, tokens: Tokens) -> None:
+    """The candidates from the numbers of tokens, the choice from the candidates' scores, calls and slots from both."""
+    settings, order = cell.params["methods"][cell.system.method], cell.params["orders"][cell.system.order]["order"]
+    # A block of the config may be a method under another name.
+    kind = settings.get("method", cell.system.method)
+    method = make_method(cell.system.method, settings) if kind in (*ON_GRID, *UNPROBED) else None
+    reassigned = _reassigned(folder, cell, settings, tokens) if kind == "reassigned" else {}
+    for row in cell.rows:
+        canvas, sentence = row["canvas"], row["id"]
+        candidates: Any = Unchecked(f"the candidates of {kind}: they depend on what is not stored")
+        if method and sentence not in tokens:
+            candidates = NO_TOKENIZER
+        elif method:
+            known = Sentence(*tokens[sentence])
+            candidates = [method.choose(known, {}).length] if kind in UNPROBED else sorted(method.propose(known, {}))
+        elif sentence in reassigned:
+            candidates = [reassigned[sentence]]
+        length, costs = canvas["length"], _costs(row, kind, cell.system.steps)
+        if order in VARIABLE_LENGTH:
+            length = Unchecked("a canvas that changes in decoding")
+        elif "contenders" in canvas:
+            length = Unchecked("which of several translations is kept: the others are not stored")
+        if order not in ONE_PASS_A_STEP:
+            costs = Unchecked("calls and slots of an order that takes more than a pass for a step")
+        values = (
+            ("canvas.candidates", canvas["candidates"], candidates),
+            ("canvas.length", canvas["length"], _chosen(kind, canvas)),
+            ("length", row["length"], length),
+            ("calls and slots", (row["calls"], row["slots"]), costs),
+        )
+        for key, stored, follows in values:
+            report.compare("canvases", cell.file, f"line {row['line']}, {key}", stored, follows)
+
+
+def _chosen(kind: str, canvas: Mapping[str, Any]) -> int | Unchecked:
+    """The candidate of the lowest score; DAEDAL takes its longest, a method without scores its only one."""
+    candidates, scores = canvas["candidates"], canvas["scores"]
+    if kind == "daedal":
+        return max(candidates)
+    if scores:
+        if kind in ("cal", "length_head") and scores.count(min(scores)) > 1:
+            return Unchecked(f"a tie of {kind}: the first in the order of its search wins")
+        return Choice.lowest(dict(zip(candidates, scores, strict=True))).length
+    if len(candidates) == 1 and kind not in ON_GRID:
+        return candidates[0]
+    return Unchecked(f"the choice of {kind}: it depends on what is not stored")
+
+
+def _costs(row: Row, kind: str, steps: int) -> Any:
+    """Calls and slots as the paper counts them: a probe a candidate, then T passes over each canvas; one more over each
+    of several that are scored again. A search may have probed more than its candidates."""
+    canvas = row["canvas"]
+    # Lengths that no pass has read cost nothing.
+    probed = canvas["candidates"] if canvas["scores"] else []
+    decoded = canvas.get("contenders", [canvas["length"]])
+    passes = steps + bool(canvas.get("rescoring") and len(decoded) > 1)
+    is_grid = kind in (*ON_GRID, *UNPROBED, "reassigned")
+    calls, slots = (len(probed), sum(probed)) if is_grid else (canvas["calls"], canvas["slots"])
+    return calls + passes * len(decoded), slots + passes * sum(decoded)
+
+
+def _reassigned(folder: Folder, cell: Cell, settings: Mapping[str, Any], tokens: Tokens) -> dict[str, int]:
+    """The canvases of a method, its ratios given to other sentences by a seeded shuffle; none without them."""
+    # The canvases that were shuffled are in the home set of their method.
+    origin = cell.system._replace(method=settings.get("of", "ev"))
+    for other in folder.sets:
+        rows = folder.rows(f"{other.home}/{TRANSLATIONS}").get(origin, []) if other[1:] == cell.of[1:] else []
+        if rows and all(row["id"] in tokens for row in rows):
+            lengths = [row["canvas"]["length"] for row in rows]
+            sources = [tokens[row["id"]][0] for row in rows]
+            given = reassign(lengths, sources, settings["seed"], settings.get("within", "all"))
+            return {row["id"]: length for row, length in zip(rows, given, strict=True)}
+    return {}
+
+
+def _totals(cell: Cell, tokens: Tokens) -> dict[str, Any]:
+    """What a header says of a cell, from its rows: sentences, the sums of costs, and of canvases how many more steps
+    leave as they are, and the mean distance from the reference's tokens and EOS."""
+    # A beam search counts its calls alone.
+    totals: dict[str, Any] = {name: sum(row[name] for row in cell.rows) for name in TOTALS if name in cell.rows[0]}
+    totals["sentences"] = len(cell.rows)
+    if cell.system.order:
+        # A variable-length decoder needs no step for each slot.
+        is_settled = cell.params["orders"][cell.system.order]["order"] in VARIABLE_LENGTH
+        totals["within_steps"] = sum(is_settled or row["length"] <= cell.system.steps for row in cell.rows)
+        errors = [abs(row["length"] - tokens[row["id"]][1] - 1) for row in cell.rows if row["id"] in tokens]
+        totals["length_mae"] = round(sum(errors) / len(errors), 6) if errors else NO_TOKENIZER
+    return totals
