@@ -19,7 +19,8 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, retention
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import figure, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Figure

@@ -18,7 +18,8 @@ from entropy_valley.experiment.stats.summary import BASELINES
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import figure, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure

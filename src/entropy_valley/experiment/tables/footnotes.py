@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -17,12 +17,9 @@ from entropy_valley.experiment.frames import CELL, PLACE, RUN
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import versions
+from entropy_valley.experiment.tables.reader import Data, versions
 from entropy_valley.results import SHORT
 from entropy_valley.texts import counted
-
-if TYPE_CHECKING:
-    from entropy_valley.experiment.tables.report import Data
 
 # --- How to read it.
 

@@ -17,7 +17,8 @@ from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import ZEROS, Data, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import ZEROS, table
 from entropy_valley.experiment.tables.scores import Rows, main_cells
 from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 

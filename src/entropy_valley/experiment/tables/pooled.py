@@ -19,7 +19,8 @@ from entropy_valley.experiment.stats.summary import BASELINES, closure, require_
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import Data, needs_methods, one_setting, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import needs_methods, one_setting, table
 from entropy_valley.experiment.tables.show import Column, Row, Shown
 
 RUNS = [*PLACE, "backbone", "seed"]

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
 from entropy_valley.experiment.config.methods import declares, origins
+from entropy_valley.experiment.frames import CELL
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.results import (
     ABSENT,
@@ -129,6 +130,20 @@ class Results:
     def folder(self, cell: Cell) -> str:
         """The folder of its set."""
         return self.once((cell, "folder"), lambda: sets_of(self.experiment).home[cell].folder(self.root))
+
+
+class Data(NamedTuple):
+    """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
+    :mod:`.frames`. ``files`` reads what else its job declares."""
+
+    sentences: pd.DataFrame
+    cells: pd.DataFrame
+    files: Results
+
+    def of(self, cells: Iterable[Cell]) -> Data:
+        """The results of some of its cells, in their order."""
+        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in cells])[CELL]
+        return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
 
 
 # --- Whether results are those of the config.

@@ -11,17 +11,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, sets_of, study_cells
-from entropy_valley.experiment.frames import CELL, SOURCES, read_sets, require_means
+from entropy_valley.experiment.frames import SOURCES, read_sets, require_means
 from entropy_valley.experiment.tables import footnotes, render, style
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Results, require_of_config
+from entropy_valley.experiment.tables.reader import Data, Results, require_of_config
 from entropy_valley.experiment.tables.show import Shown
 from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.results import DIAGNOSTICS, SET_FILES, TRANSLATIONS, System, system_of
@@ -35,20 +35,6 @@ ENDINGS = {
 
 
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
-
-
-class Data(NamedTuple):
-    """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
-    :mod:`.frames`. ``files`` reads what else its job declares."""
-
-    sentences: pd.DataFrame
-    cells: pd.DataFrame
-    files: Results
-
-    def of(self, cells: Iterable[Cell]) -> Data:
-        """The results of some of its cells, in their order."""
-        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in cells])[CELL]
-        return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
 
 
 Make = Callable[[Names, Data], Any]

@@ -21,7 +21,8 @@ from entropy_valley.experiment.stats.summary import BASELINES, costs, summary
 from entropy_valley.experiment.tables import footnotes, formats, style
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.experiment.tables.systems import CLOSURES, note

@@ -19,7 +19,8 @@ from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import run_by_run
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.style import (
     BACKBONE_COLOURS,

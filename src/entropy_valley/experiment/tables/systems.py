@@ -21,7 +21,8 @@ from entropy_valley.experiment.stats.summary import BASELINES, closure, costs, m
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import ZEROS, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
 from entropy_valley.scoring.metrics import Metric

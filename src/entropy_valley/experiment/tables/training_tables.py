@@ -17,8 +17,8 @@ from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Results
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.reader import Data, Results
+from entropy_valley.experiment.tables.report import table
 from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters

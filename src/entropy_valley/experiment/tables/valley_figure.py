@@ -13,7 +13,8 @@ from entropy_valley.experiment.config import matrix
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.summary import CERTAIN
 from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.report import Data, figure
+from entropy_valley.experiment.tables.reader import Data
+from entropy_valley.experiment.tables.report import figure
 from entropy_valley.experiment.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, Panel, legend_above
 from entropy_valley.results import DIAGNOSTICS, REMEDY
 
