@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import finished
 import pytest
 
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import load_merged
 from entropy_valley.experiment.tables import mt_metrics_eval
 
 
@@ -36,3 +40,11 @@ def test_nothing_is_overwritten_and_nothing_written_in_vain(run, tmp_path):
     with pytest.raises(InputError, match="no cell of this config is scored"):
         mt_metrics_eval.export(empty, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_results_of_another_config_are_not_exported(tmp_path):
+    run = finished.Run(tmp_path)
+    ratios = {"length_methods": {"ev": {"ratios": {"en-zh": [0.9, 1.1]}}}}
+    other = load_merged(overlay(finished.config(), ratios | {"results": str(run.root)}), further=tables.problems)
+    with pytest.raises(InputError, match=r"is older than the config: methods\.ev"):
+        mt_metrics_eval.export(other, tmp_path / "out")

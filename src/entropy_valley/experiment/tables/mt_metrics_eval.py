@@ -15,10 +15,10 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
-from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.config.matrix import Cell, sets_of
 from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.frames import CELL, System, read_sets
-from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.experiment.tables.reader import Results, require_of_config
 from entropy_valley.results import entries, header_path, system_of
 from entropy_valley.scoring.metrics import Metric
 
@@ -29,19 +29,24 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     """Write all cells that are scored into the new folder ``out``; return a line for each test set and direction.
 
     A metric is written where it has scored every system of the pair. Raises InputError for an existing ``out``, for a
-    config without a scored cell, and for results that do not belong together.
+    config without a scored cell, and for results that do not belong together or are those of another config.
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
     root = experiment.results
     folders: dict[str, Iterable[System] | None] = {}
+    exported: list[Cell] = []
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
             scored = entries(header_path(one.scores(root)))
-            folders[one.folder(root)] = [system_of(cell) for cell in one.cells if system_of(cell) in scored]
+            own = [cell for cell in one.cells if system_of(cell) in scored]
+            folders[one.folder(root)] = [*map(system_of, own)]
+            exported += own
     if not folders:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
-    sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"), Results(experiment, root).file)
+    results = Results(experiment, root)
+    require_of_config(results, exported)
+    sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"), results.file)
     names = {key: system_name(*key) for key in map(tuple, cells[CELL].to_numpy())}
     metrics = metrics_of(experiment.scoring)
     lines = []
