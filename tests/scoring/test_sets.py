@@ -71,7 +71,7 @@ def test_files(job, tmp_path, comet_folder, segments):
     assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
     assert rows[0].keys() == {"id", "toy_comet", "chrf"}
     assert system["toy_comet"] == sum(row["toy_comet"] for row in rows) / len(rows)
-    assert system["sentences"] == len(segments)
+    assert system["sentences"] == len(segments) and system["copies"] == 0
     assert 0 < system["bleu"] < 100 and 0 < system["chrf"] < 100
     assert "|model:embedded|" in system["signatures"]["toy_comet"] and "tok:zh" in system["signatures"]["bleu"]
     assert system["digests"]["testset"] == files.file_digest(tmp_path / "test.jsonl")

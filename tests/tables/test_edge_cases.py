@@ -360,6 +360,12 @@ class TestSettings:
         keys = set(run.numbers("tables/hyperparams")["key"])
         assert {"keep_every", "loss_antithetic"} <= keys and "too_long" not in keys
 
+    def test_copies_of_the_source_are_counted_below(self, run):
+        for cell in run.cells("tables/main"):
+            run.put(cell, SCORES, copies=3 * (cell.method == "ev" and cell.direction == "en-zh"))
+        (note,) = [note for note in notes_of(run.text("tables/main")) if "copy" in note]
+        assert note == "Translations that are a copy of their source: EV, LLaDA-tiny, En→Zh 6 of 32."
+
     def test_another_day_of_latencies_is_another_line(self, run):
         path = run.root / "en-zh/llada-tiny/seed1/latency/grammar/ev/med-T8.json"
         run.replace(path, files.read_json(path) | {"date": "2020-02-02"})

@@ -18,11 +18,11 @@ passes and the canvas slots in these, as the paper counts them; ``passes``, ``ru
 needs, and the tokens in these. ``canvas``: what the length method says of its choice. ``concentration``: the
 SIG-Concentration of the sentence's all-mask canvas, where the run was diagnosed.
 
-``cells`` has ``sentences`` (their number), a score of the whole by each metric, the means per sentence of ``calls``,
-``slots``, ``passes`` and ``run_tokens``, ``within_steps`` (share of canvases of at most T slots), ``length_mae`` (mean
-distance of the canvas to the reference's, in slots), ``set`` (the folder that it is in), and what it was made by:
-``decoder``, ``data_digest``, ``backbone_digest``, ``adapter_digest``, ``shifted``, and ``signature.NAME`` of each
-metric.
+``cells`` has ``sentences`` (their number), ``copies`` (hypotheses that are their source), a score of the whole by each
+metric, the means per sentence of ``calls``, ``slots``, ``passes`` and ``run_tokens``, ``within_steps`` (share of
+canvases of at most T slots), ``length_mae`` (mean distance of the canvas to the reference's, in slots), ``set`` (the
+folder that it is in), and what it was made by: ``decoder``, ``data_digest``, ``backbone_digest``, ``adapter_digest``,
+``shifted``, and ``signature.NAME`` of each metric.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,5 +145,6 @@ def _entry(
         **{name: one.system for name, one in scores.items()},
         "signatures": {name: one.signature for name, one in scores.items()},
         "sentences": len(outputs.ids),
+        "copies": sum(map(eq, outputs.hypotheses, outputs.sources)),
         "digests": {**digests, "testset": read["testset"][cell.testset], "translations": read["translations"]},
     }

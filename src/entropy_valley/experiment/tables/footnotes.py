@@ -155,6 +155,7 @@ def provenance(
         count(names) if count else sentences(names, data),
         *pretrainings(names, cells),
         *overlaps(names, data),
+        *copied(names, cells),
         *fitted(names),
         *filter(None, approximate),
         *made_by(versions(data.files, names.cells)),
@@ -268,6 +269,17 @@ def overlaps(names: Names, data: Data) -> Iterator[str]:
         yield f"Test sentences that occur in training: {'; '.join(trained)}."
     if odd:
         yield f"Odd sentences: {'; '.join(odd)}."
+
+
+def copied(names: Names, cells: pd.DataFrame) -> Iterator[str]:
+    """How many hypotheses are their source, where some are: COMET scores such a copy high."""
+    copies = cells[cells.get("copies", pd.Series(0, cells.index)) > 0]
+    systems = []
+    for (method, backbone, *place), of_system in copies.groupby(["method", "backbone", *PLACE], sort=False):
+        system = f"{names.method(method).short}, {names.backbone(backbone)}, {names.place(*place)}"
+        systems.append(f"{system} {of_system['copies'].sum():.0f} of {of_system['sentences'].sum():,}")
+    if systems:
+        yield f"Translations that are a copy of their source: {'; '.join(systems)}."
 
 
 def _in_training(counts: Mapping[str, int]) -> str:
