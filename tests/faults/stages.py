@@ -133,7 +133,7 @@ def _results() -> dict[str, Stage]:
             "score",
             SCORE,
             rows["scores"],
-            {"testsets": [TEST], "translations": rows["translations"]["rows"]},
+            {"testsets": [TEST], "translations": rows["translations"]["rows"], "comet": []},
             scored,
             ("train", "translate"),
             {"revision": 2},
