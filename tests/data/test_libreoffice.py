@@ -59,6 +59,14 @@ def test_a_language_that_is_not_unpacked_is_named(unpacked):
     assert source.refused("en-fr", "train") == "has no fr, but en, de, zh"
 
 
+def test_a_page_in_another_encoding_is_named(unpacked):
+    folder = Path(unpacked["folder"], "usr/share/libreoffice/help/de")
+    page = next(folder.rglob("*.html"))
+    page.write_bytes('<p id="a">für</p>'.encode("latin-1"))
+    with pytest.raises(InputError, match=rf"{page.name}:1: not UTF-8"):
+        list(sources.make(unpacked).pairs("en-de", "train", 1))
+
+
 def test_a_mixture_trains_on_no_sentence_that_a_part_of_it_holds_out(unpacked, tmp_path):
     """Half of the second source's targets are those of the first, with other sources and so in other splits."""
     rows = (f"Another sentence {n}.\tSatz {n}.\n" for n in range(150, 450))

@@ -15,6 +15,7 @@ from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
 from entropy_valley.data.sources.published import HeldOut, Tatoeba
 from entropy_valley.errors import InputError
+from entropy_valley.texts import decoded
 
 LANGUAGES = {"en": "en-US", "de": "de", "zh": "zh-CN"}  # and the folder of each
 # A heading or a paragraph with its id, but no line of program text, as its class says.
@@ -52,7 +53,7 @@ class LibreOfficeHelp(HeldOut):
         folder = Path(self.folder, "usr/share/libreoffice/help", LANGUAGES[language])
         paragraphs = {}
         for path in sorted(folder.rglob("*.html")):
-            for _, name, content in PARAGRAPH.findall(path.read_text("utf-8")):
+            for _, name, content in PARAGRAPH.findall(decoded(path, files.read_bytes(path))):
                 if "switchinline" not in content:  # else the words for each system or program, one after the other
                     text = html.unescape(re.sub(r"<[^>]*>", "", content))
                     paragraphs[path.relative_to(folder), name] = " ".join(text.split())
