@@ -7,7 +7,6 @@ from pathlib import Path
 
 from finished import METRIC, Run
 
-from entropy_valley import files
 from entropy_valley.experiment.tables import pages
 from entropy_valley.results import SCORES, TRANSLATIONS
 
@@ -22,7 +21,7 @@ def write(folder: Path, pairs: Sequence[tuple[str, str]], outputs: Mapping[str, 
     shown = [cell for cell in shown if cell.backbone in ("llada-tiny", "llama3-tiny")]
     names = [f"test-{number}" for number in range(len(pairs))]
     rows = [{"id": name, "source": x, "target": y} for name, (x, y) in zip(names, pairs, strict=True)]
-    files.write_jsonl(f"{run.root!s}/corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl", rows)
+    run.replace(run.root / f"corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl", rows)
     for cell in shown:
         ev = cell.method == "ev"
         grid = {"candidates": [6, 5, 8], "scores": [0.25, 0.5, 0.75]} if ev else {"candidates": [6], "scores": []}
