@@ -206,9 +206,9 @@ class JobFile(DryRun):
         self._out = out
 
     def end(self) -> Iterator[str]:
-        from entropy_valley.experiment.runs import jobs, snapshot
+        from entropy_valley.experiment.runs import jobs
 
-        jobs.write(self._out, map(jobs.told_by, self._jobs), snapshot.written())
+        jobs.write(self._out, self._jobs)
         return iter(())
 
 
@@ -313,13 +313,14 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.experiment.runs import jobs, plan, snapshot
     from entropy_valley.experiment.runs.audit import Audit
 
-    experiment, configs = snapshot.current()
-    if experiment is None:
+    workflow = snapshot.current()
+    if workflow is None:
         yield from _counted(Counter(record.rule_name for record in records))
         return
-    left = jobs.Jobs(experiment, (jobs.Job.of(experiment, jobs.told_by(record)) for record in records))
-    audit = Audit(left)
-    yield from plan.report(plan.Plan.of(audit, left.all), configs, {job: audit.why(job) for job in left.all})
+    listed = [jobs.Job(workflow.experiment, **jobs.told_by(workflow, record)) for record in records]
+    audit = Audit(jobs.Jobs(workflow.experiment, listed))
+    left = audit.jobs.all
+    yield from plan.report(plan.Plan.of(audit, left), workflow.files, {job: audit.why(job) for job in left})
 
 
 def _near(target: str) -> str:
@@ -329,7 +330,8 @@ def _near(target: str) -> str:
 
     if target.startswith("-"):
         return OPTION
-    paths = snapshot.results()
+    workflow = snapshot.current()
+    paths = workflow.targets if workflow else ()
     meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
     return f"Did you mean {' or '.join(near)}?" if near else TARGETS
@@ -366,9 +368,8 @@ def _space() -> Iterator[str]:
     from entropy_valley import machine
     from entropy_valley.experiment.runs import snapshot
 
-    experiment, _ = snapshot.current()
-    if experiment:
-        folder = Path(experiment.models).absolute()
+    if workflow := snapshot.current():
+        folder = Path(workflow.experiment.models).absolute()
         yield f"Downloads go into {folder} ({machine.amount(machine.free(folder))} free)\n"
 
 

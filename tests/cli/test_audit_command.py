@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import fake_chain
@@ -41,13 +40,12 @@ def results(tmp_path, monkeypatch):
         Path("mine.yaml").write_text(yaml.safe_dump(overlay(MINE, over)))
         return load_files(FILES, tables.problems)
 
-    def listed(_, files, snakefile=None, all_jobs=False):
-        over = [yaml.safe_load(Path(name).read_text()) for name in ("mine.yaml", "over.yaml") if name in files]
-        return (jobs_of if all_jobs else planned_of)(functools.reduce(overlay, over), "config/demo.yaml")
+    def listed(*_):
+        return planned_of(yaml.safe_load(Path("mine.yaml").read_text()), "config/demo.yaml")
 
     monkeypatch.setattr(audit, "listed", listed)
     experiment()
-    fake_chain.write(listed(None, FILES, all_jobs=True))
+    fake_chain.write(jobs_of(MINE, "config/demo.yaml"))
     return experiment
 
 
@@ -136,16 +134,3 @@ def test_a_name_that_no_cell_has_is_an_error(results):
     wrong = {"backbone": [], "method": ["ev", "ratoi"], "testset": ["wmt22", "ratio"]}
     with pytest.raises(InputError, match=r"--method, --testset: .* 'ratoi'; did you mean ratio\?.* 'wmt22'.* 'ratio'"):
         audit.require_known(results(), wrong)
-
-
-def test_it_says_what_another_config_changes(results, command):
-    over = {"matrix": {"seeds": [1, 2, 4]}, **GRID, "results": "results/other"}
-    Path("over.yaml").write_text(yaml.safe_dump(over))
-    _, text = command("--against", "over.yaml")
-    lines = [line.split() for line in text.splitlines()]
-    assert "mine.yaml\nAgainst:  the same, over.yaml\n3 keys of the config differ\n" in text
-    assert "  length_methods.ev.ratios.en-zh: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8]\n" in text
-    assert ["train", "10", "6", "–", "2", "2"] in lines and ["translate", "10", "4", "2", "2", "2"] in lines
-    assert "changed: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (2 cells)\n" in text
-    assert text.endswith("20 cells before, 20 after: 12 as before, 2 changed, 6 new, 6 gone\n")
-    assert not Path("results/other").exists()

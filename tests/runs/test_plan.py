@@ -12,6 +12,7 @@ import pytest
 from job_lists import config_of, jobs_of
 
 from entropy_valley import files, results
+from entropy_valley.experiment.config import params
 from entropy_valley.experiment.config.load import load_merged
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.runs import cause_of, downloads, plan
@@ -125,10 +126,10 @@ def test_what_one_set_has_computed_costs_the_next_nothing():
     assert Work(unstored, TEXTS).of([job, again])[again] == pytest.approx(whole, rel=0.01)
 
 
-def work_under(config, job):
+def work_under(config, job, spec=params.translation):
     """The work of a job of another config."""
-    (work,) = Work(config, TEXTS).of([dataclasses.replace(job, experiment=config)]).values()
-    return work
+    job = dataclasses.replace(job, experiment=config, spec=params.spec_of(config, spec, job.wildcards))
+    return Work(config, TEXTS).of([job])[job]
 
 
 def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
@@ -142,7 +143,7 @@ def test_padding_is_work_of_a_training():
     """So many EOS, or up to the longest pair of a micro-batch."""
     job = next(job for job in demo().all if job.rule == "train")
     configs = (demo_config(training={"loss": {"eos_padding": padding}}) for padding in (0, 4, "batch"))
-    work = [work_under(config, job) for config in configs]
+    work = [work_under(config, job, params.training) for config in configs]
     assert work[0] < work[1] < work[2] < 3 * work[0]
 
 

@@ -44,7 +44,7 @@ def test_the_papers_dry_run_is_a_screenful(paper):
 def test_a_changed_param_is_named_with_its_values(finished):
     files = [*base_files(finished.folder), *(finished.folder / name for name in finished.config_files())]
     wildcards = {"direction": "en-zh", "backbone": "llada-tiny", "seed": "1", "set": "matrix"}
-    spec = json.loads(params.spec_of(load_files(files), "translate", wildcards))
+    spec = json.loads(params.spec_of(load_files(files), params.translation, wildcards))
     rows = "results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl"
     header = (finished.folder / rows).with_suffix(".json")
     record = Record("translate", rows, spec, {}, {}, {"cells": []})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -22,7 +21,7 @@ from entropy_valley import files, results
 from entropy_valley.experiment import cli, verification
 from entropy_valley.experiment.config import base_files, load_files
 from entropy_valley.experiment.config.matrix import Cell, Run
-from entropy_valley.experiment.runs import jobs
+from entropy_valley.experiment.runs import JOBS, jobs
 from entropy_valley.experiment.tables import live
 from entropy_valley.experiment.verification import again
 from entropy_valley.results import ENDING, System
@@ -166,10 +165,11 @@ def test_the_terminal_shows_the_main_table_and_the_audit(demo, entropy_valley):
 
 
 @pytest.fixture(scope="module")
-def listed(demo):
+def listed(demo, tmp_path_factory):
     """The jobs of the run, as a dry run tells them."""
-    with contextlib.chdir(demo.folder):
-        return jobs.listed(None, ["config.yaml", *demo.config_files()], all_jobs=True)
+    out = tmp_path_factory.mktemp("listed") / "jobs.json"
+    demo.dry_run("--forceall", environment={JOBS: str(out)})
+    return jobs.of_dry_run(out.read_bytes())
 
 
 @pytest.mark.parametrize("result", [f"{SET}/translations.jsonl", "tables/main.md"])

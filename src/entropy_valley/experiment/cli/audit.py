@@ -18,8 +18,8 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.commands import FILTERS
 from entropy_valley.experiment.config import Experiment
-from entropy_valley.experiment.config.matrix import all_cells, sets_of
-from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState, against
+from entropy_valley.experiment.config.matrix import all_cells
+from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState
 from entropy_valley.experiment.runs.jobs import Jobs, listed
 from entropy_valley.experiment.runs.plan import aligned, where
 from entropy_valley.experiment.tables import formats, render
@@ -33,11 +33,6 @@ COLUMNS = ["backbone", "direction", "seed", "testset", "method", "order", "steps
 
 def audit(arguments: argparse.Namespace) -> None:
     """What `entropy-valley audit` does."""
-    if arguments.against:
-        before, after = configs.compare(arguments.configfile, arguments.against)
-        over = [*arguments.configfile, *arguments.against]
-        compare(listed(before, arguments.configfile, all_jobs=True), listed(after, over, all_jobs=True))
-        return
     only = {name: getattr(arguments, name) for name in (*FILTERS, "state")}
     # Errors of config files name the file also where Snakemake's do not.
     experiment = None if arguments.snakefile else configs.experiment(arguments.configfile)
@@ -158,25 +153,3 @@ def write(folder: Path, states: pd.DataFrame, experiment: Experiment, root: str)
         "cells": states.to_dict("records"),
     }
     render.write_page(folder / "matrix.html", "matrix", f"Matrix of {root}", data)
-
-
-def compare(before: Jobs, after: Jobs) -> None:
-    """Print what a second config changes: jobs by rule, reasons, and what becomes of the cells."""
-    old, new = ({(job.rule, job.name): job.spec for job in one.all} for one in (before, after))
-    rows = [["rule", "all", "as before", "changed", "new", "gone", ""]]
-    for rule in dict.fromkeys(rule for rule, _ in [*new, *old]):
-        names = [key for key in {**new, **old} if key[0] == rule]
-        same = sum(old.get(key) == new.get(key) for key in names)
-        added, gone = len([key for key in names if key not in old]), len([key for key in names if key not in new])
-        counts = [same, len(names) - same - added - gone, added, gone]
-        if same < len(names):
-            rows.append([rule, str(len(names)), *(str(count or "–") for count in counts), ""])
-    print("", aligned(rows), "", sep="\n")
-    states = frame(against(before, after))
-    changed = states[states["state"] == STALE]
-    print(*(line.replace(STALE, "changed", 1) for line in reasons(changed, None)), sep="\n")
-    counts = states["state"].value_counts()
-    homes = [sets_of(jobs.experiment).home for jobs in (before, after)]
-    done, stale, missing = (counts.get(state, 0) for state in STATES)
-    told = f"{done} as before, {stale} changed, {missing} new, {len(homes[0].keys() - homes[1])} gone"
-    print(f"{len(homes[0])} cells before, {len(states)} after: {told}")

@@ -55,8 +55,6 @@ def add(commands: Any) -> None:
     parser.add_argument("--state", nargs="+", default=[], metavar="STATE", help=states)
     for column in FILTERS:
         parser.add_argument(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
-    against = "say instead which keys, jobs and cells change if these config files are added"
-    parser.add_argument("--against", nargs="+", metavar="FILE", help=against)
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
     parser.add_argument("--snakefile", metavar="FILE", help=snakefile)
     parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")

@@ -581,40 +581,16 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
     return sorted(str(path) for path in files if path.suffix.lower() in (".csv", ".xlsx"))
 
 
-# --- By rule and wildcards, as the rules of the workflow and the audit ask for them.
+# --- By wildcards, as the rules of the workflow ask for them.
 
 Wildcards = Mapping[str, str]
-# The spec of each rule, of its set, cell or run, see :func:`spec_of`; of other rules by their wildcards.
-SPECS: dict[str, Callable[..., str]] = {
-    "fetch_dataset": dataset,
-    "corpus": corpus,
-    "testset": testset,
-    "dev_as_testset": testset,
-    "overlap": overlap,
-    "length_ratios": length_ratios,
-    "tokens": tokens,
-    "fetch_backbone": hub,
-    "pretrain": pretraining,
-    "adopt_adapter": any_adapter,
-    "train": any_adapter,
-    "fetch_comet": comet,
-    "train_comet": comet_training,
-    "translate": translation,
-    "shard": translation,
-    "merge": translation,
-    "diagnose": diagnostics,
-    "latency": latency,
-    "score": scores,
-    "human_pack": pack,
-    "human_forms": forms,
-    "human_simulated": simulated,
-    "human_ratings": ratings,
-}
 
 
-def spec_of(experiment: Experiment, rule: str, wildcards: Wildcards) -> str:
-    """What the numbers of a job depend on. Raises InputError as :func:`set_of`."""
-    spec = SPECS[rule]
+def spec_of(experiment: Experiment, spec: Callable[..., str], wildcards: Wildcards) -> str:
+    """One of the functions above for a job: of its set, cell or run; for other rules it takes their wildcards.
+
+    Raises InputError as :func:`set_of`.
+    """
     if "set" in wildcards:
         return spec(experiment, set_of(experiment, wildcards))
     if "method" in wildcards:

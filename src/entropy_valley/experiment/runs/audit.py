@@ -6,11 +6,9 @@ headers behind its set, as tables read them, and why a job has failed by its log
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
@@ -141,34 +139,6 @@ class Audit:
             if lacking or any(concerns(self.experiment, key, cell) for key in keys):
                 new.append(cell)
         return tuple(new)
-
-
-def against(before: Jobs, after: Jobs) -> list[CellState]:
-    """What becomes of the cells of a second config: missing where the first one does not have them, stale where params
-    along their chain differ, else done. No results are looked at."""
-    changed = functools.cache(lambda old, new: own_changes(old.params, new.params) if old else [])
-    homes, named = sets_of(before.experiment).home, {(job.rule, job.name): job for job in before.all}
-    behind = functools.cache(lambda home: after.behind([after.by_output[home.scores(after.root)]]))
-    states = []
-    for cell, home in sets_of(after.experiment).home.items():
-        if cell not in homes:
-            states.append(CellState(cell, MISSING))
-            continue
-        reasons = []
-        for job in filter(lambda job: is_of(job, cell), behind(home)):
-            # A cell may be at home in another set.
-            wildcards = {**job.wildcards, "set": homes[cell].name} if "set" in job.wildcards else job.wildcards
-            old = named.get((job.rule, dataclasses.replace(job, wildcards=wildcards).name))
-            for change in changed(old, job):
-                if concerns(after.experiment, change.key, cell):
-                    reasons.append(Reason(job.rule, STALE, told(change), change.key))
-        states.append(CellState(cell, STALE if reasons else DONE, tuple(reasons)))
-    return states
-
-
-def own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    """The params that differ, but for those that say what a result is made from."""
-    return [one for one in differences(before, after) if not one.key.startswith(MADE_FROM)]
 
 
 def is_of(job: Job, cell: Cell) -> bool:
