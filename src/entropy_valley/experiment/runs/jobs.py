@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import logging
 import os
 import re
 import subprocess
@@ -65,7 +64,7 @@ class Job:
         return name_of(self.rule, self.wildcards)
 
 
-def told_by(workflow: snapshot.Workflow | None, record: logging.LogRecord) -> dict[str, Any]:
+def told_by(workflow: snapshot.Workflow | None, record: Any) -> dict[str, Any]:
     """What a dry run of a workflow tells of a job: the fields of :class:`Job` as plain values."""
     outputs, inputs, logs = (list(map(_path, files or ())) for files in (record.output, record.input, record.log))
     name, wildcards, log, text = record.rule_name, dict(record.wildcards), next(iter(logs), ""), ""
@@ -168,7 +167,7 @@ def of_dry_run(written: bytes, experiment: Experiment | None = None) -> Jobs:
     return Jobs(experiment, [Job(experiment, **one) for one in told["jobs"]])
 
 
-def write(out: Path, records: Iterable[logging.LogRecord]) -> None:
+def write(out: Path, records: Iterable[Any]) -> None:
     """Write what a dry run tells of its jobs, with the config of its workflow."""
     workflow = snapshot.current()
     jobs = [told_by(workflow, record) for record in records]
