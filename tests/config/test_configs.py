@@ -337,7 +337,3 @@ def test_what_is_laid_over_wins_and_laying_it_twice_changes_nothing(base, over):
     assert merged.keys() == base.keys() | over.keys()
     assert overlay(base, {}) == base
     assert overlay({}, over) == over
-
-
-def test_mappings_are_merged_and_lists_replaced():
-    assert overlay({"a": {"b": [1, 2], "c": 3}}, {"a": {"b": [4]}}) == {"a": {"b": [4], "c": 3}}
