@@ -76,12 +76,6 @@ def test_a_changed_param_is_said_with_the_cells_that_it_changes(results, command
     assert text.endswith("20 cells: 17 done, 3 stale, 0 missing\n")
 
 
-def test_a_reason_that_many_share_is_said_once(results, command):
-    results(training={"lora": {"rank": 16}}, analysis={"resamples": 50})
-    _, text = command()
-    assert text.count("training.lora.rank: 8 → 16 (20 cells)") == 1
-
-
 def test_a_failure_names_its_log(results, command):
     LOST.unlink()
     log = Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log")
