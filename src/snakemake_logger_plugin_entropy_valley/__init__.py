@@ -313,14 +313,14 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.experiment.runs import jobs, plan, snapshot
     from entropy_valley.experiment.runs.audit import Audit
 
-    workflow = snapshot.current()
-    if workflow is None:
+    running = snapshot.current()
+    if running is None:
         yield from _counted(Counter(record.rule_name for record in records))
         return
-    listed = [jobs.Job(workflow.experiment, **jobs.told_by(workflow, record)) for record in records]
-    audit = Audit(jobs.Jobs(workflow.experiment, listed))
+    listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
+    audit = Audit(jobs.Jobs(running.experiment, listed))
     left = audit.jobs.all
-    yield from plan.report(plan.Plan.of(audit, left), workflow.files, {job: audit.why(job) for job in left})
+    yield from plan.report(plan.Plan.of(audit, left), running.files, {job: audit.why(job) for job in left})
 
 
 def _near(target: str) -> str:
@@ -330,8 +330,8 @@ def _near(target: str) -> str:
 
     if target.startswith("-"):
         return OPTION
-    workflow = snapshot.current()
-    paths = workflow.targets if workflow else ()
+    running = snapshot.current()
+    paths = running.targets if running else ()
     meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
     return f"Did you mean {' or '.join(near)}?" if near else TARGETS
@@ -368,8 +368,8 @@ def _space() -> Iterator[str]:
     from entropy_valley import machine
     from entropy_valley.experiment.runs import snapshot
 
-    if workflow := snapshot.current():
-        folder = Path(workflow.experiment.models).absolute()
+    if running := snapshot.current():
+        folder = Path(running.experiment.models).absolute()
         yield f"Downloads go into {folder} ({machine.amount(machine.free(folder))} free)\n"
 
 

@@ -24,7 +24,7 @@ from entropy_valley.results import CONFIG
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
-_workflow: Workflow | None = None
+_running: Running | None = None
 _own_path = ""  # of the config that this process has handed down
 
 
@@ -81,7 +81,7 @@ def _digest(config: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Workflow:
+class Running:
     """What this process runs: the config, also as it was merged, its files, what the workflow makes, and its rules."""
 
     experiment: Experiment
@@ -92,23 +92,21 @@ class Workflow:
 
     def spec_of(self, rule: str) -> Any:
         """The param ``spec`` of a rule, as the rule has it; None where there is no such rule."""
-        from snakemake.exceptions import WorkflowError
-
         try:
             return getattr(self.rules, rule).params.spec
-        except (AttributeError, WorkflowError):
+        except Exception:  # an error of Snakemake's own, which is not public
             return None
 
 
 def begin(*fields: Any) -> None:
-    """Remember what this process runs, for what prints the plan: the fields of :class:`Workflow`."""
-    global _workflow
-    _workflow = Workflow(*fields)
+    """Remember what this process runs, for what prints the plan: the fields of :class:`Running`."""
+    global _running
+    _running = Running(*fields)
 
 
-def current() -> Workflow | None:
+def current() -> Running | None:
     """What this process runs; None before its Snakefile is read."""
-    return _workflow
+    return _running
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
