@@ -33,7 +33,6 @@ REPORTS = tables.configured(EXPERIMENT)
 
 R = EXPERIMENT.results
 SETS = matrix.sets_of(EXPERIMENT)
-snapshot.begin(EXPERIMENT, config, FILES)
 
 
 wildcard_constraints:
@@ -68,10 +67,12 @@ TARGETS = [
     *(one.scores(R) for one in SETS.all),
     *(f"{R}/{path}.{ending}" for path, made in READY.items() for ending in made.endings),
 ]
-snapshot.offer(TARGETS)
 
 
 rule all:
     default_target: True
     input:
         lambda wildcards: TARGETS,  # a job on a cluster does not look at them
+
+
+snapshot.begin(EXPERIMENT, config, FILES, list(map(str, TARGETS)), rules)

@@ -76,7 +76,7 @@ def works(config: str, testset: str) -> Iterator[Work]:
 def observed(experiment: Experiment, run: Run, execution: Execution) -> dict[int, Choices]:
     """What the fit of `ev_fit` sees of a run's first development pairs."""
     train, dev = execution.pairs
-    model = RunModel(params.filling(experiment.of(run.backbone), run), execution)
+    model = RunModel(params.filling(experiment, run), execution)
     with Store(execution.store / "fits") as store:
         line = LengthStatistics.of(Pairs.of(Sentences.read(model, train), store=store).statistics(["line"]))
         held_out, seen = Pairs.of(Sentences.read(model, dev), store=store), {}
@@ -116,9 +116,9 @@ def weights_of(work: Work, runs: Sequence[Work], elsewhere: Weights | None) -> d
 
 def translated(work: Work, weights: Mapping[str, Weights]) -> tuple[pd.DataFrame, dict[str, tuple[float, float]]]:
     """The main score of each sentence by method, and the canvas error and calls of each method."""
-    experiment, run, testset = work.experiment.of(work.run.backbone), work.run, work.testset
+    experiment, run, testset = work.experiment, work.run, work.testset
     order, steps = experiment.tables.order, experiment.tables.steps
-    methods = {name: method_settings(experiment, name, run.direction) for name in COMPARED}
+    methods = {name: method_settings(experiment, name, run.direction, run.backbone) for name in COMPARED}
     methods |= {name: {"method": "ev_weighed", "weights": dict(one)} for name, one in weights.items()}
     cells = CellSet(run, "weights", tuple(Cell(run, testset, name, order, steps) for name in COMPARED))
     spec = params.translating(experiment, cells) | {

@@ -10,6 +10,8 @@ from multiprocessing import forkserver
 from pathlib import Path
 from unittest import mock
 
+from entropy_valley.experiment.runs import snapshot
+
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
     [
@@ -53,7 +55,7 @@ def run(folder: Path, arguments: list[str], variables: dict[str, str]) -> tuple[
 def _snakemake(folder: Path, arguments: list[str], variables: dict[str, str], output: Path) -> None:
     os.chdir(folder)
     os.environ.clear()
-    os.environ.update(variables)
+    os.environ.update({snapshot.VARIABLE: "", **variables})  # as a process that imports it anew sets it
     with open(output, "w") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)

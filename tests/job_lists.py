@@ -12,9 +12,8 @@ from typing import Any
 import forked_snakemake
 import yaml
 
-from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files
-from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.config.load import merge
 from entropy_valley.experiment.runs import JOBS, jobs
 
 ROOT = Path(__file__).parents[1]
@@ -22,21 +21,16 @@ ROOT = Path(__file__).parents[1]
 
 def jobs_of(over: dict[str, Any], *between: str) -> jobs.Jobs:
     """All jobs of the paper's config with files of the repository and something else laid over it."""
-    return _jobs(_told(json.dumps(over), between))
+    return jobs.of_dry_run(_told(json.dumps(over), between))
 
 
 def planned_of(over: dict[str, Any], *between: str) -> jobs.Jobs:
     """Those that have to run, by the results in the working directory. Snakemake knows nothing of these but times."""
-    return _jobs(_told.__wrapped__(json.dumps(over), between, Path()))
-
-
-def _jobs(told: dict[str, Any]) -> jobs.Jobs:
-    experiment = load_merged(told["config"], further=tables.problems)
-    return jobs.Jobs(experiment, (jobs.Job.of(experiment, one) for one in told["jobs"]))
+    return jobs.of_dry_run(_told.__wrapped__(json.dumps(over), between, Path()))
 
 
 @functools.cache
-def _told(over: str, between: tuple[str, ...], place: Path | None = None) -> dict[str, Any]:
+def _told(over: str, between: tuple[str, ...], place: Path | None = None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         config, out = Path(folder, "over.yaml"), Path(folder, "jobs.json")
         config.write_text(yaml.safe_dump(json.loads(over)))
@@ -46,7 +40,7 @@ def _told(over: str, between: tuple[str, ...], place: Path | None = None) -> dic
         variables = {**os.environ, JOBS: str(out)}
         status, text = forked_snakemake.run(place or Path(folder), [*command, "--configfile", *files], variables)
         assert status == 0 and out.is_file(), text
-        return json.loads(out.read_bytes())
+        return out.read_bytes()
 
 
 def config_of(over: dict[str, Any], *between: str) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def test_a_missing_input_is_said(tmp_path):
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"rule": "canvas"}', '{"outputs": {"a": {}}}'])
 def test_a_damaged_record_is_named(canvas, content):
     record_path(canvas).write_text(content)
-    with pytest.raises(InputError, match=r"canvas\.made\.json: is not a record"):
+    with pytest.raises(InputError, match=r"canvas\.made\.json: is not a header"):
         record_of(canvas)
 
 
@@ -113,7 +113,7 @@ def test_a_record_of_others_may_hold_anything(canvas, change):
     with contextlib.suppress(ValueError, RecursionError):
         content["digest"] = files.digest(content)
     record_path(canvas).write_text(json.dumps({"digest": "a" * 32} | content))
-    with pytest.raises(InputError, match=r"canvas\.made\.json: is not a record of a result[^\n]{,200}\. Remove"):
+    with pytest.raises(InputError, match=r"canvas\.made\.json: is not a header of a result[^\n]{,200}\. Remove"):
         record_of(canvas)
 
 

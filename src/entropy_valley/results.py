@@ -48,9 +48,14 @@ class System(NamedTuple):
     steps: int = 0
 
     @property
+    def name(self) -> str:
+        """How it decodes, as paths say it: ``ev/med-T32``, ``beam4``."""
+        return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
+
+    @property
     def label(self) -> str:
         """As people and logs read it: ``wmt22 ev med-T32``."""
-        return " ".join(filter(None, [self.testset, self.method, self.order and f"{self.order}-T{self.steps}"]))
+        return f"{self.testset} {self.name.replace('/', ' ')}"
 
 
 def system_of(cell: Any) -> System:
@@ -86,7 +91,7 @@ def tidy(cells: Mapping[System, Iterable[Mapping[str, Any]]]) -> Iterator[dict[s
 def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
     """The rows of each cell, in the file's order and without the cell's own columns.
 
-    Raises InputError for a file that is not what its record says, and for a row without its cell or its sentence's
+    Raises InputError for a file that is not what its header says, and for a row without its cell or its sentence's
     ``id``.
     """
     require_unedited(path)
@@ -197,10 +202,10 @@ def _record(place: Path) -> Record:
     try:
         content = json.loads(files.regular(place, files.MOST).read_bytes())
         if problems := misfits(RecordFile, content):
-            raise InputError(place, f"is not a record of a result: {listed(problems, 1)}", _AGAIN)
+            raise InputError(place, f"is not a header of a result: {listed(problems, 1)}", _AGAIN)
         written, digest = content.pop("digest"), files.digest(content)
     except (ValueError, RecursionError):  # no JSON, or what none of ours has: NaN, half of a surrogate pair
-        raise InputError(place, "is not a record of a result", _AGAIN) from None
+        raise InputError(place, "is not a header of a result", _AGAIN) from None
     if written != digest:
         raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written:.{SHORT}} was written", _AGAIN)
     return Record(**content)

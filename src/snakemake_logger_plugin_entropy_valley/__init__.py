@@ -63,7 +63,7 @@ PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the 
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
-AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the records beside them."
+AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the headers beside them."
 SILENT = "its log is empty: the job was killed, or the disk is full"
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
@@ -206,9 +206,9 @@ class JobFile(DryRun):
         self._out = out
 
     def end(self) -> Iterator[str]:
-        from entropy_valley.experiment.runs import jobs, snapshot
+        from entropy_valley.experiment.runs import jobs
 
-        jobs.write(self._out, map(jobs.told_by, self._jobs), snapshot.written())
+        jobs.write(self._out, self._jobs)
         return iter(())
 
 
@@ -313,13 +313,14 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.experiment.runs import jobs, plan, snapshot
     from entropy_valley.experiment.runs.audit import Audit
 
-    experiment, configs = snapshot.current()
-    if experiment is None:
+    running = snapshot.current()
+    if running is None:
         yield from _counted(Counter(record.rule_name for record in records))
         return
-    left = jobs.Jobs(experiment, (jobs.Job.of(experiment, jobs.told_by(record)) for record in records))
-    audit = Audit(left)
-    yield from plan.report(plan.Plan.of(audit, left.all), configs, {job: audit.why(job) for job in left.all})
+    listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
+    audit = Audit(jobs.Jobs(running.experiment, listed))
+    left = audit.jobs.all
+    yield from plan.report(plan.Plan.of(audit, left), running.files, {job: audit.why(job) for job in left})
 
 
 def _near(target: str) -> str:
@@ -329,7 +330,8 @@ def _near(target: str) -> str:
 
     if target.startswith("-"):
         return OPTION
-    paths = snapshot.results()
+    running = snapshot.current()
+    paths = running.targets if running else ()
     meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
     return f"Did you mean {' or '.join(near)}?" if near else TARGETS
@@ -366,9 +368,8 @@ def _space() -> Iterator[str]:
     from entropy_valley import machine
     from entropy_valley.experiment.runs import snapshot
 
-    experiment, _ = snapshot.current()
-    if experiment:
-        folder = Path(experiment.models).absolute()
+    if running := snapshot.current():
+        folder = Path(running.experiment.models).absolute()
         yield f"Downloads go into {folder} ({machine.amount(machine.free(folder))} free)\n"
 
 

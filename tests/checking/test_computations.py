@@ -129,13 +129,6 @@ def test_a_backbone_that_is_not_run_has_one_line_that_says_why(monkeypatch):
     assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
 
 
-def test_work_is_what_the_benchmark_counts():
-    size = Size(width=4096, ffn=12288, layers=32, vocabulary=126464, heads=32, kv_heads=32)
-    body = 31 * 1000 * size.layer + 1000 * 2 * 4096**2 + 100 * (2 * 4096**2 + 3 * 4096 * 12288)
-    assert size.pass_work(1000, 100) == 2 * (body + 100 * 4096 * 126464)
-    assert size.step_work(10, 5, True) == 1.5 * size.step_work(10, 5, False)
-
-
 def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):
     monkeypatch.setattr(computations, "SPAWN", multiprocessing.get_context("fork"))
     job = computations.finetuning(tmp_path, "float32", 2, "cuda")

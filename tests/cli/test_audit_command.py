@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import fake_chain
+import pandas as pd
 import pytest
 import yaml
 from job_lists import jobs_of, planned_of
@@ -41,13 +41,12 @@ def results(tmp_path, monkeypatch):
         Path("mine.yaml").write_text(yaml.safe_dump(overlay(MINE, over)))
         return load_files(FILES, tables.problems)
 
-    def listed(_, files, snakefile=None, all_jobs=False):
-        over = [yaml.safe_load(Path(name).read_text()) for name in ("mine.yaml", "over.yaml") if name in files]
-        return (jobs_of if all_jobs else planned_of)(functools.reduce(overlay, over), "config/demo.yaml")
+    def listed(*_):
+        return planned_of(yaml.safe_load(Path("mine.yaml").read_text()), "config/demo.yaml")
 
     monkeypatch.setattr(audit, "listed", listed)
     experiment()
-    fake_chain.write(listed(None, FILES, all_jobs=True))
+    fake_chain.write(jobs_of(MINE, "config/demo.yaml"))
     return experiment
 
 
@@ -75,12 +74,6 @@ def test_a_changed_param_is_said_with_the_cells_that_it_changes(results, command
     assert "stale: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (3 cells)\n" in text
     assert "\n    llada-tiny · en-zh · seed 1 2 3 · grammar · ev · med · T 32\n" in text
     assert text.endswith("20 cells: 17 done, 3 stale, 0 missing\n")
-
-
-def test_a_reason_that_many_share_is_said_once(results, command):
-    results(training={"lora": {"rank": 16}}, analysis={"resamples": 50})
-    _, text = command()
-    assert text.count("training.lora.rank: 8 → 16 (20 cells)") == 1
 
 
 def test_a_failure_names_its_log(results, command):
@@ -131,21 +124,8 @@ def test_it_ends_with_an_error_only_if_asked(results, command):
     assert command("--check", "--direction", "en-de")[0] == 0
 
 
-def test_a_name_that_no_cell_has_is_an_error(results):
-    audit.require_known(results(), {"method": ["ev", "ratio"], "backbone": ["llada-tiny"], "state": ["stale"]})
-    wrong = {"backbone": [], "method": ["ev", "ratoi"], "testset": ["wmt22", "ratio"]}
+def test_a_name_that_no_cell_has_is_an_error():
+    states = pd.DataFrame({"method": ["ev", "ratio"], "testset": ["a", "b"]})
+    wrong = {"method": ["ev", "ratoi"], "testset": ["wmt22", "ratio"]}
     with pytest.raises(InputError, match=r"--method, --testset: .* 'ratoi'; did you mean ratio\?.* 'wmt22'.* 'ratio'"):
-        audit.require_known(results(), wrong)
-
-
-def test_it_says_what_another_config_changes(results, command):
-    over = {"matrix": {"seeds": [1, 2, 4]}, **GRID, "results": "results/other"}
-    Path("over.yaml").write_text(yaml.safe_dump(over))
-    _, text = command("--against", "over.yaml")
-    lines = [line.split() for line in text.splitlines()]
-    assert "mine.yaml\nAgainst:  the same, over.yaml\n3 keys of the config differ\n" in text
-    assert "  length_methods.ev.ratios.en-zh: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8]\n" in text
-    assert ["train", "10", "6", "–", "2", "2"] in lines and ["translate", "10", "4", "2", "2", "2"] in lines
-    assert "changed: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (2 cells)\n" in text
-    assert text.endswith("20 cells before, 20 after: 12 as before, 2 changed, 6 new, 6 gone\n")
-    assert not Path("results/other").exists()
+        audit.chosen(states, wrong)

@@ -62,10 +62,3 @@ def test_a_terminal_without_unicode_is_no_error():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, check=True)
     assert ended.stdout == b"0.8 \\u2013 1\n"
-
-
-def test_a_number_of_processes_is_not_zero(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--processes", "0"])
-    with pytest.raises(SystemExit, match="2"):
-        cli.main()
-    assert "'0' is not a number of 1 or more" in capsys.readouterr().err

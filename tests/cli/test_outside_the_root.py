@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import subprocess
 import sys
 import zipfile
@@ -106,13 +105,6 @@ def test_a_missing_package_of_the_library_is_named(elsewhere):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("error: pydantic: not installed, and the library needs it.")
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_the_schema_needs_only_the_packages_of_the_library(elsewhere):
-    program = "import sys; sys.modules['pandas'] = None; sys.argv = ['entropy-valley', 'schema']; "
-    program += "from entropy_valley.experiment.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "properties" in json.loads(done.stdout)
 
 
 def test_a_wheel_has_the_config_files(tmp_path):

@@ -10,9 +10,9 @@ import fake_chain
 import pytest
 from job_lists import jobs_of, planned_of
 
-from entropy_valley.experiment.config.matrix import Cell, Run, all_cells, sets_of
+from entropy_valley.experiment.config.matrix import Cell, Run, all_cells
 from entropy_valley.experiment.runs import jobs
-from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, Audit, against
+from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, Audit
 from entropy_valley.files import bytes_digest
 
 SMALL = {
@@ -151,7 +151,7 @@ def test_damage_is_stale(small, done):
     assert reasons(small())[1][1].startswith(f"{scores}: scores.jsonl was edited: its digest is ")
     scores.write_bytes(content)
     scores.with_suffix(".json").write_text('{"rule": "score"')
-    assert reasons(small())[1][1].startswith(f"{SET}/scores.json: is not a record of a result")
+    assert reasons(small())[1][1].startswith(f"{SET}/scores.json: is not a header of a result")
     scores.with_suffix(".json").write_bytes(header.replace(b'"rule": "score"', b'"rule": "other"'))
     assert reasons(small())[1][1].startswith(f"{SET}/scores.json: was edited: its digest is ")
     scores.with_suffix(".json").write_bytes(header)
@@ -193,20 +193,6 @@ def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, 
     assert reasons(planned) == [STALE, ("train", "error: disk: No space left on device."), changed]
     os.utime(log, (1, 1))  # of an earlier try
     assert reasons(planned) == [STALE, changed]
-
-
-def test_what_another_config_makes_of_the_cells(small):
-    """No results are looked at, and a cell stays the same that another set lists first."""
-    matrix = {**SMALL["matrix"], "seeds": [1, 3], "methods": ["oracle", "ratio", "ev"]}
-    studies = {"mine": {"methods": ["ev_fit"], "columns": ["comet"], "orders": ["med"], "steps": [32]}}
-    over = {**GRID, "matrix": matrix, "results": "results/other", "tables": {"studies": ["mine"]}, "studies": studies}
-    after = every(**over)
-    found = {one.cell: one for one in against(every(), after)}
-    line = Cell(RUN, "grammar", "ev_fit", "med", 32)
-    assert sets_of(after.experiment).home[line].name == "mine" and found[line].state == DONE
-    assert [reason.text for reason in found[EV].reasons] == ["methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8]"]
-    assert {cell for cell, one in found.items() if one.state == STALE} == {EV}
-    assert {cell.run.seed for cell, one in found.items() if one.state == MISSING} == {3}
 
 
 def test_the_papers_matrix_is_known(tmp_path, monkeypatch):

@@ -228,17 +228,11 @@ def test_fields_of_a_users_class_may_be_given_by_direction(own):
         ({"method": {"method": "json:JSONDecoder"}}, "length_methods.mine: TypeError: "),
         ({"method": {"method": "own:Grid"}}, "length_methods.mine: give either `ratios` or `lengths`"),
         (
-            {"method": {"method": "own:Grid", "ratios": {"en-zh": [0]}}},
-            "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0",
-        ),
-        (
             {"method": {"method": "own:Grid", "ratios": [1.0], "shre": 2}},
             "length_methods.mine.shre = 2: unknown key. Did",
         ),
-        ({"order": {"order": "nowhere:Mine"}}, "reveal_orders.my_order.order = 'nowhere:Mine': No module named"),
         ({"order": {"order": "json:JSONDecoder"}}, "reveal_orders.my_order: TypeError: "),
         ({"metric": {"metric": "own:Neither"}}, "scoring.metrics.mine: has neither segment_scores nor system_score"),
-        ({"metric": {"metric": "own:Endless"}}, "scoring.metrics.mine: has no decimals"),
         ({"metric": {"metric": "own:Unsigned"}}, "scoring.metrics.mine: has no `signature`"),
         ({"metric": {"metric": "own:Broken"}}, "scoring.metrics.mine: ValueError: a reason"),
     ],
@@ -337,7 +331,3 @@ def test_what_is_laid_over_wins_and_laying_it_twice_changes_nothing(base, over):
     assert merged.keys() == base.keys() | over.keys()
     assert overlay(base, {}) == base
     assert overlay({}, over) == over
-
-
-def test_mappings_are_merged_and_lists_replaced():
-    assert overlay({"a": {"b": [1, 2], "c": 3}}, {"a": {"b": [4]}}) == {"a": {"b": [4], "c": 3}}

@@ -29,11 +29,6 @@ def test_the_papers_cells_are_its_whole_product():
     assert {cell.run.backbone for cell in cells} == {"llada-8b", "dream-7b", "diffullama-7b"}
 
 
-def test_a_backbone_may_have_seeds_of_its_own():
-    seeds = {(run.backbone, run.seed) for run in matrix.runs(DEMO)}
-    assert seeds >= {("llada-tiny", 1), ("llada-tiny", 2), ("llada-tiny", 3), ("dream-tiny", 1), ("diffullama-tiny", 1)}
-
-
 def test_a_cells_name_tells_its_coordinates_and_is_its_own():
     names = [cell.name for experiment in (PAPER, DEMO) for cell in matrix.all_cells(experiment)]
     assert len(set(names)) == len(names)
@@ -70,13 +65,6 @@ def test_the_papers_de_fr_has_two_nested_pools():
     assert "de-fr" not in {cell.run.direction for cell in matrix.cells(PAPER)}
 
 
-def test_a_pool_has_files_of_its_own():
-    run = Run("de-fr", "llada-8b", 1, "50k")
-    assert run.folder("results") == "results/de-fr/llada-8b/seed1-50k"
-    assert Cell(run, "wmt22", "ev", "med", 32).key().items() >= {"seed": 1, "pool": "50k"}.items()
-    assert "pool" not in CELL.key()
-
-
 # --- Studies.
 
 
@@ -94,12 +82,6 @@ def test_a_study_is_a_product_and_single_systems(load):
     assert [(cell.run.seed, cell.system) for cell in cells] == [(seed, name) for seed in (1, 3) for name in systems]
     places = {(cell.run.backbone, cell.run.direction, cell.testset) for cell in cells}
     assert places == {("llada-8b", "en-de", "wmt22-500")}
-
-
-def test_what_a_study_does_not_say_is_the_main_tables(load):
-    cells = study_cells(load, methods=["ev"])
-    assert cells == [cell for cell in matrix.cells(PAPER) if cell in cells]
-    assert [(cell.run.direction, cell.run.seed) for cell in cells] == [("en-zh", 1), ("zh-en", 1), ("en-de", 1)]
 
 
 def test_all_seeds_are_those_of_each_backbone(load):

@@ -8,15 +8,10 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import revisions
-from entropy_valley.data import sources
-from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import tables
-from entropy_valley.experiment.config import base_files, load_files, matrix, methods, params, paths
+from entropy_valley.experiment.config import base_files, load_files, matrix, methods, params
 from entropy_valley.experiment.config.matrix import Cell, CellSet, Run
-from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.files import canonical
-from entropy_valley.settings import numbers_of, values_of
 
 ROOT = Path(__file__).parents[2]
 PAPER = load_files(base_files(ROOT))
@@ -115,21 +110,12 @@ CASES = {
         {"decoding": {"precision": "float32"}},
         everywhere(precision="float32", head_precision="backbone") | everywhere("generation", precision="float32"),
     ),
-    "products in binary": (
-        {"decoding": {"exact_products": False}},
-        {
-            "translation": {"methods.ev.exact": False, "methods.ratio.exact": False},
-            "latency": {"settings.exact": False},
-        },
-    ),
     "a prompt cache": (
         {"decoding": {"prompt_cache": {"refresh": 2}}},
         everywhere("translation latency", prompt_cache=2),
     ),
-    "a learning rate": ({"training": {"learning_rate": 1.0}}, trained(learning_rate=1.0)),
     "another loss": ({"training": {"loss": {"eps": 0.1}}}, trained(loss__eps=0.1)),
     "how pairs are drawn": ({"corpus": {"sampling": {"en-zh": "shuffle"}}}, {"corpus": {"sampling": "shuffle"}}),
-    "which sentences": ({"corpus": {"subset": "keyed_hash"}}, {"diagnostics": {"valley.subset": "keyed_hash"}}),
     "how many sentences": ({"corpus": {"test_limit": 7}}, {"testset": {"limit": 7, "subset": "first"}}),
     "pairs of a direction": (
         {"directions": {"en-zh": {"corpus": {"train": 1000, "dev": 10, "filters": {"en": {"words": [2, 9]}}}}}},
@@ -138,10 +124,6 @@ CASES = {
     "a direction's training": (
         {"directions": {"en-zh": {"training": {"max_steps": 5, "warmup": 0}}}},
         trained(max_steps=5, epochs=None, warmup=0),
-    ),
-    "a direction's length goes before another kind of length": (
-        {"training": {"epochs": None, "max_steps": 60}, "directions": {"en-zh": {"training": {"epochs": 1}}}},
-        trained(epochs=1),
     ),
     "another direction": (
         {
@@ -163,11 +145,6 @@ def test_a_key_reaches_the_params_of_its_own_jobs_alone(load, name):
     assert changes(load(over)) == expected
 
 
-def test_values_without_how_jobs_run_and_numbers_without_names_in_print(load):
-    assert values_of(load(EXECUTION)) == values_of(PAPER) != values_of(load(LABELS))
-    assert numbers_of(load(EXECUTION | LABELS)) == numbers_of(PAPER)
-
-
 VARIANTS = {  # of a backbone by its own keys, and what they are of the whole config's keys
     "matrices": ({"training": {"targets": "by_name"}}, {"training": {"lora": {"targets": "by_name"}}}),
     "loss": (
@@ -179,7 +156,6 @@ VARIANTS = {  # of a backbone by its own keys, and what they are of the whole co
         },
     ),
     "padding": ({"training": {"padding_read": True}}, {"training": {"loss": {"padding_read": True}}}),
-    "EOS": ({"eos_padding": 64}, {"training": {"loss": {"eos_padding": 64}}}),
     "optimiser": ({"training": {"keep_every": 500, "betas": [0.9, 0.999]}},) * 2,
     "decoding": (
         {
@@ -188,7 +164,6 @@ VARIANTS = {  # of a backbone by its own keys, and what they are of the whole co
         },
         {"decoding": {"schedule": "floors", "mask_token": "may_be_revealed", "exact_products": False}},
     ),
-    "cache": ({"decoding": {"prompt_cache": {"refresh": 4}}}, {"decoding": {"prompt_cache": {"refresh": 4}}}),
 }
 
 
@@ -269,14 +244,6 @@ def test_a_set_knows_its_own_methods_and_its_directions_ratios_only():
     assert len(dealt) == 10 and all(name.startswith("ev_reassigned_") for name in dealt)
 
 
-def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
-    spec = translation(PAPER, "daedal", "daedal_own", run=Run("en-de", "llada-8b", 1))
-    start = [spec["methods"][name] for name in ("daedal", "daedal_own")]
-    assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
-    assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
-    assert methods.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}
-
-
 def test_what_it_is_made_from_follows_from_the_params_of_all_before(load):
     spec, fitted = translation(PAPER, "ev"), translation(PAPER, "ev_fit")
     assert spec["made_from"].keys() == {"adapter", "testset wmt22"}
@@ -309,13 +276,6 @@ def test_an_orders_settings_change_its_own_sets_alone(load):
     for order in ("med", *PAPER.reveal_orders):
         same = translation(other, "ev", order=order) == translation(PAPER, "ev", order=order)
         assert same == (order != "hybrid_50")
-
-
-@pytest.mark.parametrize("mask_token", ["never", "may_be_revealed"])
-def test_a_setting_that_the_params_always_name_is_read_by_its_value(load, mask_token):
-    spec = translation(load({"decoding": {"mask_token": mask_token}}), "ev")
-    cell = {"order": "med", "order_settings": {}, "steps": 32}
-    assert Denoising.of(spec | cell).mask_token is (mask_token == "may_be_revealed")
 
 
 def test_a_valley_has_its_directions_grid_and_no_methods_settings():
@@ -366,32 +326,10 @@ def test_nothing_is_drawn_or_filtered_of_given_files(load):
     assert spec["source"] == {**GIVEN, "rows": {}, "keys": {}}
 
 
-def test_a_limit_is_no_part_of_what_is_trained_on(load):
-    narrow = load({"sources": {"wmt19-zh-en": {"limit": 9}}})
-    assert params.corpus(narrow, "en-zh") == params.corpus(PAPER, "en-zh")
-
-
-@pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
-def test_every_source_can_be_made(experiment):
-    for name in experiment.sources:
-        sources.make(json.loads(params.testset(experiment, "en-zh", name))["source"], SOURCES)
-
-
 def test_methods_that_are_fitted_see_the_pool_alone():
     for run, limit in ((Run("de-fr", "llada-8b", 1, "50k"), 50_000), (RUN, None)):
         fits = translation(PAPER, "ev_fit", "length_head", run=run)["fits"]
         assert [fits[name].get("limit") for name in ("length_statistics", "length_head")] == [limit, limit]
-
-
-def test_a_variant_decodes_with_anothers_adapter(load):
-    own = load({"backbones": {"mine": FLOORS}})
-    assert paths.adapter_run(own, Run("en-zh", "mine", 1)) == RUN == paths.adapter_run(own, RUN)
-
-
-def test_a_caption_says_what_became_of_zeros(load):
-    configs = [load({"analysis": {"wilcoxon_zeros": one}}) for one in ("pratt", "wilcox")]
-    captions = [tables.configured(one)["tables/full_significance"].text for one in configs]
-    assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]
 
 
 def test_what_is_downloaded_has_no_pre_training():

@@ -12,6 +12,7 @@ import pytest
 from job_lists import config_of, jobs_of
 
 from entropy_valley import files, results
+from entropy_valley.experiment.config import params
 from entropy_valley.experiment.config.load import load_merged
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.runs import cause_of, downloads, plan
@@ -125,24 +126,17 @@ def test_what_one_set_has_computed_costs_the_next_nothing():
     assert Work(unstored, TEXTS).of([job, again])[again] == pytest.approx(whole, rel=0.01)
 
 
-def work_under(config, job):
+def work_under(config, job, spec=params.translation):
     """The work of a job of another config."""
-    (work,) = Work(config, TEXTS).of([dataclasses.replace(job, experiment=config)]).values()
-    return work
-
-
-def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
-    settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
-    settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})
-    exact, some, never, prefix = (work_under(demo_config(**over), denoised(demo())[0]) for over in settings)
-    assert exact > some > never == prefix > 0.1 * exact
+    job = dataclasses.replace(job, experiment=config, spec=params.spec_of(config, spec, job.wildcards))
+    return Work(config, TEXTS).of([job])[job]
 
 
 def test_padding_is_work_of_a_training():
     """So many EOS, or up to the longest pair of a micro-batch."""
     job = next(job for job in demo().all if job.rule == "train")
     configs = (demo_config(training={"loss": {"eos_padding": padding}}) for padding in (0, 4, "batch"))
-    work = [work_under(config, job) for config in configs]
+    work = [work_under(config, job, params.training) for config in configs]
     assert work[0] < work[1] < work[2] < 3 * work[0]
 
 
@@ -186,13 +180,6 @@ def test_a_job_holds_the_gpus_of_its_rule():
     assert all(one[name] == four[name] for name in one if not name.startswith("train/"))
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "–"), (0.0016, "< 0.1"), (0.1, "0.1"), (1.26, "1.3"), (1234, "1,234")]
-)
-def test_hours_are_printed_as_far_as_they_say_something(number, text):
-    assert plan.hours(number) == text
-
-
 def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
     """Also where other jobs were much slower, and a checkpoint or a corpus exists by now."""
 
@@ -210,13 +197,6 @@ def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
     Path("results/corpus/en-zh/test").mkdir(parents=True)
     Path("results/corpus/en-zh/test/wmt22.jsonl").write_text('{"source": "a", "target": "b"}\n')
     assert counts() == before
-
-
-def test_shards_share_the_work_of_their_set():
-    one, four = (planned(paper(decoding={"shards": count}, **NO_STUDIES)) for count in (1, 4))
-    assert four.gpu_hours(four.left) == pytest.approx(one.gpu_hours(one.left), rel=0.05)
-    sets, merged, parts = ([job for job in four.left if job.rule == rule] for rule in ("translate", "merge", "shard"))
-    assert not sets and len(parts) == 4 * len(merged) and not any(map(four.held, merged))
 
 
 def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
@@ -289,21 +269,6 @@ def test_files_of_the_users_own_that_are_not_there_are_named():
     assert plan.totals(planned(jobs))[-1].startswith("Not there: ")
     Path("test.tsv").write_text("a\tb\n")
     assert set(downloads.missing(jobs.experiment, jobs.all)) == everything - {"test.tsv"}
-
-
-def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
-    for job in paper().all:
-        for folder, path in (("benchmarks", job.benchmark), ("logs", job.log)):
-            told = f"results/{folder}/{job.name}"
-            assert not path or path in (f"{told}.tsv", f"{told}.log")
-
-
-def test_the_cause_of_a_process_that_was_killed_is_its_signal():
-    """As torchrun reports it: a line of its frame is no cause."""
-    frame, cause = "=" * 54, "  traceback : Signal 9 (SIGKILL) received by PID 3745"
-    lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
-    files.write_text("train.log", "\n".join(lines))
-    assert cause_of(Path("train.log")) == cause.strip()
 
 
 def test_the_cause_is_the_exception_also_after_a_long_traceback_and_before_the_words_of_slurm():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from workspace import ROOT, Workspace, by_rule
+from workspace import ROOT, Workspace
 
 from entropy_valley.experiment import cli
 
@@ -128,16 +128,6 @@ def test_make_says_which_versions_of_python_it_takes(tmp_path, version):
     refused = line.startswith(f"Python 3.11 or 3.12 is needed, and {python} is neither: ")
     assert refused == (version in ((3, 10), (3, 13))) and (refused or "-m venv" in line)
     assert done.returncode and not (tmp_path / "venv").exists()
-
-
-def test_the_first_sentence_is_translated_with_one_gpu_and_no_training(papers):
-    """The file that the page shows is the one that it makes."""
-    (words,) = [one.words for one in RUNNING if "config/first.yaml" in one.words]
-    (shown,) = [one.words for one in RUNNING if one.words[0] == "head"]
-    assert shown[-1] in words
-    rules = by_rule(papers.planned(*words[1:])).keys()
-    assert {"fetch_backbone", "adopt_adapter", "testset", "translate"} <= rules
-    assert not rules & {"train", "corpus", "fetch_comet"}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -36,7 +36,6 @@ def test_rules_write_into_a_folder_of_any_name(tmp_path):
 def test_results_that_became_read_only_are_one_error(tmp_path, monkeypatch):
     """Also where the config of this run is there already."""
     monkeypatch.setenv(snapshot.VARIABLE, "")
-    monkeypatch.setattr(snapshot, "_current", {})
     snapshot.hand_down(str(tmp_path), {"device": "cpu"})
 
     def refuses(*_, **options):

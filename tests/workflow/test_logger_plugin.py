@@ -44,7 +44,7 @@ def test_the_papers_dry_run_is_a_screenful(paper):
 def test_a_changed_param_is_named_with_its_values(finished):
     files = [*base_files(finished.folder), *(finished.folder / name for name in finished.config_files())]
     wildcards = {"direction": "en-zh", "backbone": "llada-tiny", "seed": "1", "set": "matrix"}
-    spec = json.loads(params.spec_of(load_files(files), "translate", wildcards))
+    spec = json.loads(params.spec_of(load_files(files), params.translation, wildcards))
     rows = "results/demo/en-zh/llada-tiny/seed1/matrix/translations.jsonl"
     header = (finished.folder / rows).with_suffix(".json")
     record = Record("translate", rows, spec, {}, {}, {"cells": []})
@@ -103,13 +103,6 @@ def test_what_is_wrong_with_a_config_file_is_said_with_its_name(paper):
     }.items():
         text = paper.run("-n", *words.split(), fails=True)
         assert re.search(f"\nerror: {problem}\n", text) and "Traceback" not in text and "JSON" not in text
-
-
-def test_a_folder_of_results_that_is_a_file_is_one_error(paper):
-    (paper.folder / "results").write_text("a file")
-    text = paper.run("--cores", "1", "results/corpus/en-de/test/wmt22.jsonl", fails=True)
-    assert "error: config: 1 problem:" in text and "results = 'results': this is a file; name a folder" in text
-    assert "Traceback" not in text
 
 
 def test_the_command_plan_is_the_dry_run(finished):
@@ -173,14 +166,6 @@ def test_jobs_of_slurm_have_names_though_its_plugin_does_not_tell_them(monkeypat
     ]
     assert [line[11:] for (line,) in ended[:2]] == ["done: train/en-zh_llada-tiny_1 (2 min)", "done: score"]
     assert not ended[2]
-
-
-def test_a_refused_submission_is_told_without_its_command():
-    told = "SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'.\n sbatch call: sbatch …"
-    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "pretrain", "rule_msg": told, "log": ["a.log"]}
-    first, second = plugin.RunScreen(show_logs=False).lines(SimpleNamespace(**failed))
-    assert first.endswith("failed: pretrain; its log: a.log")
-    assert second == "    SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'."
 
 
 def test_a_run_that_was_told_to_end_has_not_failed_unless_a_job_has():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -21,8 +20,7 @@ from workspace import ROOT, Workspace
 from entropy_valley import files, results
 from entropy_valley.experiment import cli, verification
 from entropy_valley.experiment.config import base_files, load_files
-from entropy_valley.experiment.config.matrix import Cell, Run
-from entropy_valley.experiment.runs import jobs
+from entropy_valley.experiment.runs import JOBS, jobs
 from entropy_valley.experiment.tables import live
 from entropy_valley.experiment.verification import again
 from entropy_valley.results import ENDING, System
@@ -166,10 +164,11 @@ def test_the_terminal_shows_the_main_table_and_the_audit(demo, entropy_valley):
 
 
 @pytest.fixture(scope="module")
-def listed(demo):
+def listed(demo, tmp_path_factory):
     """The jobs of the run, as a dry run tells them."""
-    with contextlib.chdir(demo.folder):
-        return jobs.listed(None, ["config.yaml", *demo.config_files()], all_jobs=True)
+    out = tmp_path_factory.mktemp("listed") / "jobs.json"
+    demo.dry_run("--forceall", environment={JOBS: str(out)})
+    return jobs.of_dry_run(out.read_bytes())
 
 
 @pytest.mark.parametrize("result", [f"{SET}/translations.jsonl", "tables/main.md"])
@@ -221,7 +220,6 @@ CHANGES = {  # file, row, change; then what the lines about it say
         ],
     ),
     "tokens": ((ROWS, EV, lambda row: row | {"tokens": [*row["tokens"][1:], 300]}), ["line 1, hypothesis: "]),
-    "large token": ((ROWS, EV, lambda row: row | {"tokens": [10**20]}), [f"{ROWS}: cannot be checked: "]),
     "token counts": (
         ("en-zh/llada-tiny/tokens/grammar.jsonl", {"id": "test-000001"}, lambda row: row | {"target_tokens": 1}),
         ["tokens of test-000001: "],
@@ -331,33 +329,3 @@ def test_from_a_given_adapter_the_same_translations_without_a_training(demo, ent
 
 
 # --- human sentences: Tatoeba pairs, and the WMT22 files as a second test set
-
-DATA = os.environ.get("ENTROPY_VALLEY_DATA", "")
-TINY = {"steps": 40, "batch": 16, "width": 32, "layers": 2, "heads": 2, "kv_heads": 2, "ffn": 64}
-HUMAN = {
-    "results": "results",
-    "matrix": {"seeds": [1], "steps": [8]},
-    "tables": {"steps": 8, "studies": []},
-    "valley": {"backbones": []},
-    "sources": {"tatoeba": {"folder": f"{DATA}/tatoeba"}, "wmt22": {"folder": f"{DATA}/wmt22"}},
-    "corpus": {"train": 400, "dev": 40, "test_limit": 50},
-    "backbones": {"llada-tiny": {"pretraining": TINY}},
-    "training": {"max_steps": 5, "global_batch": 16},
-    "scoring": {"comet": {"training": {"steps": 30, "width": 32, "minimum_spearman": -1.0}}},
-    "analysis": {"resamples": 200},
-}
-
-
-@pytest.mark.cluster  # half a minute
-@pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
-def test_fifty_sentences_of_each_test_set(tmp_path):
-    Workspace(tmp_path, "config/tatoeba.yaml", HUMAN, real=True).run("--cores", "2", "results/tables/main.md")
-    corpus, matrix = tmp_path / "results/corpus/en-de", tmp_path / "results/en-de/llada-tiny/seed1/matrix"
-    sources = {row["source"] for row in files.read_jsonl(corpus / "train.jsonl")}
-    assert not sources & {row["source"] for row in files.read_jsonl(corpus / "test/tatoeba.jsonl")}
-    table = (tmp_path / "results/tables/main.md").read_text()
-    for testset in ("tatoeba", "wmt22"):
-        cell = Cell(Run("en-de", "llada-tiny", 1), testset, "ev", "med", 8)
-        assert len(results.rows(matrix / results.TRANSLATIONS, cell)) == 50
-        assert results.entry(matrix / results.SCORES, cell)["sentences"] == 50
-        assert testset in table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 import yaml
@@ -59,24 +58,6 @@ def done(finished_main, tmp_path):
     return finished_main.copied(tmp_path / "done")
 
 
-def test_parts_of_the_plan(fresh):
-    everything = fresh.planned().keys()
-    until = by_rule(fresh.planned("--until", "translate"))
-    assert until["translate"] == until["train"] == 4
-    assert until.keys() <= {"translate", "train", "corpus", "fetch_backbone", "testset"}
-    without = fresh.planned("--omit-from", "score").keys()
-    assert TRANSLATIONS <= without < everything and not (TABLE | {"all"}) & without
-    assert {name for name in everything - without if name.startswith("score")} == SCORES
-    first, second = (fresh.planned("--batch", f"all={number}/3").keys() for number in (1, 2))
-    assert "all" not in first | second and first | second < everything  # the last batch takes what the others make
-    assert first - second and second - first
-
-
-def test_forcing_a_rule_repeats_it_and_what_follows(finished_main):
-    assert finished_main.planned(MAIN, "-R", "score").keys() == SCORES | TABLE
-    assert finished_main.planned(MAIN, "-R", "translate").keys() == TRANSLATIONS | SCORES | TABLE
-
-
 def test_triggers_and_touch(done):
     assert done.planned(MAIN, over=OTHERWISE).keys() == TRANSLATIONS | SCORES | TABLE
     assert not done.planned(MAIN, "--rerun-triggers", "mtime", over=OTHERWISE)
@@ -87,25 +68,6 @@ def test_triggers_and_touch(done):
     assert newer == {name for name in TRANSLATIONS if "en-zh" in name}
     done.run("--touch", "--cores", "1", MAIN)
     assert not done.planned(MAIN)
-
-
-def test_the_summary_names_the_rule_and_the_state_of_each_file(finished_main):
-    rows = [line.split("\t") for line in finished_main.run("--summary", MAIN, over=OTHERWISE).splitlines()]
-    states = {row[0]: (row[2], row[-1]) for row in rows if len(row) > 5}
-    assert states[f"{FAILED}/scores.jsonl"] == ("score", "update pending")
-    assert states["results/corpus/en-zh/train.jsonl"] == ("corpus", "no update")
-
-
-def test_the_report_has_the_stages_of_the_gpu(finished_main):
-    finished_main.run("--report", "report.html", MAIN)
-    text = (finished_main.folder / "report.html").read_text()
-    assert {"train", "translate", "score", "table"} <= set(re.findall(r'"rule": ?"(\w+)"', text))
-
-
-def test_without_its_metadata_a_result_is_taken_as_it_is(done):
-    done.run("--cleanup-metadata", f"{FAILED}/translations.jsonl", f"{FAILED}/translations.json")
-    planned = done.planned(MAIN, over=OTHERWISE).keys()
-    assert planned == TRANSLATIONS - {f"translate {FAILING}.matrix"} | SCORES | TABLE
 
 
 def test_from_another_folder_jobs_run_in_the_given_one(fresh, tmp_path):
@@ -169,11 +131,11 @@ def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch
     assert not workspace.planned(*outer, "mine")
     planned = by_rule(workspace.planned(*outer, f"{root}tables/main.tex"))
     assert planned["ev_translate"] == planned["ev_score"] == 4
+    (tmp_path / "mine.txt").unlink()
     monkeypatch.chdir(tmp_path)
     audit = Audit(listed(None, snakefile="outer.smk"))
     assert f"{audit.jobs.root}/" == root and {one.state for one in audit.cells()} == {MISSING}
-    jobs = listed(None, snakefile="outer.smk", all_jobs=True)
-    assert [job.rule for job in jobs.all if not job.spec] == ["mine", "train (not of this workflow)"]
+    assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train (not of this workflow)"]
 
 
 def test_a_rule_of_the_users_loads_no_model_twice(fresh):

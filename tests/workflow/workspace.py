@@ -133,9 +133,9 @@ class Workspace:
                 (self.folder / path).touch()
         self.run("--touch", "--forceall", "--cores", "1", *targets, over=over)
 
-    def dry_run(self, *arguments: str, over: dict[str, Any] | None = None) -> str:
+    def dry_run(self, *arguments: str, **options: Any) -> str:
         """What Snakemake prints that it would run."""
-        return self.run("--dry-run", *arguments, over=over)
+        return self.run("--dry-run", *arguments, **options)
 
     def _variables(self, environment: dict[str, str] | None) -> dict[str, str]:
         """The environment; programs are searched among stubs first, then beside this Python."""

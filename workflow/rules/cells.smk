@@ -29,7 +29,7 @@ rule translate:
         gpu=GPU,
         mem_mb=memory_of("translate"),
     params:
-        spec=spec_of("translate"),
+        spec=spec_of(params.translation),
         execution=execution_of(model),
     script:
         "../scripts/translate.py"
@@ -56,7 +56,7 @@ rule shard:
         gpu=GPU,
         mem_mb=memory_of("shard"),
     params:
-        spec=spec_of("shard"),
+        spec=spec_of(params.translation),
         execution=execution_of(model),
     script:
         "../scripts/translate.py"
@@ -82,7 +82,7 @@ rule merge:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of("merge"),
+        spec=spec_of(params.translation),
         execution=execution_of(model),
     script:
         "../scripts/translate.py"
@@ -106,7 +106,7 @@ rule diagnose:
         gpu=GPU,
         mem_mb=memory_of("diagnose"),
     params:
-        spec=spec_of("diagnose"),
+        spec=spec_of(params.diagnostics),
         execution=execution_of(model),
     script:
         "../scripts/translate.py"
@@ -138,7 +138,7 @@ rule latency:
         gpu=GPU,
         mem_mb=memory_of("latency"),
     params:
-        spec=spec_of("latency"),
+        spec=spec_of(params.latency),
         execution=execution_of(lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
     script:
         "../scripts/translate.py"
@@ -164,7 +164,7 @@ rule score:
         gpu=GPU,
         mem_mb=memory_of("score"),
     params:
-        spec=spec_of("score"),
+        spec=spec_of(params.scores),
         execution=execution_of(metrics),
     script:
         "../scripts/score.py"

@@ -39,13 +39,10 @@ def record(path):
     return str(record_path(path))
 
 
-def spec_of(rule):
-    """What the numbers of a rule's jobs depend on, by their wildcards; ends the run for a set that no run has."""
-
-    def spec(wildcards):
-        return params.spec_of(EXPERIMENT, rule, dict(wildcards.items()))
-
-    return spec
+def spec_of(spec):
+    """What the numbers of a rule's jobs depend on: one of the functions of `params`, for the wildcards of a job. Ends
+    the run for a set that no run has."""
+    return lambda wildcards: params.spec_of(EXPERIMENT, spec, dict(wildcards.items()))
 
 
 def execution_of(execution):

@@ -23,7 +23,7 @@ rule fetch_dataset:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of("fetch_dataset"),
+        spec=spec_of(params.dataset),
         execution=execution_of(
             lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)
         ),
@@ -49,7 +49,7 @@ rule corpus:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("corpus"),
+        spec=spec_of(params.corpus),
         execution=execution_of(
             lambda w: reading(EXPERIMENT.directions[w.direction].train),
         ),
@@ -74,7 +74,7 @@ rule testset:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("testset"),
+        spec=spec_of(params.testset),
         execution=execution_of(lambda w: reading(w.testset)),
     script:
         "../scripts/corpus.py"
@@ -96,7 +96,7 @@ rule dev_as_testset:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("dev_as_testset"),
+        spec=spec_of(params.testset),
     script:
         "../scripts/corpus.py"
 
@@ -114,7 +114,7 @@ rule overlap:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("overlap"),
+        spec=spec_of(params.overlap),
     script:
         "../scripts/corpus.py"
 
@@ -137,7 +137,7 @@ rule length_ratios:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of("length_ratios"),
+        spec=spec_of(params.length_ratios),
         execution=execution_of(
             lambda w: {
                 name: paths.backbone_folder(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
@@ -161,7 +161,7 @@ rule tokens:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of("tokens"),
+        spec=spec_of(params.tokens),
         execution=execution_of(lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
     script:
         "../scripts/tokens.py"

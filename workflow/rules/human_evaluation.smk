@@ -27,7 +27,7 @@ rule human_pack:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("human_pack"),
+        spec=spec_of(params.pack),
     script:
         "../scripts/human_pack.py"
 
@@ -46,7 +46,7 @@ rule human_forms:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("human_forms"),
+        spec=spec_of(params.forms),
     script:
         "../scripts/human_forms.py"
 
@@ -63,7 +63,7 @@ rule human_simulated:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("human_simulated"),
+        spec=spec_of(params.simulated),
     script:
         "../scripts/human_forms.py"
 
@@ -85,7 +85,7 @@ rule human_ratings:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of("human_ratings"),
+        spec=spec_of(params.ratings),
         execution=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),
     script:
         "../scripts/human_ratings.py"

@@ -18,7 +18,7 @@ rule fetch_backbone:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of("fetch_backbone"),
+        spec=spec_of(params.hub),
         execution=execution_of(
             lambda w: dict(
                 folder=paths.backbone_folder(EXPERIMENT, w.backbone),
@@ -52,7 +52,7 @@ rule pretrain:
     conda:
         "../../envs/comet.yaml"
     params:
-        spec=spec_of("pretrain"),
+        spec=spec_of(params.pretraining),
         execution=execution_of(
             lambda w: dict(
                 directions=params.pretraining_directions(EXPERIMENT, w.backbone),
@@ -83,7 +83,7 @@ if EXPERIMENT.adapters == "released":
         conda:
             "../../envs/models.yaml"
         params:
-            spec=spec_of("adopt_adapter"),
+            spec=spec_of(params.adapter),
             execution=execution_of(
                 lambda w: dict(
                     folder=paths.released_adapter(EXPERIMENT, run_of(w)).folder,
@@ -124,7 +124,7 @@ else:
             gpu=GPU * EXPERIMENT.training.processes,
             mem_mb=memory_of("train"),
         params:
-            spec=spec_of("train"),
+            spec=spec_of(params.training),
             execution=execution_of(training),
             gpus=all_gpus,
         script:
@@ -167,7 +167,7 @@ rule fetch_comet:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of("fetch_comet"),
+        spec=spec_of(params.comet),
         execution=execution_of(
             lambda w: dict(
                 folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),
@@ -208,6 +208,6 @@ rule train_comet:
     conda:
         "../../envs/comet.yaml"
     params:
-        spec=spec_of("train_comet"),
+        spec=spec_of(params.comet_training),
     script:
         "../scripts/demo_models.py"

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.commands import FILTERS
-from entropy_valley.experiment.config import Experiment
-from entropy_valley.experiment.config.matrix import all_cells, sets_of
-from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState, against
+from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState
 from entropy_valley.experiment.runs.jobs import Jobs, listed
 from entropy_valley.experiment.runs.plan import aligned, where
 from entropy_valley.experiment.tables import formats, render
@@ -32,32 +28,15 @@ COLUMNS = ["backbone", "direction", "seed", "testset", "method", "order", "steps
 
 
 def audit(arguments: argparse.Namespace) -> None:
-    """What `entropy-valley audit` does."""
-    if arguments.against:
-        before, after = configs.compare(arguments.configfile, arguments.against)
-        over = [*arguments.configfile, *arguments.against]
-        compare(listed(before, arguments.configfile, all_jobs=True), listed(after, over, all_jobs=True))
-        return
-    only = {name: getattr(arguments, name) for name in (*FILTERS, "state")}
+    """Print the audit of a config. An audit of all cells also writes them as a file and as a page, into the folder
+    ``audit`` of the results."""
+    only = {name: getattr(arguments, name) for name in (*FILTERS, "state") if getattr(arguments, name)}
     # Errors of config files name the file also where Snakemake's do not.
     experiment = None if arguments.snakefile else configs.experiment(arguments.configfile)
     jobs = listed(experiment, arguments.configfile, arguments.snakefile)
-    require_known(jobs.experiment, only)
-    states = report(jobs, only, cells=arguments.cells or bool(arguments.state))
-    if arguments.check and (states["state"] != DONE).any():
-        sys.exit(1)
-
-
-def report(jobs: Jobs, only: Mapping[str, Sequence[str]], cells: bool = False) -> pd.DataFrame:
-    """Print the audit of a config; return the frame of the cells that are looked at.
-
-    ``only`` has, by a coordinate of cells or ``state``, the names that are looked at; with ``cells`` these are listed.
-    An audit of all cells also writes them as a file and as a page, into the folder ``audit`` of the results.
-    """
-    states = frame(Audit(jobs).cells())
-    for column, names in only.items():
-        if names:
-            states = states[states[column].astype(str).isin(names)]
+    whole = frame(Audit(jobs).cells())
+    states = chosen(whole, only)
+    cells = arguments.cells or "state" in only
     print(*runs(states), "", *reasons(states, None if cells else REASONS), sep="\n")
     if cells:
         shown = states.groupby([*COLUMNS[:2], *COLUMNS[3:], "state", "why"], sort=False)["seed"].agg(" ".join)
@@ -65,54 +44,66 @@ def report(jobs: Jobs, only: Mapping[str, Sequence[str]], cells: bool = False) -
     if jobs.all:
         by_rule = ", ".join(f"{rule} {count}" for rule, count in Counter(job.rule for job in jobs.all).items())
         print(f"Jobs to run: {by_rule}. `entropy-valley plan` says why, and how long they take.")
-    print(total(states))
-    if not any(only.values()):
+    counts = states["state"].value_counts()
+    print(f"{len(states)} cells: {', '.join(f'{counts.get(name, 0)} {name}' for name in present(states))}")
+    if not only:
         try:
-            write(Path(jobs.root, "audit"), states, jobs.experiment, jobs.root)
+            write(jobs, states)
         except OSError as error:  # another's results may be read-only
             print(f"\nThe page of this audit is not written: {error}")
-    return states
+    if arguments.check and (states["state"] != DONE).any():
+        sys.exit(1)
 
 
 def frame(states: Sequence[CellState]) -> pd.DataFrame:
     """A row for each cell: its coordinates, its state, and the rule, the reason and the log behind it."""
     rows = []
-    for one in states:
-        key: dict[str, Any] = {"pool": "", **one.cell.key(), "seed": str(one.cell.run.seed)}
-        told = {
-            "rule": " ".join(dict.fromkeys(reason.rule for reason in one.reasons)),
-            "why": "; ".join(dict.fromkeys(reason.text for reason in one.reasons)),
-            "log": next((reason.log for reason in one.reasons if reason.log), ""),
-        }
-        rows.append({name: key[name] for name in COLUMNS} | {"state": one.state, **told})
+    for cell, state, reasons in states:
+        rows.append(
+            {
+                "pool": "",
+                **cell.key(),
+                "seed": str(cell.seed),
+                "state": state,
+                "rule": " ".join(dict.fromkeys(reason.rule for reason in reasons)),
+                "why": "; ".join(dict.fromkeys(reason.text for reason in reasons)),
+                "log": next((reason.log for reason in reasons if reason.log), ""),
+            }
+        )
     return pd.DataFrame(rows, columns=[*COLUMNS, "state", "rule", "why", "log"])
 
 
-def require_known(experiment: Experiment, only: Mapping[str, Sequence[str]]) -> None:
-    """Raise InputError for a name in ``only``, see :func:`report`, that no cell of the config has."""
-    cells = [cell.key() for cell in all_cells(experiment)]
-    problems: dict[str, list[str]] = {}
+def chosen(states: pd.DataFrame, only: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """The cells with the names that ``only`` has for a column. Raises InputError for names that no cell has."""
+    problems, mask = [], pd.Series(True, states.index)
     for column, names in only.items():
-        values = sorted({str(cell[column]) for cell in cells}) if column != "state" else STATES
+        values = STATES if column == "state" else sorted(states[column].unique())
         for name in names:
             if name not in values:
                 problem = unknown(name, f"no cell of the config has the {column} {name!r}", values)
-                problems.setdefault(f"--{column}", []).append(problem)
+                problems.append((f"--{column}", problem))
+        mask &= states[column].isin(names)
     if problems:
-        text = "; ".join(itertools.chain(*problems.values()))
-        raise InputError(", ".join(problems), text, "`entropy-valley audit --cells` lists the cells of a config.")
+        options, texts = (dict.fromkeys(some) for some in zip(*problems, strict=True))
+        remedy = "`entropy-valley audit --cells` lists the cells of a config."
+        raise InputError(", ".join(options), "; ".join(texts), remedy)
+    return states[mask]
+
+
+def present(states: pd.DataFrame) -> list[str]:
+    """The states that are counted: stale only where a cell is."""
+    return [state for state in STATES if state != STALE or (states["state"] == STALE).any()]
 
 
 def runs(states: pd.DataFrame) -> Iterator[str]:
     """A row for each backbone and direction, or for each backbone where these are too many: cells of each state."""
     keys = ["backbone", "direction"]
     keys = keys if len(states[keys].drop_duplicates()) <= RUNS else keys[:1]
-    present = [state for state in STATES if state in (DONE, MISSING) or (states["state"] == state).any()]
-    rows = [[*keys, "seeds", "all", *present]]
+    rows = [[*keys, "seeds", "all", *present(states)]]
     for names, group in states.groupby(keys, sort=False):
         counts = group["state"].value_counts()
         seeds = " ".join(sorted(group["seed"].unique(), key=int))
-        rows.append([*names, seeds, str(len(group)), *(str(counts.get(state, "–")) for state in present)])
+        rows.append([*names, seeds, str(len(group)), *(str(counts.get(state, "–")) for state in present(states))])
     yield aligned(rows)
 
 
@@ -132,23 +123,17 @@ def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
             yield f"{state}: … and {len(groups) - len(groups[:most])} more reasons; --cells lists all"
 
 
-def total(states: pd.DataFrame) -> str:
-    """The last line."""
-    counts = states["state"].value_counts()
-    named = ", ".join(f"{counts.get(name, 0)} {name}" for name in STATES if name in counts or name in (DONE, MISSING))
-    return f"{len(states)} cells: {named}"
-
-
-def write(folder: Path, states: pd.DataFrame, experiment: Experiment, root: str) -> None:
+def write(jobs: Jobs, states: pd.DataFrame) -> None:
     """Write the frame as a file, and as a page with a square for each cell."""
+    folder = Path(jobs.root, "audit")
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "matrix.tsv") as path:
         states.to_csv(path, sep="\t", index=False)
-    methods = {name: method_names(experiment, name) for name in states["method"].unique()}
+    methods = {name: method_names(jobs.experiment, name) for name in states["method"].unique()}
     data = {
         "made": time.strftime("%Y-%m-%d %H:%M"),
-        "results": root,
-        "way": os.path.relpath(root, folder),
+        "results": jobs.root,
+        "way": os.path.relpath(jobs.root, folder),
         "states": STATES,
         "labels": {
             "method": {name: method.label for name, method in methods.items()},
@@ -157,26 +142,4 @@ def write(folder: Path, states: pd.DataFrame, experiment: Experiment, root: str)
         },
         "cells": states.to_dict("records"),
     }
-    render.write_page(folder / "matrix.html", "matrix", f"Matrix of {root}", data)
-
-
-def compare(before: Jobs, after: Jobs) -> None:
-    """Print what a second config changes: jobs by rule, reasons, and what becomes of the cells."""
-    old, new = ({(job.rule, job.name): job.spec for job in one.all} for one in (before, after))
-    rows = [["rule", "all", "as before", "changed", "new", "gone", ""]]
-    for rule in dict.fromkeys(rule for rule, _ in [*new, *old]):
-        names = [key for key in {**new, **old} if key[0] == rule]
-        same = sum(old.get(key) == new.get(key) for key in names)
-        added, gone = len([key for key in names if key not in old]), len([key for key in names if key not in new])
-        counts = [same, len(names) - same - added - gone, added, gone]
-        if same < len(names):
-            rows.append([rule, str(len(names)), *(str(count or "–") for count in counts), ""])
-    print("", aligned(rows), "", sep="\n")
-    states = frame(against(before, after))
-    changed = states[states["state"] == STALE]
-    print(*(line.replace(STALE, "changed", 1) for line in reasons(changed, None)), sep="\n")
-    counts = states["state"].value_counts()
-    homes = [sets_of(jobs.experiment).home for jobs in (before, after)]
-    done, stale, missing = (counts.get(state, 0) for state in STATES)
-    told = f"{done} as before, {stale} changed, {missing} new, {len(homes[0].keys() - homes[1])} gone"
-    print(f"{len(homes[0])} cells before, {len(states)} after: {told}")
+    render.write_page(folder / "matrix.html", "matrix", f"Matrix of {jobs.root}", data)

@@ -23,128 +23,116 @@ FILE_FIRST = "Write the file to translate before the options."
 
 def add(commands: Any) -> None:
     # In the order in which a user comes to them.
-    parser = _command(commands, "schema", "print the JSON schema of config.yaml: every key")
-    parser.set_defaults(command=_schema)
+    _command(commands, "schema", _schema, "print the JSON schema of config.yaml: every key")
 
-    parser = _command(commands, "check", "say whether the jobs of a config will run on this machine, and how fast")
-    _add_configfile(parser)
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
-    processes = "of a training; default: those of the config"
-    parser.add_argument("--processes", type=_count, metavar="N", help=processes)
-    installation = "look at torch's build and the driver alone"
-    parser.add_argument("--installation", nargs="?", const="", metavar="BUILD", help=installation)
+    says = "say whether the jobs of a config will run on this machine, and how fast"
+    option = _command(commands, "check", _check, says, configfile=True).add_argument
+    option("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    option("--processes", type=_count, metavar="N", help="of a training; default: those of the config")
+    option("--installation", nargs="?", const="", metavar="BUILD", help="look at torch's build and the driver alone")
     thorough = "also: bits in batches, bfloat16 beside float32, COMET, speed, and a training that is killed"
-    parser.add_argument("--thorough", action="store_true", help=thorough)
+    option("--thorough", action="store_true", help=thorough)
     out = "of the table that --thorough writes; default: results/check.md"
-    parser.add_argument("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
-    parser.set_defaults(command=_check)
+    option("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
 
-    parser = _command(
-        commands, "plan", "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
-    )
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help="files or target rules; default: all of the config"
-    )
-    _add_configfile(parser)
-    parser.set_defaults(command=_plan)
+    says = "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
+    option = _command(commands, "plan", _plan, says, configfile=True).add_argument
+    option("targets", nargs="*", metavar="TARGET", help="files or target rules; default: all of the config")
 
-    parser = _command(commands, "audit", "say which cells are done, stale or missing, and why")
-    _add_configfile(parser)
-    parser.add_argument("--cells", action="store_true", help="also list the cells")
+    says = "say which cells are done, stale or missing, and why"
+    option = _command(commands, "audit", _of_module("audit"), says, configfile=True).add_argument
+    option("--cells", action="store_true", help="also list the cells")
     states = "list the cells of these states only: done, stale, missing"
-    parser.add_argument("--state", nargs="+", default=[], metavar="STATE", help=states)
+    option("--state", nargs="+", default=[], metavar="STATE", help=states)
     for column in FILTERS:
-        parser.add_argument(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
-    against = "say instead which keys, jobs and cells change if these config files are added"
-    parser.add_argument("--against", nargs="+", metavar="FILE", help=against)
+        option(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
-    parser.add_argument("--snakefile", metavar="FILE", help=snakefile)
-    parser.add_argument("--check", action="store_true", help="end with status 1 unless all of these cells are done")
-    parser.set_defaults(command=_of_module("audit"))
+    option("--snakefile", metavar="FILE", help=snakefile)
+    option("--check", action="store_true", help="end with status 1 unless all of these cells are done")
 
-    parser = _command(commands, "show", "print tables")
-    parser.add_argument("tables", nargs="+", metavar="TABLE", help="its .csv or .md file")
-    parser.set_defaults(command=_show)
+    option = _command(commands, "show", _show, "print tables").add_argument
+    option("tables", nargs="+", metavar="TABLE", help="its .csv or .md file")
 
-    parser = commands.add_parser(
-        "verify",
-        help="say whether the tables of a folder of results follow from its texts",
-        description="Check the files of a folder of results, score its texts again, and make every table, figure and "
-        "page again. Ends with status 1 where something differs.",
+    says = "say whether the tables of a folder of results follow from its texts"
+    description = (
+        "Check the files of a folder of results, score its texts again, and make every table, figure and page again. "
+        "Ends with status 1 where something differs."
     )
-    parser.add_argument("results", type=Path, help="the folder of results, such as results")
-    parser.add_argument("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
+    option = _command(commands, "verify", _of_module("verify"), says, description).add_argument
+    option("results", type=Path, help="the folder of results, such as results")
+    option("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
     again = "also decode N sentences of each run again, on this machine"
-    parser.add_argument("--translate", type=_count, metavar="N", help=again)
-    parser.add_argument("--device", help="cpu, cuda or cuda:N; default: a GPU where there is one")
+    option("--translate", type=_count, metavar="N", help=again)
+    option("--device", help="cpu, cuda or cuda:N; default: a GPU where there is one")
     own = "import the classes of your own that the config names, from this folder: their code is executed"
-    parser.add_argument("--own-classes", action="store_true", help=own)
-    parser.add_argument("--all", action="store_true", help=f"list all differences, not only {LISTED}")
-    parser.set_defaults(command=_of_module("verify"))
+    option("--own-classes", action="store_true", help=own)
+    option("--all", action="store_true", help=f"list all differences, not only {LISTED}")
 
     _add_translate(commands)
 
-    export = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
-    parser = _command(commands, "export", export)
-    parser.add_argument("adapter", type=Path, help="an adapter folder, from training or from PEFT")
-    parser.add_argument("out", type=Path, help="a new folder")
+    says = "write an adapter for PEFT on the model class of its authors, with a model card for the hub"
+    option = _command(commands, "export", _export, says).add_argument
+    option("adapter", type=Path, help="an adapter folder, from training or from PEFT")
+    option("out", type=Path, help="a new folder")
     layout = "module names of the authors' class, or of the stock transformers class (ours)"
-    parser.add_argument("--layout", choices=("released", "stock"), default="released", help=layout)
-    parser.add_argument("--family", help="family of the backbone; only for an adapter without adapter.json")
-    parser.set_defaults(command=_export)
+    option("--layout", choices=("released", "stock"), default="released", help=layout)
+    option("--family", help="family of the backbone; only for an adapter without adapter.json")
 
-    parser = _command(commands, "mt-metrics-eval", "write the finished cells as mt-metrics-eval reads them")
-    parser.add_argument("out", type=Path, help="a new folder")
-    _add_configfile(parser)
-    parser.set_defaults(command=_mt_metrics_eval)
+    says = "write the finished cells as mt-metrics-eval reads them"
+    option = _command(commands, "mt-metrics-eval", _mt_metrics_eval, says, configfile=True).add_argument
+    option("out", type=Path, help="a new folder")
 
 
 def _add_translate(commands: Any) -> None:
-    parser = commands.add_parser(
-        "translate",
-        usage="entropy-valley translate [FILE] [options]",
-        help="translate the lines of a file or of stdin with a trained adapter",
-        description="Translate a file or stdin, one sentence a line, to stdout. Options that are not given come from "
-        "the config: then the translations are those of the workflow.",
+    description = (
+        "Translate a file or stdin, one sentence a line, to stdout. Options that are not given come from the config: "
+        "then the translations are those of the workflow."
     )
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="before the options; default: stdin")
-    _add_configfile(parser)
+    says = "translate the lines of a file or of stdin with a trained adapter"
+    parser = _command(commands, "translate", _of_module("translate"), says, description, configfile=True)
+    parser.usage, option = "entropy-valley translate [FILE] [options]", parser.add_argument
+    option("file", nargs="?", type=Path, metavar="FILE", help="before the options; default: stdin")
     direction = parser.add_mutually_exclusive_group()
     direction.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
     released = "with the adapter of the paper's authors for this direction (config/released.yaml), in any folder"
     direction.add_argument("--released", metavar="DIRECTION", help=released)
     tiny = "with LLaDA-tiny, the demo's model, which comes with this package (en-zh, zh-en, en-de), in any folder"
     direction.add_argument("--tiny", metavar="DIRECTION", help=tiny)
-    parser.add_argument("--yes", action="store_true", help="agree to downloads of 1 GB and more")
-    parser.add_argument("--backbone", metavar="NAME", help="default: the one of the main tables")
-    parser.add_argument("--seed", type=_count, metavar="N", help="the training run; default: the first one")
-    parser.add_argument("--adapter", type=Path, metavar="FOLDER", help="default: the one of the config")
-    parser.add_argument("--prompt", metavar="TEXT", help="with {src} where the source goes")
+    option("--yes", action="store_true", help="agree to downloads of 1 GB and more")
+    option("--backbone", metavar="NAME", help="default: the one of the main tables")
+    option("--seed", type=_count, metavar="N", help="the training run; default: the first one")
+    option("--adapter", type=Path, metavar="FOLDER", help="default: the one of the config")
+    option("--prompt", metavar="TEXT", help="with {src} where the source goes")
     lengths = "length methods of the config, or module:Class of your own; default: ev"
-    parser.add_argument("--length", nargs="+", default=["ev"], metavar="METHOD", help=lengths)
-    parser.add_argument("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
-    parser.add_argument(
-        "--order", metavar="NAME", help="reveal order, also module:Class; default: the one of the main tables"
-    )
-    parser.add_argument("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
-    parser.add_argument("--jsonl", action="store_true", help="one JSON object for each line and method")
+    option("--length", nargs="+", default=["ev"], metavar="METHOD", help=lengths)
+    option("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
+    option("--order", metavar="NAME", help="reveal order, also module:Class; default: the one of the main tables")
+    option("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
+    option("--jsonl", action="store_true", help="one JSON object for each line and method")
     problems = "at a line that cannot be translated, such as one that is too long; default: skip it"
-    parser.add_argument("--on-error", choices=("skip", "stop"), default="skip", help=problems)
-    batch = f"lines at once; default: {BATCH}"
-    parser.add_argument("--batch", type=_count, default=BATCH, metavar="N", help=batch)
-    parser.add_argument("--no-hints", action="store_true", help="do not name lines that the model may not know")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the one of the config")
-    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="of a CPU; default: 1")
-    parser.set_defaults(command=_of_module("translate"))
+    option("--on-error", choices=("skip", "stop"), default="skip", help=problems)
+    option("--batch", type=_count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}")
+    option("--no-hints", action="store_true", help="do not name lines that the model may not know")
+    option("--device", choices=("cpu", "cuda"), help="default: the one of the config")
+    option("--threads", type=_count, default=1, metavar="N", help="of a CPU; default: 1")
 
 
-def _command(commands: Any, name: str, says: str) -> argparse.ArgumentParser:
-    """A command whose own help begins with what the list of all commands says of it."""
-    return commands.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.")
-
-
-def _add_configfile(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=CONFIGFILES)
+def _command(
+    commands: Any,
+    name: str,
+    command: Callable[[argparse.Namespace], None],
+    says: str,
+    description: str = "",
+    configfile: bool = False,
+) -> argparse.ArgumentParser:
+    """A command, what the list of all commands says of it, and with what its own help begins: the same unless another
+    ``description`` is given. ``configfile``: it takes config files."""
+    own = description or f"{says[0].upper()}{says[1:]}."
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=says, description=own)
+    parser.set_defaults(command=command)
+    if configfile:
+        parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=CONFIGFILES)
+    return parser
 
 
 def _count(text: str) -> int:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, base_files, load_files
-from entropy_valley.experiment.config.load import INSTALLED, merge
-from entropy_valley.results import differences
-from entropy_valley.texts import counted
-
-KEYS = 30  # most keys of a config that are listed
+from entropy_valley.experiment.config.load import INSTALLED
 
 
 def root() -> Path:
@@ -38,17 +34,3 @@ def experiment(configfiles: Sequence[str | Path], reports: bool = True) -> Exper
     from entropy_valley.experiment import tables  # which a translation does without
 
     return load_files(paths(configfiles), tables.problems)
-
-
-def compare(configfiles: list[str], over: list[str]) -> tuple[Experiment, Experiment]:
-    """A config, and the same with further files laid over it; prints which files these are, and in which keys the two
-    differ."""
-    files = [paths(configfiles), paths([*configfiles, *over])]
-    before, after = experiment(configfiles), experiment([*configfiles, *over])
-    changes = [str(one) for one in differences(merge(files[0]), merge(files[1]))]
-    print(f"Config:   {listed([*map(str, files[0])])}")
-    print(f"Against:  the same{listed(['', *map(str, files[1][len(files[0]) :])])}")
-    print(f"{counted(len(changes), 'key')} of the config differ{'s' * (len(changes) == 1)}")
-    more = [f"… and {len(changes) - KEYS} more"] * (len(changes) > KEYS)
-    print(*(f"  {change}" for change in [*changes[:KEYS], *more]), sep="\n")
-    return before, after

@@ -11,7 +11,7 @@ from typing import Self
 
 from entropy_valley.errors import FEW, InputError, listed, question
 from entropy_valley.experiment.config.schema import ALL, Experiment, Study
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS, system_of
 
 # --- Runs, cells, and which cells the matrix, the tables and each study have.
 
@@ -62,7 +62,7 @@ class Cell:
     @property
     def system(self) -> str:
         """How the run is decoded, as its path says it."""
-        return f"{self.method}/{self.order}-T{self.steps}" if self.order else self.method
+        return system_of(self).name
 
     @functools.cached_property
     def backbone(self) -> str:

@@ -18,9 +18,9 @@ def base_method(experiment: Experiment, method: str) -> str:
     return getattr(experiment.length_methods, method).method
 
 
-def method_settings(experiment: Experiment, method: str, direction: str) -> dict[str, Any]:
+def method_settings(experiment: Experiment, method: str, direction: str, backbone: str | None = None) -> dict[str, Any]:
     """A method's block without its label. Of values by direction it has that of this direction; of a user's class also
-    its code."""
+    its code. ``backbone``: whose keys of `decoding` count."""
     block = getattr(experiment.length_methods, method)
     settings = {
         key: value[direction] if isinstance(value, dict) and direction in value else value
@@ -29,7 +29,8 @@ def method_settings(experiment: Experiment, method: str, direction: str) -> dict
     }
     if block.method != method:  # else the block's name says it
         settings["method"] = plugins.with_code(block.method)
-    if not experiment.decoding.exact_products and "exact" in getattr(_class(experiment, method), "model_fields", ()):
+    decoding = experiment.decoding_of(backbone) if backbone else experiment.decoding
+    if not decoding.exact_products and "exact" in getattr(_class(experiment, method), "model_fields", ()):
         settings.setdefault("exact", False)
     return settings
 

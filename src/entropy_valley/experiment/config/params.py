@@ -338,7 +338,7 @@ def passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[
 
 def engine_passes(experiment: Experiment, run: Run, revision: int | list[int]) -> dict[str, Any]:
     """As :func:`passes`, of the engine's jobs."""
-    settings = experiment.of(run.backbone).decoding
+    settings = experiment.decoding_of(run.backbone)
     return passes(experiment, run, revision) | {
         "head_precision": "backbone" if settings.head_precision == settings.precision else settings.head_precision,
         "batch_invariant": settings.batch_invariant,
@@ -350,7 +350,7 @@ def engine_passes(experiment: Experiment, run: Run, revision: int | list[int]) -
 def filling(experiment: Experiment, run: Run) -> dict[str, Any]:
     """As :func:`engine_passes`, of jobs that choose or fill canvases. A prompt that sees no canvas needs no cache."""
     sees = experiment.backbones[run.backbone].attention != PREFIX
-    refresh = experiment.of(run.backbone).decoding.refresh if sees else 1
+    refresh = experiment.decoding_of(run.backbone).refresh if sees else 1
     return engine_passes(experiment, run, revisions.DECODING) | {"prompt_cache": refresh}
 
 
@@ -384,16 +384,16 @@ def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     """
     if cells.autoregressive:
         return _generation(experiment, cells)
-    run, own = cells.run, experiment.of(cells.run.backbone)
+    run = cells.run
     shown = dict.fromkeys(cell.method for cell in cells.cells)
-    methods = list(shown | dict.fromkeys(origin for name in shown for origin in origins(own, name)))
-    fits = _fits(own, run, methods)
+    methods = list(shown | dict.fromkeys(origin for name in shown for origin in origins(experiment, name)))
+    fits = _fits(experiment, run, methods)
     return {
-        **filling(own, run),
-        "schedule": own.decoding.schedule,
+        **filling(experiment, run),
+        "schedule": experiment.decoding_of(run.backbone).schedule,
         "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
-        "methods": {name: method_settings(own, name, run.direction) for name in methods},
-        "orders": {name: _order(own, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
+        "methods": {name: method_settings(experiment, name, run.direction, run.backbone) for name in methods},
+        "orders": {name: _order(experiment, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
     }
 
@@ -417,7 +417,7 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
         fits["length_statistics"] = {"revision": revisions.LENGTH_STATISTICS, **probing, "parts": parts, **limit}
     if learning := [name for name in methods if declares(experiment, name, "learns")]:
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LEARNING])
-        settings = {name: method_settings(experiment, name, run.direction) for name in learning}
+        settings = {name: method_settings(experiment, name, run.direction, run.backbone) for name in learning}
         fits["learned"] = {**model, "methods": settings}
     if any(declares(experiment, name, "uses_length_head") for name in methods):
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
@@ -443,14 +443,14 @@ def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
 
 def latency(experiment: Experiment, cell: Cell) -> str:
     """A benchmark: the same spec twice gives other seconds."""
-    run, own = cell.run, experiment.of(cell.run.backbone)
-    fits = _fits(own, run, [cell.method])
+    run = cell.run
+    fits = _fits(experiment, run, [cell.method])
     return _slice(
-        **filling(own, run),
+        **filling(experiment, run),
         method=cell.method,
-        settings=method_settings(own, cell.method, run.direction),
-        schedule=own.decoding.schedule,
-        **_order(own, cell.order),
+        settings=method_settings(experiment, cell.method, run.direction, run.backbone),
+        schedule=experiment.decoding_of(run.backbone).schedule,
+        **_order(experiment, cell.order),
         steps=cell.steps,
         seed=experiment.corpus.seed,
         **dump(experiment.latency),
@@ -581,40 +581,16 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
     return sorted(str(path) for path in files if path.suffix.lower() in (".csv", ".xlsx"))
 
 
-# --- By rule and wildcards, as the rules of the workflow and the audit ask for them.
+# --- By wildcards, as the rules of the workflow ask for them.
 
 Wildcards = Mapping[str, str]
-# The spec of each rule, of its set, cell or run, see :func:`spec_of`; of other rules by their wildcards.
-SPECS: dict[str, Callable[..., str]] = {
-    "fetch_dataset": dataset,
-    "corpus": corpus,
-    "testset": testset,
-    "dev_as_testset": testset,
-    "overlap": overlap,
-    "length_ratios": length_ratios,
-    "tokens": tokens,
-    "fetch_backbone": hub,
-    "pretrain": pretraining,
-    "adopt_adapter": any_adapter,
-    "train": any_adapter,
-    "fetch_comet": comet,
-    "train_comet": comet_training,
-    "translate": translation,
-    "shard": translation,
-    "merge": translation,
-    "diagnose": diagnostics,
-    "latency": latency,
-    "score": scores,
-    "human_pack": pack,
-    "human_forms": forms,
-    "human_simulated": simulated,
-    "human_ratings": ratings,
-}
 
 
-def spec_of(experiment: Experiment, rule: str, wildcards: Wildcards) -> str:
-    """What the numbers of a job depend on. Raises InputError as :func:`set_of`."""
-    spec = SPECS[rule]
+def spec_of(experiment: Experiment, spec: Callable[..., str], wildcards: Wildcards) -> str:
+    """One of the functions above for a job: of its set, cell or run; for other rules it takes their wildcards.
+
+    Raises InputError as :func:`set_of`.
+    """
     if "set" in wildcards:
         return spec(experiment, set_of(experiment, wildcards))
     if "method" in wildcards:

@@ -555,9 +555,9 @@ class Experiment(Section):
 
     __hash__ = object.__hash__  # so that what follows from a config is worked out once: functools.cache
 
-    def of(self, backbone: str) -> Experiment:
-        """The config as a backbone has it: with the keys of `decoding` that it changes."""
-        return self.model_copy(update={"decoding": _changed(self.decoding, self.backbones[backbone].decoding)})
+    def decoding_of(self, backbone: str) -> Decoding:
+        """`decoding` with what a backbone changes."""
+        return _changed(self.decoding, self.backbones[backbone].decoding)
 
     def corpus_of(self, direction: str) -> CorpusSection:
         """`corpus` with what a direction changes."""

@@ -6,11 +6,10 @@ headers behind its set, as tables read them, and why a job has failed by its log
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
@@ -20,6 +19,7 @@ from entropy_valley.experiment.tables.reader import MADE_FROM, REMADE, changes, 
 from entropy_valley.results import (
     ABSENT,
     Difference,
+    System,
     differences,
     entries,
     header_path,
@@ -43,11 +43,16 @@ class Reason(NamedTuple):
     key: str = ""
     log: str = ""
 
+    @property
+    def is_change(self) -> bool:
+        """Whether it makes what exists stale; of scores, other translations may only be more."""
+        return self.state == STALE and (bool(self.log) or self.key not in ("", REMADE))
+
 
 class CellState(NamedTuple):
     cell: Cell
     state: str
-    reasons: tuple[Reason, ...] = ()
+    reasons: Sequence[Reason] = ()
 
 
 class Audit:
@@ -56,20 +61,20 @@ class Audit:
     def __init__(self, jobs: Jobs) -> None:
         self.jobs, self.experiment, self.sets = jobs, jobs.experiment, sets_of(jobs.experiment)
         self.reasons = functools.cache(self._reasons)
-        self._changes = functools.cache(functools.partial(changes, self.experiment, self.jobs.root))
+        self._planned = functools.cache(self._planned_of)
+        self._systems = functools.cache(self._systems_of)
+        self._changes = functools.cache(functools.partial(changes, self.experiment, jobs.root))
         self._sound: set[Path] = set()
 
     def _reasons(self, job: Job) -> list[Reason]:
         """Why a job runs: its failure, then the params that have changed, else Snakemake's reasons."""
         state = STALE if all(Path(path).exists() for path in job.outputs) else MISSING
-        reasons = []
-        if error := _error(job):
-            reasons.append(Reason(job.rule, state, error, log=job.log))
+        error = _error(job)
+        reasons = [Reason(job.rule, state, error, log=job.log)] if error else []
         changed = _changed_params(job) if state == STALE else []
-        reasons += [Reason(job.rule, state, told(change), change.key) for change in changed]
-        if not changed:
-            reasons += [Reason(job.rule, state, word) for word in brief(job.reason)]
-        return reasons
+        if changed:
+            return reasons + [Reason(job.rule, state, told(change), change.key) for change in changed]
+        return reasons + [Reason(job.rule, state, word) for word in brief(job.reason)]
 
     def why(self, job: Job) -> str:
         """Why a job runs, in a few words."""
@@ -78,22 +83,24 @@ class Audit:
         words = [one.text for one in reasons if not one.key and not one.log]
         if "new" in words and any(one.log for one in reasons):
             words[words.index("new")] = "failed before"
-        more = [f"… ({len(changed)} params)"] * (len(changed) > CHANGES)
+        more = [f"… ({len(changed)} params)"] if len(changed) > CHANGES else []
         return ", ".join([*changed[:CHANGES], *more, *words])
 
     def cells(self) -> list[CellState]:
         """The state of each cell, in the config's order."""
-        return list(map(self.cell, self.sets.home))
+        return [self.cell(cell) for cell in self.sets.home]
 
     def cell(self, cell: Cell) -> CellState:
         """The state of a cell: whether the headers of its set have it, and what is behind it is that of the config."""
         home = self.sets.home[cell]
-        planned = [reason for job in self._planned(home) if is_of(job, cell) for reason in self.reasons(job)]
+        jobs = [job for job in self._planned(home) if job.wildcards.get("testset", cell.testset) == cell.testset]
+        planned = [reason for job in jobs for reason in self.reasons(job)]
         try:
-            reasons = [one for one in planned if one.state == STALE and (one.log or one.key not in ("", REMADE))]
+            reasons = [reason for reason in planned if reason.is_change]
             for rule, _, change in self._changes(home, cell.testset):
                 reasons.append(Reason(rule, STALE, told(change), change.key))
             reasons = [one for one in dict.fromkeys(reasons) if concerns(self.experiment, one.key, cell)]
+            # Why an input is another one says more than that it is.
             reasons = [one for one in reasons if not one.key.startswith(MADE_FROM)] or reasons
             if lacking := self._lacking(home, cell):
                 missing = [reason for reason in planned if reason.state == MISSING]
@@ -104,76 +111,49 @@ class Audit:
                 require_sound(Path(home.scores(self.jobs.root)), self.jobs.root, self._sound)
         except InputError as error:
             reasons = [Reason("score", STALE, f"{error.place}: {error.problem}")]
-        return CellState(cell, STALE if reasons else DONE, tuple(reasons))
+        return CellState(cell, STALE if reasons else DONE, reasons)
 
-    def _lacking(self, home: CellSet, cell: Cell) -> Reason | None:
-        """What there is not of a cell in its set; None where it is complete."""
-        root = self.jobs.root
-        for rule, path in (("translate", home.translations(root)), ("score", home.scores(root))):
-            header = header_path(path)
-            if not header.is_file() or (rule == "score" and not Path(path).is_file()):
-                return Reason(rule, MISSING, "new")
-            if system_of(cell) not in entries(header):
-                return Reason(rule, MISSING, "not among the cells of its set yet")
-        return None
-
-    def _planned(self, home: CellSet) -> list[Job]:
+    def _planned_of(self, home: CellSet) -> list[Job]:
         """The jobs of the dry run that a set is made by."""
         job = self.jobs.by_output.get(home.scores(self.jobs.root))
         return self.jobs.behind([job]) if job else []
 
-    def new_cells(self, job: Job) -> tuple[Cell, ...]:
+    def _systems_of(self, home: CellSet) -> dict[str, Collection[System] | None]:
+        """What the headers of a set list, by rule; None where a header, or the scores, are not there."""
+        translations, scores = home.translations(self.jobs.root), Path(home.scores(self.jobs.root))
+        systems: dict[str, Collection[System] | None] = {}
+        for rule, path in (("translate", translations), ("score", scores)):
+            exists = header_path(path).is_file() and (rule == "translate" or scores.is_file())
+            systems[rule] = entries(header_path(path)) if exists else None
+        return systems
+
+    def _lacking(self, home: CellSet, cell: Cell) -> Reason | None:
+        """What there is not of a cell in its set; None where it is complete."""
+        for rule, systems in self._systems(home).items():
+            if systems is None:
+                return Reason(rule, MISSING, "new")
+            if system_of(cell) not in systems:
+                return Reason(rule, MISSING, "not among the cells of its set yet")
+        return None
+
+    def new_cells(self, job: Job) -> Sequence[Cell]:
         """Of a set that has to run, the cells that its header does not list or that a change concerns: all others are
         in the store. A shard has those of its set."""
-        if not job.cells:
-            return ()
-        home = self.sets.named(job.cells[0].run, job.wildcards["set"]) if "set" in job.wildcards else None
-        if home is None or "newer input" in brief(job.reason):
+        if not job.cells or "set" not in job.wildcards or "newer input" in brief(job.reason):
+            return job.cells
+        home = self.sets.named(job.cells[0].run, job.wildcards["set"])
+        try:
+            if None in self._systems(home).values():
+                return job.cells
+        except InputError:  # a damaged header
             return job.cells
         changed = [reason.key for one in (job, *self.jobs.read_by(job)) if one.cells for reason in self.reasons(one)]
         keys = [key for key in changed if key not in ("", REMADE)]
         new = []
         for cell in job.cells:
-            try:
-                lacking = self._lacking(home, cell)
-            except InputError:  # a damaged header
-                return job.cells
-            if lacking or any(concerns(self.experiment, key, cell) for key in keys):
+            if self._lacking(home, cell) or any(concerns(self.experiment, key, cell) for key in keys):
                 new.append(cell)
-        return tuple(new)
-
-
-def against(before: Jobs, after: Jobs) -> list[CellState]:
-    """What becomes of the cells of a second config: missing where the first one does not have them, stale where params
-    along their chain differ, else done. No results are looked at."""
-    changed = functools.cache(lambda old, new: own_changes(old.params, new.params) if old else [])
-    homes, named = sets_of(before.experiment).home, {(job.rule, job.name): job for job in before.all}
-    behind = functools.cache(lambda home: after.behind([after.by_output[home.scores(after.root)]]))
-    states = []
-    for cell, home in sets_of(after.experiment).home.items():
-        if cell not in homes:
-            states.append(CellState(cell, MISSING))
-            continue
-        reasons = []
-        for job in filter(lambda job: is_of(job, cell), behind(home)):
-            # A cell may be at home in another set.
-            wildcards = {**job.wildcards, "set": homes[cell].name} if "set" in job.wildcards else job.wildcards
-            old = named.get((job.rule, dataclasses.replace(job, wildcards=wildcards).name))
-            for change in changed(old, job):
-                if concerns(after.experiment, change.key, cell):
-                    reasons.append(Reason(job.rule, STALE, told(change), change.key))
-        states.append(CellState(cell, STALE if reasons else DONE, tuple(reasons)))
-    return states
-
-
-def own_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
-    """The params that differ, but for those that say what a result is made from."""
-    return [one for one in differences(before, after) if not one.key.startswith(MADE_FROM)]
-
-
-def is_of(job: Job, cell: Cell) -> bool:
-    """Whether a job behind a set is one behind this cell: the set may have further test sets."""
-    return job.wildcards.get("testset", cell.testset) == cell.testset
+        return new
 
 
 def _changed_params(job: Job) -> list[Difference]:
@@ -192,5 +172,7 @@ def _changed_params(job: Job) -> list[Difference]:
 def _error(job: Job) -> str:
     """Why the last attempt failed, see :func:`cause_of`. Empty where the outputs are newer than its log."""
     log = Path(job.log)
+    if not log.is_file():
+        return ""
     newest = max((path.stat().st_mtime for path in map(Path, job.outputs) if path.is_file()), default=0.0)
-    return cause_of(log) if log.is_file() and log.stat().st_mtime >= newest else ""
+    return cause_of(log) if log.stat().st_mtime >= newest else ""

@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import logging
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,55 +26,37 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.load import load_merged
 from entropy_valley.experiment.config.matrix import Cell
-from entropy_valley.experiment.runs import JOBS, name_of
+from entropy_valley.experiment.runs import JOBS, name_of, snapshot
 from entropy_valley.experiment.runs.job import rule_of
 from entropy_valley.experiment.stats.job_costs import finished_seconds
-
-SHOWING = ("table", "comparison", "figure", "page", "live", "document", "pdf")  # rules that only show results
-# Of a job as Snakemake tells it, what is kept.
-FIELDS = ("rule_name", "wildcards", "input", "output", "log", "benchmark", "reason")
-RULES = (*params.SPECS, *SHOWING)
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
     """One job. ``rule`` is that of our workflow, also where another one has it under a prefix; ``outputs`` are its
-    files, the first of which has the record beside it. ``log`` and ``benchmark`` are "" for a rule without. ``reason``
-    is why Snakemake runs it, in its words."""
+    files, the first of which has the header beside it. ``log`` and ``benchmark`` are "" for a rule without. ``reason``
+    is why Snakemake runs it, in its words. ``spec`` is the param that Snakemake compares; "" for a rule that is not
+    ours."""
 
     experiment: Experiment
     rule: str
     wildcards: Mapping[str, str]
-    outputs: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
+    spec: str = ""
+    outputs: Sequence[str] = ()
+    inputs: Sequence[str] = ()
     log: str = ""
     benchmark: str = ""
     reason: str = ""
 
-    @classmethod
-    def of(cls, experiment: Experiment, told: Mapping[str, Any]) -> Job:
-        """A job from the :data:`FIELDS` that a dry run tells of it."""
-        log, benchmark = (_path(next(iter(told[name]), "")) for name in ("log", "benchmark"))
-        rule, name = rule_of(told["rule_name"], log), told["rule_name"]
-        if rule not in RULES or f"{experiment.results}/logs/{rule}" not in log:
-            rule = f"{name} (not of this workflow)" if name in RULES else name
-        outputs, inputs = (tuple(map(_path, told[name])) for name in ("output", "input"))
-        return cls(experiment, rule, told["wildcards"], outputs, inputs, log, benchmark, told["reason"])
-
-    @functools.cached_property
-    def spec(self) -> str:
-        """What Snakemake compares; "" for a rule that is not ours."""
-        return spec_of(self.experiment, self.rule, self.wildcards) if self.rule in RULES else ""
-
     @property
     def params(self) -> dict[str, Any]:
-        """The same as values."""
+        """The spec as values."""
         return json.loads(self.spec or "{}")
 
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Those of its set, or the one that it times."""
-        return params.cells_of(self.experiment, self.wildcards) if self.rule in RULES else ()
+        return params.cells_of(self.experiment, self.wildcards) if self.spec else ()
 
     @property
     def name(self) -> str:
@@ -83,9 +64,26 @@ class Job:
         return name_of(self.rule, self.wildcards)
 
 
-def spec_of(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> str:
-    """What the numbers of a job depend on, as Snakemake compares it."""
-    return tables.spec(experiment) if rule in SHOWING else params.spec_of(experiment, rule, wildcards)
+def told_by(running: snapshot.Running | None, record: Any) -> dict[str, Any]:
+    """What a dry run of a workflow tells of a job: the fields of :class:`Job` as plain values."""
+    outputs, inputs, logs = (list(map(_path, files or ())) for files in (record.output, record.input, record.log))
+    name, wildcards, log, text = record.rule_name, dict(record.wildcards), next(iter(logs), ""), ""
+    rule = rule_of(name, log)
+    if running and (spec := running.spec_of(rule)):
+        if f"{running.experiment.results}/logs/{rule}" in log:
+            name, text = rule, spec(wildcards) if callable(spec) else spec
+        else:
+            name += " (not of this workflow)"
+    return {
+        "rule": name,
+        "wildcards": wildcards,
+        "spec": text,
+        "outputs": outputs,
+        "inputs": inputs,
+        "log": log,
+        "benchmark": _path(record.benchmark or ""),
+        "reason": record.reason,
+    }
 
 
 def _path(told: str) -> str:
@@ -140,13 +138,8 @@ def require_snakefile(otherwise: str) -> None:
         raise InputError("Snakefile", "not in this folder", f"Go to the root of the repository, or {otherwise}.")
 
 
-def listed(
-    experiment: Experiment | None,
-    configfiles: Sequence[str] = (),
-    snakefile: str | None = None,
-    all_jobs: bool = False,
-) -> Jobs:
-    """The jobs of `rule all` that have to run, as a dry run lists them; or ``all_jobs``, whether they have to or not.
+def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
+    """The jobs of `rule all` that have to run, as a dry run lists them.
 
     ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
     another one. Ends this process with Snakemake's words where the dry run fails.
@@ -154,10 +147,8 @@ def listed(
     if not snakefile:
         require_snakefile("name the file of a workflow by --snakefile FILE")
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--logger", "entropy-valley"]
-    command += ["--forceall"] * all_jobs
-    if snakefile:
-        command += ["--snakefile", snakefile]
-    command += ["--configfile", *configfiles] * bool(configfiles)
+    command += ["--snakefile", snakefile] if snakefile else []
+    command += ["--configfile", *configfiles] if configfiles else []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "jobs.json")
         variables = {**os.environ, JOBS: str(out)}
@@ -165,36 +156,37 @@ def listed(
         if done.returncode or not out.is_file():
             print(done.stdout, done.stderr, sep="", file=sys.stderr)
             sys.exit(done.returncode or 1)
-        told = json.loads(out.read_bytes())
+        return of_dry_run(out.read_bytes(), experiment)
+
+
+def of_dry_run(written: bytes, experiment: Experiment | None = None) -> Jobs:
+    """The jobs that a dry run wrote, see :func:`write`; ``experiment``: its config, if that is known."""
+    told = json.loads(written)
     if experiment is None:
         experiment = load_merged(told["config"], further=tables.problems)
-    return Jobs(experiment, (Job.of(experiment, one) for one in told["jobs"]))
+    return Jobs(experiment, [Job(experiment, **one) for one in told["jobs"]])
 
 
-def write(out: Path, told: Iterable[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
-    """Write what a dry run tells of its jobs, with the config of its workflow, for :func:`listed`."""
+def write(out: Path, records: Iterable[Any]) -> None:
+    """Write what a dry run tells of its jobs, with the config of its workflow."""
+    running = snapshot.current()
+    jobs = [told_by(running, record) for record in records]
     # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
-    out.write_text(json.dumps({"config": config, "jobs": list(told)}), encoding="utf-8")
-
-
-def told_by(record: logging.LogRecord) -> dict[str, Any]:
-    """What a dry run tells of a job, as plain values."""
-    told = {name: getattr(record, name) for name in FIELDS}
-    files = {name: list(told[name] or ()) for name in ("input", "output", "log")}
-    benchmark = [told["benchmark"]] if told["benchmark"] else []
-    return told | files | {"benchmark": benchmark, "wildcards": dict(told["wildcards"])}
+    out.write_text(json.dumps({"config": running.config if running else {}, "jobs": jobs}), encoding="utf-8")
 
 
 # --- Finished jobs, by their benchmarks.
 
 _RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)"  # names may have dots, such as llada-1.5
-_BENCHMARKS = (  # of rules that run a model
-    r"(?P<rule>pretrain)/(?P<backbone>.+)\.seed(?P<seed>\d+)",
-    rf"(?P<rule>train|diagnose)/{_RUN}",
-    rf"(?P<rule>translate|score)/{_RUN}\.(?P<set>.+)",
-    rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)",
-    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)\.T(?P<steps>\d+)",
-)
+_BENCHMARKS: dict[str, Callable[..., str]] = {  # of rules that run a model, with their specs
+    r"(?P<rule>pretrain)/(?P<backbone>.+)\.seed(?P<seed>\d+)": params.pretraining,
+    rf"(?P<rule>train)/{_RUN}": params.training,
+    rf"(?P<rule>diagnose)/{_RUN}": params.diagnostics,
+    rf"(?P<rule>translate)/{_RUN}\.(?P<set>.+)": params.translation,
+    rf"(?P<rule>score)/{_RUN}\.(?P<set>.+)": params.scores,
+    rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)": params.translation,
+    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)\.T(?P<steps>\d+)": params.latency,
+}
 
 
 def finished(experiment: Experiment) -> dict[Job, float]:
@@ -202,12 +194,13 @@ def finished(experiment: Experiment) -> dict[Job, float]:
     its attempts, which it keeps itself."""
     jobs: dict[Job, float] = {}
     for name, seconds in finished_seconds(Path(experiment.results, "benchmarks")).items():
-        matches = filter(None, (re.fullmatch(pattern, name) for pattern in _BENCHMARKS))
-        for wildcards in (match.groupdict() for match in matches):
-            job = Job(experiment, wildcards.pop("rule"), wildcards)
-            with contextlib.suppress(InputError, LookupError):  # of an earlier config
-                if job.spec and (job.cells or "set" not in wildcards):
-                    jobs[job] = max(seconds, _trained(job)) if job.rule == "train" else seconds
+        for pattern, spec in _BENCHMARKS.items():
+            if match := re.fullmatch(pattern, name):
+                wildcards = match.groupdict()
+                rule = wildcards.pop("rule")
+                with contextlib.suppress(InputError, LookupError):  # of an earlier config
+                    job = Job(experiment, rule, wildcards, params.spec_of(experiment, spec, wildcards))
+                    jobs[job] = max(seconds, _trained(job)) if rule == "train" else seconds
     return jobs
 
 

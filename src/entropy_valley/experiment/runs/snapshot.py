@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from entropy_valley.results import CONFIG
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
-_current: dict[str, Any] = {}  # of this process
+_running: Running | None = None
+_own_path = ""  # of the config that this process has handed down
 
 
 def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
@@ -65,7 +67,7 @@ def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
 def _path() -> str | None:
     """The path of the config of the run whose job this process is; a run may read several Snakefiles itself."""
     path = os.environ[VARIABLE]
-    return path if path != _current.get("path") else None
+    return path if path != _own_path else None
 
 
 def is_handed_down() -> bool:
@@ -78,14 +80,33 @@ def _digest(config: Mapping[str, Any]) -> str:
     return files.text_digest(files.canonical(config))
 
 
-def begin(experiment: Experiment, config: Mapping[str, Any], files: Sequence[str]) -> None:
-    """Remember what this process runs, and from which config files."""
-    _current.update(experiment=experiment, config=config, files=files)
+@dataclass(frozen=True)
+class Running:
+    """What this process runs: the config, also as it was merged, its files, what the workflow makes, and its rules."""
+
+    experiment: Experiment
+    config: Mapping[str, Any]
+    files: Sequence[str]
+    targets: Sequence[str]
+    rules: Any
+
+    def spec_of(self, rule: str) -> Any:
+        """The param ``spec`` of a rule, as the rule has it; None where there is no such rule."""
+        try:
+            return getattr(self.rules, rule).params.spec
+        except Exception:  # an error of Snakemake's own, which is not public
+            return None
 
 
-def offer(results: Sequence[str]) -> None:
-    """Remember what the workflow makes, for a target that is mistyped."""
-    _current.update(results=list(map(str, results)))
+def begin(*fields: Any) -> None:
+    """Remember what this process runs, for what prints the plan: the fields of :class:`Running`."""
+    global _running
+    _running = Running(*fields)
+
+
+def current() -> Running | None:
+    """What this process runs; None before its Snakefile is read."""
+    return _running
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
@@ -93,26 +114,12 @@ def hand_down(results: str, config: Mapping[str, Any]) -> None:
     more as :data:`CONFIG`, for people and for `entropy-valley verify`.
 
     It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
+    global _own_path
     path = Path(results, "work", "configs", f"{_digest(config)}.json").absolute()
-    _current["path"] = os.environ[VARIABLE] = str(path)
+    _own_path = os.environ[VARIABLE] = str(path)
     try:
         files.write_text(path, files.canonical(config))
         files.write_json(Path(results, CONFIG), config)
     except OSError as error:
         remedy = "Free space or correct the permissions, then run the same command again."
         raise InputError(results, f"nothing can be written there: {error.strerror}", remedy) from None
-
-
-def current() -> tuple[Experiment | None, list[str]]:
-    """The config that this process runs, and its files: for what prints the plan. None before its Snakefile is read."""
-    return _current.get("experiment"), _current.get("files", [])
-
-
-def written() -> Mapping[str, Any]:
-    """The same config as it was merged."""
-    return _current.get("config", {})
-
-
-def results() -> list[str]:
-    """The files of :func:`offer`."""
-    return _current.get("results", [])

@@ -251,7 +251,7 @@ def shards(experiment: Experiment, one: CellSet) -> int:
         return 1
     run = one.run
     wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
-    job = Job(experiment, "translate", wildcards | {"set": one.name})
+    job = Job(experiment, "translate", wildcards | {"set": one.name}, params.translation(experiment, one))
     return max(1, math.ceil(_expected_work(experiment).alone(job) / GPU / SHARD))
 
 

@@ -79,7 +79,7 @@ def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> 
     tables = names.experiment.tables
     _text(axes, 0, next(rows), f"4  Denoising: {tables.steps} steps, most certain slots first", weight="bold")
     order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
-    schedule = names.experiment.of(tables.backbone).decoding.schedule  # how many slots each step reveals
+    schedule = names.experiment.decoding_of(tables.backbone).schedule  # how many slots each step reveals
     for step, count in snapshots(chosen, tables.steps, schedule).items():
         shown, y = order[:count], next(rows)
         colours = [EV if place in shown else colour for place, colour in enumerate(_masked(chosen))]
