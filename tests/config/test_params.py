@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from entropy_valley import revisions
+from entropy_valley.data import sources
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config import base_files, load_files, matrix, methods, params
+from entropy_valley.experiment import tables
+from entropy_valley.experiment.config import base_files, load_files, matrix, methods, params, paths
 from entropy_valley.experiment.config.matrix import Cell, CellSet, Run
+from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.files import canonical
 
 ROOT = Path(__file__).parents[2]
@@ -335,3 +338,28 @@ def test_methods_that_are_fitted_see_the_pool_alone():
 def test_what_is_downloaded_has_no_pre_training():
     with pytest.raises(InputError, match="is not pre-trained here"):
         params.pretraining(PAPER, "llada-8b", 1)
+
+
+def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
+    spec = translation(PAPER, "daedal", "daedal_own", run=Run("en-de", "llada-8b", 1))
+    start = [spec["methods"][name] for name in ("daedal", "daedal_own")]
+    assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
+    assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
+    assert methods.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}
+
+
+@pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
+def test_every_source_can_be_made(experiment):
+    for name in experiment.sources:
+        sources.make(json.loads(params.testset(experiment, "en-zh", name))["source"], SOURCES)
+
+
+def test_a_variant_decodes_with_anothers_adapter(load):
+    own = load({"backbones": {"mine": FLOORS}})
+    assert paths.adapter_run(own, Run("en-zh", "mine", 1)) == RUN == paths.adapter_run(own, RUN)
+
+
+def test_a_caption_says_what_became_of_zeros(load):
+    configs = [load({"analysis": {"wilcoxon_zeros": one}}) for one in ("pratt", "wilcox")]
+    captions = [tables.configured(one)["tables/full_significance"].text for one in configs]
+    assert ["Pratt" in caption for caption in captions] == [True, False] and "without zeros" in captions[1]

@@ -281,3 +281,32 @@ def test_the_cause_is_the_exception_also_after_a_long_traceback_and_before_the_w
     killed = "slurmstepd: error: Detected 1 oom_kill event in StepId=14.0. Some of the step tasks have been OOM Killed."
     files.write_text("train.log", "\n".join(["step 1", killed, wrapper, ""]))
     assert cause_of(Path("train.log")) == killed
+
+
+def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
+    settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
+    settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})
+    exact, some, never, prefix = (work_under(demo_config(**over), denoised(demo())[0]) for over in settings)
+    assert exact > some > never == prefix > 0.1 * exact
+
+
+def test_shards_share_the_work_of_their_set():
+    one, four = (planned(paper(decoding={"shards": count}, **NO_STUDIES)) for count in (1, 4))
+    assert four.gpu_hours(four.left) == pytest.approx(one.gpu_hours(one.left), rel=0.05)
+    sets, merged, parts = ([job for job in four.left if job.rule == rule] for rule in ("translate", "merge", "shard"))
+    assert not sets and len(parts) == 4 * len(merged) and not any(map(four.held, merged))
+
+
+def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
+    for job in paper().all:
+        for folder, path in (("benchmarks", job.benchmark), ("logs", job.log)):
+            told = f"results/{folder}/{job.name}"
+            assert not path or path in (f"{told}.tsv", f"{told}.log")
+
+
+def test_the_cause_of_a_process_that_was_killed_is_its_signal():
+    """As torchrun reports it: a line of its frame is no cause."""
+    frame, cause = "=" * 54, "  traceback : Signal 9 (SIGKILL) received by PID 3745"
+    lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
+    files.write_text("train.log", "\n".join(lines))
+    assert cause_of(Path("train.log")) == cause.strip()
