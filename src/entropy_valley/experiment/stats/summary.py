@@ -98,9 +98,7 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """
     _require_same_seeds(data.cells)
     rows = closures(data, metrics)
-    setting = rows.groupby([*SETTING, "metric"], sort=False).ngroup()
-    rows = rows.loc[setting.sort_values(kind="stable").index]  # settings as they come, in each the metrics
-    groups = rows.groupby([*SETTING, "method", "metric"], sort=False)
+    groups = by_setting(rows, "metric").groupby([*SETTING, "method", "metric"], sort=False)
     table = groups["value"].agg(mean="mean", std="std", runs="count")
     table["delta_ratio"] = groups["delta_ratio"].mean()
     for prefix in BASELINES.values():
@@ -109,6 +107,12 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
             table[f"{prefix}_std"] = groups[prefix].std()
             table[f"{prefix}_runs"] = groups[prefix].count()
     return table.reset_index()
+
+
+def by_setting(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """The rows of each setting together, in each by ``keys``; settings and keys as they come first."""
+    setting = rows.groupby([*SETTING, *keys], sort=False).ngroup()
+    return rows.loc[setting.sort_values(kind="stable").index]
 
 
 def _require_same_seeds(cells: pd.DataFrame) -> None:
