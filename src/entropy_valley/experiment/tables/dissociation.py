@@ -139,8 +139,8 @@ def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = {"lead": added / sizes, "adds": added, "share": added / whole}
     for name, numbers in statistics.items():
-        limits = pd.DataFrame(numbers[1:]).quantile([*LEVELS])
-        table[name], table[f"{name}_low"], table[f"{name}_high"] = numbers[0], *limits.to_numpy()
+        low, high = pd.DataFrame(numbers[1:]).quantile([*LEVELS]).to_numpy()
+        table[name], table[f"{name}_low"], table[f"{name}_high"] = numbers[0], low, high
     return table
 
 

@@ -176,8 +176,8 @@ def _verdict(number: Published, difference: float, spreads: Sequence[float]) -> 
     """The verdict on a value of ours, which is by ``difference`` above the paper's."""
     # A bound is kept by anything below it.
     off = difference if number.relation in ("<", "≤") else abs(difference)
-    # As printed, the paper says no more than that.
-    rounding = number.rounding * (1 + 1e-9)
+    # As printed, the paper says no more than that. A setting is no sum, so it has no rounding of its own.
+    rounding = number.rounding * (1 if number.table == CONFIG else 1 + 1e-9)
     holds = off < 0 if number.relation == "<" else off <= rounding
     if number.table == CONFIG:
         return "same setting" if holds else "other setting"
