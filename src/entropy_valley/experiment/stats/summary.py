@@ -98,7 +98,7 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """
     _require_same_seeds(data.cells)
     rows = closures(data, metrics)
-    groups = by_setting(rows, "metric").groupby([*SETTING, "method", "metric"], sort=False)
+    groups = together(rows, [*SETTING, "metric"]).groupby([*SETTING, "method", "metric"], sort=False)
     table = groups["value"].agg(mean="mean", std="std", runs="count")
     table["delta_ratio"] = groups["delta_ratio"].mean()
     for prefix in BASELINES.values():
@@ -109,10 +109,9 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     return table.reset_index()
 
 
-def by_setting(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """The rows of each setting together, in each by ``keys``; settings and keys as they come first."""
-    setting = rows.groupby([*SETTING, *keys], sort=False).ngroup()
-    return rows.loc[setting.sort_values(kind="stable").index]
+def together(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The rows that share these keys together; keys, and the rows of each, in the order in which they came."""
+    return rows.loc[rows.groupby([*keys], sort=False).ngroup().sort_values(kind="stable").index]
 
 
 def _require_same_seeds(cells: pd.DataFrame) -> None:

@@ -16,7 +16,7 @@ from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, study_cells
 from entropy_valley.experiment.frames import CELL, MATCHED, PLACE, SETTING
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
-from entropy_valley.experiment.stats.summary import BASELINES, by_setting
+from entropy_valley.experiment.stats.summary import BASELINES, together
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.names import Names
@@ -82,7 +82,7 @@ def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.
     of_runs = own.groupby(CELL)[[*LENGTHS]].mean()
     values = data.cells.set_index(CELL)[[names.metric.name]].join(of_runs).rename_axis(columns="metric")
     groups = values.stack(future_stack=True).groupby([*SETTING, "metric", "method"], sort=False)
-    return by_setting(groups.agg(mean="mean", std="std", runs="count").reset_index())
+    return together(groups.agg(mean="mean", std="std", runs="count").reset_index(), SETTING)
 
 
 def points(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
