@@ -104,7 +104,7 @@ def splits(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
     for setting, rows in sentences.groupby(SETTING, sort=False):
         wide = rows.pivot(index="id", columns=["method", "seed"], values=[names.metric.name, "error"])
         # A bootstrap draws the sentences in the order of the test set.
-        wide = wide.loc[rows["id"].unique()]
+        wide = wide.loc[rows["id"].unique()].sort_index(axis="columns")
         for name, baseline in itertools.product(("ev", CONTROL), BASELINES):
             if {name, baseline} <= {*rows["method"]}:
                 # The control may have fewer runs.
