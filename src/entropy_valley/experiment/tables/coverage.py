@@ -55,6 +55,7 @@ EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {
 
 def extractors(language: str) -> dict[str, Callable[[str], Sequence[str]]]:
     """By kind, in the paper's order, how the items of a source in this language are found."""
+    # In other languages a capital says nothing.
     capitals = base_language(language) in CAPITALS_MARK_NAMES
     return {kind: extract for kind, extract in EXTRACTORS.items() if kind != ENTITIES or capitals}
 
@@ -71,6 +72,7 @@ FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTS
 
 def bucket_names(edges: Sequence[float]) -> list[str]:
     """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make; an edge is in the one above."""
+    # Open at both ends: every sentence is in a bucket.
     inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
     return [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
 
@@ -214,7 +216,7 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
     0."""
     of_method, rivals = systems.set_index("method"), rivals_of(systems)
     means = of_method.loc[[*rivals, EV], "mean"]
-    # No mean, and so no test either.
+    # Without a sentence there is no mean, and so no test either.
     if means.isna().all():
         return ["0", *[formats.NONE] * (len(means) + tested * len(rivals))]
     is_share, decimals = systems["block"].iloc[0] == RETENTION, names.metric.decimals
@@ -282,6 +284,7 @@ def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) 
 
     The reference's canvas (its tokens and the EOS) may lie below all candidates, above all, or between them.
     """
+    # A source this short is no matter of the grid.
     if source_tokens <= SHORTEST:
         return SHORT
     if reference_canvas < min(candidates):
