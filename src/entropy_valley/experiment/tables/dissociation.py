@@ -304,10 +304,13 @@ def _parts(names: Names, places: Sequence[Any], parts: pd.DataFrame, axes: Axes)
     for number, title in enumerate(("EV", "neither", other)):  # the answers to the panel's title
         # EV's points stand left of the middle, the control's right of it.
         for name, marker, shift in (("ev", "o", -0.07), (CONTROL, "x", 0.07)):
-            adds = rows.reindex([(*place, name, CANVASES[number]) for place in places])
+            middles = np.arange(len(places)) + 0.28 * (number - 1) + shift
+            adds = rows.reindex([(*place, name, CANVASES[number]) for place in places]).set_axis(middles)
+            # The control may be of some places alone.
+            adds = adds.dropna(subset="adds")
             reach = adds[["adds_low", "adds_high"]].sub(adds["adds"], axis="index").abs()
             axes.errorbar(
-                np.arange(len(places)) + 0.28 * (number - 1) + shift, adds["adds"], yerr=reach.to_numpy().T,
+                adds.index, adds["adds"], yerr=reach.to_numpy().T,
                 linestyle="none", marker=marker, markersize=5, color=SERIES_COLOURS[number],
                 label=title if name == "ev" else None,
             )  # fmt: skip
