@@ -105,3 +105,8 @@ def test_a_tie_is_no_loss_and_causes_add_up_to_all():
     numbers = losses(names(), four_sentences(ev=[0.5, 0.5, 0.5, 0.5], ratio=[0.5, 0.6, 0.4, 0.7]))
     of_run = numbers[numbers["statistic"] == "run"].set_index("cause")["losses"]
     assert of_run.to_dict() == {SHORT: 0, OVERSHOOT: 0, UNDER: 1, WITHIN: 1, "all": 2}
+
+
+def test_without_a_loss_there_is_no_share():
+    numbers = losses(names(), four_sentences(ev=[0.5] * 4, ratio=[0.4] * 4))
+    assert not numbers["losses"].any() and numbers["share"].isna().all()

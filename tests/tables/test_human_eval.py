@@ -25,6 +25,7 @@ def test_the_papers_numbers_find_their_place(run):
 
 SHOWN = [
     ({}, ["EV", "Ratio"], True),
+    ({"simulated": True}, ["EV", "Ratio"], False),  # no numbers of people
     ({"second": {"method": "ev", "backbone": "dream-7b"}}, ["EV, LLaDA-8B-Base", "EV, Dream-v0-Base-7B"], False),
     ({"second": {"method": "ev", "seed": 2}}, ["EV, seed 1", "EV, seed 2"], False),
     ({"second": {"method": "ratio", "steps": 16}}, ["EV, T = 32", "Ratio, T = 16"], False),
@@ -41,14 +42,3 @@ def test_two_systems_are_told_apart_and_only_the_papers_stand_beside_its_numbers
     made = tables.configured(load_files([*base_files(), over]))
     assert systems(made["tables/human_eval"].names, "en-zh") == names
     assert ("tables/human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper
-
-
-@pytest.mark.parametrize("simulated", [True, False])
-def test_simulated_annotators_never_stand_beside_the_papers(simulated, tmp_path):
-    settings = {"simulated": simulated, "forms": str(tmp_path)}
-    over = tmp_path / "over.json"
-    files.write_json(over, {"human_evaluation": settings})
-    for direction in ("en-zh", "zh-en"):
-        (tmp_path / f"{direction}.A.csv").touch()
-    made = tables.configured(load_files([*base_files(), over]))["tables/paper_comparison"].names.made
-    assert ("tables/human_eval_details" in made) is not simulated

@@ -98,9 +98,7 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """
     _require_same_seeds(data.cells)
     rows = closures(data, metrics)
-    setting = rows.groupby([*SETTING, "metric"], sort=False).ngroup()
-    rows = rows.loc[setting.sort_values(kind="stable").index]  # settings as they come, in each the metrics
-    groups = rows.groupby([*SETTING, "method", "metric"], sort=False)
+    groups = together(rows, [*SETTING, "metric"]).groupby([*SETTING, "method", "metric"], sort=False)
     table = groups["value"].agg(mean="mean", std="std", runs="count")
     table["delta_ratio"] = groups["delta_ratio"].mean()
     for prefix in BASELINES.values():
@@ -109,6 +107,11 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
             table[f"{prefix}_std"] = groups[prefix].std()
             table[f"{prefix}_runs"] = groups[prefix].count()
     return table.reset_index()
+
+
+def together(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The rows that share these keys together; keys, and the rows of each, in the order in which they came."""
+    return rows.loc[rows.groupby([*keys], sort=False).ngroup().sort_values(kind="stable").index]
 
 
 def _require_same_seeds(cells: pd.DataFrame) -> None:

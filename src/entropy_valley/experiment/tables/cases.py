@@ -29,6 +29,7 @@ from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 METHODS = ("ratio", "ev", "oracle")
 WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
 SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output", "score")]
@@ -128,19 +129,21 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
     table = pd.DataFrame({"source": ev["source"], "reference": ev["target"], "items": kind})
     for method in METHODS:
         rows = of_method[method]
-        table[f"{method}_slots"] = [canvas["length"] for canvas in rows["canvas"]]
+        table[f"{method}_slots"] = rows["canvas"].str["length"]
         table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[names.metric.name]
         pairs = zip(items, rows["hypothesis"], strict=True)
         table[f"{method}_kept"] = [retention(found, output) if found else nan for found, output in pairs]
-    for name, canvas in ev["canvas"].items():
-        if not len(canvas["candidates"]) == len(canvas["scores"]) > 0:
-            (cell,) = (cell for cell in names.cells if cell.method == "ev")
-            counts = f"{len(canvas['scores'])} entropies of {len(canvas['candidates'])} candidates"
-            raise InputError(data.files.place(cell, TRANSLATIONS), f"sentence {name!r} has {counts}", REMEDY)
-    for column, key in (("candidates", "candidates"), ("entropies", "scores")):
-        table[column] = [" ".join(map("{:g}".format, canvas[key])) for canvas in ev["canvas"]]
-    both = zip(table["oracle_slots"], (canvas["candidates"] for canvas in ev["canvas"]), strict=True)
-    table["beyond"] = [not min(candidates) <= slots <= max(candidates) for slots, candidates in both]
+    candidates, entropies = ev["canvas"].str["candidates"], ev["canvas"].str["scores"]
+    # A curve needs an entropy for each candidate, and one at least.
+    is_curve = (candidates.str.len() == entropies.str.len()) & (candidates.str.len() > 0)
+    for name in ev.index[~is_curve][:1]:
+        (cell,) = (cell for cell in names.cells if cell.method == "ev")
+        counts = f"{len(entropies[name])} entropies of {len(candidates[name])} candidates"
+        raise InputError(data.files.place(cell, TRANSLATIONS), f"sentence {name!r} has {counts}", REMEDY)
+    for column, values in (("candidates", candidates), ("entropies", entropies)):
+        table[column] = [" ".join(map("{:g}".format, numbers)) for numbers in values]
+    # Beyond the grid: EV could not have taken this canvas.
+    table["beyond"] = ~table["oracle_slots"].between(candidates.map(min), candidates.map(max))
     table["delta"], table["loss"] = table["ev_score"] - table["ratio_score"], table["ratio_score"] - table["ev_score"]
     return table.assign(more_kept=table["ev_kept"] - table["ratio_kept"])
 

@@ -21,6 +21,7 @@ from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
+from entropy_valley.experiment.stats.summary import together
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.names import Names
 from entropy_valley.experiment.tables.reader import Data
@@ -54,6 +55,7 @@ EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {
 
 def extractors(language: str) -> dict[str, Callable[[str], Sequence[str]]]:
     """By kind, in the paper's order, how the items of a source in this language are found."""
+    # In other languages a capital says nothing.
     capitals = base_language(language) in CAPITALS_MARK_NAMES
     return {kind: extract for kind, extract in EXTRACTORS.items() if kind != ENTITIES or capitals}
 
@@ -70,6 +72,7 @@ FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTS
 
 def bucket_names(edges: Sequence[float]) -> list[str]:
     """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make; an edge is in the one above."""
+    # Open at both ends: every sentence is in a bucket.
     inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
     return [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
 
@@ -189,9 +192,7 @@ def faithfulness_summary(names: Names, data: Data) -> Shown:
     literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
     ends = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
     numbers = pd.concat(ends, ignore_index=True)
-    rows: list[Row] = []
-    for _, of_place in numbers.groupby(PLACE, sort=False):
-        rows += item_rows(names, of_place, tested=False)
+    rows = [*item_rows(names, together(numbers, PLACE), tested=False)]
     columns = [*heads(names, "Diagnostic", rivals_of(numbers))]
     return Shown(numbers, columns, rows, reading(names, data, numbers))
 
@@ -213,23 +214,20 @@ def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row
 def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]:
     """N, the values of the fixed ratios and EV, and if ``tested`` EV's lead over each of the former; dashes where N is
     0."""
-    of_method = {row.method: row for row in systems.itertuples(index=False)}
-    rivals = rivals_of(systems)
-    shown = [of_method[name] for name in (*rivals, EV)]
-    count = of_method[EV].sentences
-    # No mean, and so no test either.
-    if not count:
-        return ["0", *[formats.NONE] * (len(shown) + tested * len(rivals))]
-    is_share, decimals = of_method[EV].block == RETENTION, names.metric.decimals
-    means = [row.mean for row in shown]
-    texts = [str(count)]
+    of_method, rivals = systems.set_index("method"), rivals_of(systems)
+    means = of_method.loc[[*rivals, EV], "mean"]
+    # Without a sentence there is no mean, and so no test either.
+    if means.isna().all():
+        return ["0", *[formats.NONE] * (len(means) + tested * len(rivals))]
+    is_share, decimals = systems["block"].iloc[0] == RETENTION, names.metric.decimals
+    texts = [str(systems["sentences"].iloc[0])]
     for mean in means:
         text = formats.percent(mean) if is_share else formats.number(mean, decimals)
-        texts.append(Bold(text) if mean == max(means) > min(means) else text)
+        texts.append(Bold(text) if mean == means.max() > means.min() else text)
+    # Differences of shares are in percentage points.
+    scale, places = (100, 1) if is_share else (1, decimals)
     for name in rivals if tested else ():
-        # Differences of shares are in percentage points.
-        scale, places = (100, 1) if is_share else (1, decimals)
-        delta, low, high = (scale * getattr(of_method[name], key) for key in ("delta", "ci_low", "ci_high"))
+        delta, low, high = scale * of_method.loc[name, ["delta", "ci_low", "ci_high"]]
         texts.append(formats.interval(delta, low, high, places) + "*" * bool(low > 0))
     return texts
 
@@ -286,6 +284,7 @@ def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) 
 
     The reference's canvas (its tokens and the EOS) may lie below all candidates, above all, or between them.
     """
+    # A source this short is no matter of the grid.
     if source_tokens <= SHORTEST:
         return SHORT
     if reference_canvas < min(candidates):
@@ -299,23 +298,22 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
     ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV minus
     the rival over them in the main metric, NaN where there is none.
     """
-    rows = []
-    for key, of_run in data.sentences.groupby(OF_RUN, sort=False):
-        scores = of_run.pivot(index="id", columns="method", values=names.metric.name)
-        ev = of_run[of_run["method"] == EV]
-        tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
-        # The cause is of the sentence and of the grid, whatever the rival.
-        causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev["id"], dtype=object)
-        for rival in (name for name in RIVALS if name in scores):
-            delta = scores[EV] - scores[rival]
-            lost = delta[delta < 0]
-            for name in (*CAUSES, ALL):
-                part = lost if name == ALL else lost[causes[lost.index] == name]
-                about = dict(zip(OF_RUN, key, strict=True)) | {"sentences": len(scores), "rival": rival, "cause": name}
-                # A run without a loss has no shares.
-                share = len(part) / len(lost) if len(lost) else float("nan")
-                rows.append(about | {"losses": len(part), "share": share, "delta": float(part.mean())})
-    runs = pd.DataFrame(rows)
+    sentences, index = data.sentences, [*OF_RUN, "id"]
+    scores = sentences.pivot(index=index, columns="method", values=names.metric.name)
+    ev = sentences[sentences["method"] == EV].set_index(index)
+    tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
+    # The cause is of the sentence and of the grid, whatever the rival.
+    causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev.index)
+    parts = []
+    for rival, name in itertools.product(rivals_of(sentences), (*CAUSES, ALL)):
+        delta = (scores[EV] - scores[rival]).loc[ev.index]
+        # What is no loss is NaN, which neither counts nor means anything.
+        lost = delta.where((delta < 0) & ((causes == name) | (name == ALL)))
+        part = lost.groupby(OF_RUN, sort=False).agg(sentences="size", losses="count", delta="mean")
+        parts.append(part.assign(rival=rival, cause=name).reset_index())
+    runs = together(pd.concat(parts, ignore_index=True), OF_RUN)
+    # A run without a loss has no shares.
+    runs["share"] = runs["losses"] / runs.groupby([*OF_RUN, "rival"])["losses"].transform("max")
     groups = runs.groupby([*PLACE, "rival", "cause"], sort=False)
     means = groups[["sentences", "losses", "share", "delta"]].mean().assign(runs=groups.size()).reset_index()
     whole = pd.concat([runs.assign(statistic="run", runs=1), means.assign(statistic="mean")], ignore_index=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,9 @@ import pandas as pd
 
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, study_cells
-from entropy_valley.experiment.frames import MATCHED, PLACE, SETTING
+from entropy_valley.experiment.frames import CELL, MATCHED, PLACE, SETTING
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
-from entropy_valley.experiment.stats.summary import BASELINES
+from entropy_valley.experiment.stats.summary import BASELINES, together
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.names import Names
@@ -22,7 +24,7 @@ from entropy_valley.experiment.tables.reader import Data
 from entropy_valley.experiment.tables.report import figure, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.show import Column, Row, Shown
-from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure
+from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,12 +46,13 @@ READ = ("length", "tokens")
 def with_control(experiment: Experiment) -> list[Cell]:
     """The main backbone's cells, and the control where a study decodes it."""
     cells = main_cells(experiment)
-    like = {(cell.run, cell.testset, cell.order, cell.steps) for cell in cells}
+    controls: dict[Cell, None] = {}
     for name in experiment.tables.studies:
         for cell in study_cells(experiment, name):
-            if cell.method == CONTROL and (cell.run, cell.testset, cell.order, cell.steps) in like:
-                cells = [*cells, cell]
-    return list(dict.fromkeys(cells))
+            # A study may decode it in other runs, too.
+            if cell.method == CONTROL and dataclasses.replace(cell, method="ev") in cells:
+                controls[cell] = None
+    return [*cells, *controls]
 
 
 # --- The numbers.
@@ -60,10 +63,11 @@ def with_errors(data: Data) -> pd.DataFrame:
 
     Of several canvases that were decoded, and of one that changed, the one that the translation is from counts.
     """
-    oracle = data.sentences[data.sentences["method"] == "oracle"]
-    lengths = oracle[[*MATCHED, "id", "length"]].rename(columns={"length": "reference"})
-    rows = data.sentences.merge(lengths, "left", on=[*MATCHED, "id"])
-    return rows.assign(error=(rows["length"] - rows["reference"]).abs())
+    rows = data.sentences
+    oracle = rows["length"].where(rows["method"] == "oracle")
+    # The one number that is not NaN among the methods of a sentence.
+    reference = oracle.groupby([rows[key] for key in (*MATCHED, "id")]).transform("first")
+    return rows.assign(error=(rows["length"] - reference).abs())
 
 
 def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.DataFrame:
@@ -71,16 +75,14 @@ def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.
 
     Columns: those of SETTING, ``metric``, ``method``, ``mean``, ``std`` (sample) and ``runs``.
     """
+    error, slots = sentences["error"], sentences["length"]
     # The slot that is left is that of the EOS.
-    full = sentences["tokens"].map(len) == sentences["length"] - 1
-    own = sentences.assign(**dict(zip(LENGTHS, (sentences["error"], sentences["error"] == 0, full), strict=True)))
-    means = own.groupby([*MATCHED, "method"], sort=False)[[*LENGTHS]].mean().reset_index()
-    values = data.cells[[*MATCHED, "method", names.metric.name]].merge(means, on=[*MATCHED, "method"])
-    groups = values.groupby([*SETTING, "method"], sort=False)[[names.metric.name, *LENGTHS]]
-    table = groups.agg(["mean", "std", "count"]).stack(0, future_stack=True).rename_axis([*SETTING, "method", "metric"])
-    table = table.reset_index().rename(columns={"count": "runs"})
-    settings = table.groupby(SETTING, sort=False).ngroup().sort_values(kind="stable")
-    return table.loc[settings.index, [*SETTING, "metric", "method", "mean", "std", "runs"]]
+    full = sentences["tokens"].map(len) == slots - 1
+    own = sentences.assign(length_mae=error, on_reference=error == 0, full_canvas=full)
+    of_runs = own.groupby(CELL)[[*LENGTHS]].mean()
+    values = data.cells.set_index(CELL)[[names.metric.name]].join(of_runs).rename_axis(columns="metric")
+    groups = values.stack(future_stack=True).groupby([*SETTING, "metric", "method"], sort=False)
+    return together(groups.agg(mean="mean", std="std", runs="count").reset_index(), SETTING)
 
 
 def points(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
@@ -97,29 +99,26 @@ def splits(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
     A row per pair of methods and part of PARTS, over runs (without a ``seed``) and in each run. Columns: those of
     SETTING, ``method``, ``baseline``, ``seed``, ``runs`` and those of :func:`split`.
     """
-    rows: list[dict[str, Any]] = []
-    for key, of_setting in sentences.groupby(SETTING, sort=False):
-        ids = of_setting["id"].unique()
-        scores, errors = (
-            of_setting.pivot(index="id", columns=["method", "seed"], values=value).loc[ids]
-            for value in (names.metric.name, "error")
-        )
-        for name in ("ev", CONTROL):
-            for baseline in BASELINES:
-                if not {name, baseline} <= {*of_setting["method"]}:
-                    continue
-                leads, nearer = scores[name] - scores[baseline], errors[baseline] - errors[name]
-                about = dict(zip(SETTING, key, strict=True)) | {"method": name, "baseline": baseline}
+    tables = []
+    keys = [*SETTING, "method", "baseline", "seed", "runs"]
+    for setting, rows in sentences.groupby(SETTING, sort=False):
+        wide = rows.pivot(index="id", columns=["method", "seed"], values=[names.metric.name, "error"])
+        # A bootstrap draws the sentences in the order of the test set.
+        wide = wide.loc[rows["id"].unique()].sort_index(axis="columns")
+        for name, baseline in itertools.product(("ev", CONTROL), BASELINES):
+            if {name, baseline} <= {*rows["method"]}:
                 # The control may have fewer runs.
-                seeds = [seed for seed in scores[name] if seed in scores[baseline]]
-                for seed in (None, *seeds):
-                    runs = seeds if seed is None else [seed]
-                    parts = split(leads[runs].to_numpy(), nearer[runs].to_numpy(), names.statistics)
-                    rows += [about | {"seed": seed, "runs": len(runs)} | part for part in parts]
-    return pd.DataFrame(rows)
+                both = (wide[names.metric.name, name] - wide[names.metric.name, baseline]).dropna(axis="columns")
+                for seed in (None, *both):
+                    leads = both if seed is None else both[[seed]]
+                    nearer = (wide["error", baseline] - wide["error", name])[[*leads]]
+                    table = split(leads.to_numpy(), nearer.to_numpy(), names.statistics)
+                    about = dict(zip(keys, (*setting, name, baseline, seed, leads.shape[1]), strict=True))
+                    tables.append(pd.DataFrame(about, table.index).join(table))
+    return pd.concat(tables, ignore_index=True)
 
 
-def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> Iterator[dict[str, Any]]:
+def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> pd.DataFrame:
     """A mean lead by parts of the sentences, in the mean over runs; with 95 % percentile bootstraps over sentences.
 
     ``leads`` has the lead on each sentence in each run, ``nearer`` by how many slots the first method's canvas is
@@ -131,21 +130,23 @@ def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> Iterator[dict
     adds = [np.where(part, leads, 0.0).mean(axis=1) for part in inside]
     values = np.column_stack([*adds, *(part.mean(axis=1) for part in inside)])
     drawn = bootstrap_means(values, how.resamples, how.seed, how.generator)
-    means = np.vstack([values.mean(axis=0), drawn])  # the first row is of the sentences as they are
-    added, sizes = np.hsplit(means, 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistics = {"lead": added / sizes, "adds": added, "share": added / added[:, -1:]}
+    # The first row is of the sentences as they are.
+    added, sizes = np.hsplit(np.vstack([values.mean(axis=0), drawn]), 2)
     # A share of a lead that may be 0 would be any number.
-    if not np.quantile(drawn[:, len(PARTS) - 1], LEVELS[0]) > 0:
-        statistics["share"] = np.full(added.shape, np.nan)
-    for place, part in enumerate(PARTS):
-        row = {"canvas": part, "sentences": float(sizes[0, place] * len(leads))}
-        for name, numbers in statistics.items():
-            value, draws = numbers[0, place], numbers[1:, place]
-            # A resample may have no sentence of a part.
-            low, high = np.nanquantile(draws, LEVELS) if not np.isnan(value) else (np.nan, np.nan)
-            row |= {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
-        yield row
+    whole = added[:, -1:] if np.quantile(added[1:, -1], LEVELS[0]) > 0 else np.nan
+    table = pd.DataFrame({"canvas": PARTS, "sentences": sizes[0] * len(leads)})
+    # A resample may have no sentence of a part: then it has no lead, and does not count.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistics = {"lead": added / sizes, "adds": added, "share": added / whole}
+    for name, numbers in statistics.items():
+        low, high = pd.DataFrame(numbers[1:]).quantile([*LEVELS]).to_numpy()
+        table[name], table[f"{name}_low"], table[f"{name}_high"] = numbers[0], low, high
+    return table
+
+
+def tidy(*frames: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of the table, or of the figure."""
+    return pd.concat(frames, ignore_index=True).astype({"seed": "Int64", "runs": "Int64"})
 
 
 # --- The table.
@@ -171,29 +172,25 @@ def dissociation(names: Names, data: Data) -> Shown:
     """A section for each pair of methods, with a group of rows for each direction. The numbers are the means of methods
     over runs; then the parts of leads, over runs and in each run (with a ``seed``)."""
     sentences = with_errors(data)
-    numbers = pd.concat([lengths_and_scores(names, data, sentences), splits(names, sentences)], ignore_index=True)
-    numbers = numbers.astype({"seed": "Int64", "runs": "Int64"})
+    numbers = tidy(lengths_and_scores(names, data, sentences), splits(names, sentences))
     parts = numbers[numbers["canvas"].isin([*CANVASES, "all"]) & numbers["seed"].isna()]
     rows = []
-    for (name, baseline), of_pair in parts.groupby(["method", "baseline"], sort=False):
-        section = names.difference(str(name), str(baseline))
-        rows += [
-            Row(part_texts(names, part), section, shaded=part.canvas == "all")
-            for _, of_place in of_pair.groupby(PLACE, sort=False)
-            for part in of_place.itertuples()
-        ]
+    # A section for each pair: the control's come last.
+    for part in parts.sort_values(["method", "baseline"], kind="stable").itertuples():
+        section = names.difference(part.method, part.baseline)
+        rows.append(Row(part_texts(names, part), section, shaded=part.canvas == "all"))
     return Shown(numbers, COLUMNS, rows, [*reading(names, numbers)], labels=2)
 
 
 def part_texts(names: Names, part: Any) -> list[str]:
     """A part of the sentences: whose canvas is nearer, how many they are, and what they say of the lead."""
     decimals = names.metric.decimals
-    nearer = {"nearer": names.method(part.method).short, "equal": "equally far"}
-    nearer |= {"farther": names.method(part.baseline).short}
+    first, second = (names.method(name).short for name in (part.method, part.baseline))
+    nearer = {"nearer": first, "equal": "equally far", "farther": second, "all": "all"}
     lead = formats.interval(part.lead, part.lead_low, part.lead_high, decimals)
     return [
         names.place(part.direction, part.testset),
-        nearer.get(part.canvas, part.canvas),
+        nearer[part.canvas],
         formats.number(part.sentences, 0 if part.runs == 1 else 1),
         formats.NONE if math.isnan(part.lead) else lead,
         formats.interval(part.adds, part.adds_low, part.adds_high, decimals),
@@ -267,11 +264,13 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
     sentences = with_errors(data)
     means = lengths_and_scores(names, data, sentences)
     shown = [rows[rows["method"].isin(RISING)] for rows in (points(names, sentences), means)]
-    numbers = pd.concat([*shown, splits(names, sentences)], ignore_index=True).astype(
-        {"seed": "Int64", "runs": "Int64"}
-    )
-    places = [place for place, _ in means.groupby(PLACE, sort=False)]  # as the config has them
-    panels = [functools.partial(_clouds, names, place, *shown) for place in places]
+    numbers = tidy(*shown, splits(names, sentences))
+    clouds = shown[0].groupby(PLACE)
+    panels: list[Panel] = []
+    places = []  # as the config has them
+    for place, of_place in means.groupby(PLACE, sort=False):
+        panels.append(functools.partial(_clouds, names, place, clouds.get_group(place), of_place))
+        places.append(place)
     over_runs = numbers[numbers["canvas"].notna() & numbers["seed"].isna()]
     panels.append(functools.partial(_parts, names, places, over_runs))
     return Figure(numbers, panels, width=3.15, height=2.6)
@@ -280,58 +279,52 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
 def _clouds(names: Names, place: Any, sentences: pd.DataFrame, means: pd.DataFrame, axes: Axes) -> None:
     """One direction: the sentences, those of one error spread around it; and means over runs, with the mean length
     errors in the legend below."""
-    here, of_place = (rows[(rows[PLACE] == list(place)).all(axis=1)] for rows in (sentences, means))
+    rows = means.set_index(["metric", "method"])[["mean", "std"]]
     for name in RISING:
-        cloud = here[here["method"] == name]
+        cloud, colour, marker = sentences[sentences["method"] == name], METHOD_COLOURS[name], METHOD_MARKERS[name]
         spread = 0 if name == "oracle" else STRIP * (np.arange(len(cloud)) * GOLDEN % 1 - 0.5)
         axes.scatter(
-            cloud["error"] + spread, cloud["score"], s=5, marker=METHOD_MARKERS[name], color=METHOD_COLOURS[name],
-            alpha=0.3, linewidths=0, rasterized=True,
+            cloud["error"] + spread, cloud["score"], s=5, marker=marker, color=colour, alpha=0.3, linewidths=0,
+            rasterized=True,
         )  # fmt: skip
-    rows = of_place.set_index(["metric", "method"])
-    for name in RISING:
-        error, score = rows.loc[(ERROR, name)], rows.loc[(names.metric.name, name)]
-        at, colour = (error["mean"], score["mean"]), METHOD_COLOURS[name]
-        axes.errorbar(*at, xerr=error["std"], yerr=score["std"], fmt="none", ecolor=colour, zorder=3)
-        axes.plot(
-            *at, METHOD_MARKERS[name], color=colour, markersize=7, markeredgecolor="white", zorder=3,
-            label=f"{names.method(name).short}: {formats.number(error['mean'], 2)}",
-        )  # fmt: skip
-    axes.set_xlim(-STRIP, here["error"].quantile(0.99) + STRIP)
-    axes.set_title(names.place(*place))
-    axes.set_xlabel("length error (slots)")
-    axes.set_ylabel(names.metric.label)
-    _legend_below(axes)
+        (x, x_std), (y, y_std) = rows.loc[(ERROR, name)], rows.loc[(names.metric.name, name)]
+        axes.errorbar(x, y, xerr=x_std, yerr=y_std, fmt="none", ecolor=colour, zorder=3)
+        label = f"{names.method(name).short}: {formats.number(x, 2)}"
+        axes.plot(x, y, marker, color=colour, markersize=7, markeredgecolor="white", zorder=3, label=label)
+    axes.set_xlim(-STRIP, sentences["error"].quantile(0.99) + STRIP)
+    _named(axes, names.place(*place), "length error (slots)", names.metric.label)
 
 
-def _parts(names: Names, places: Sequence[tuple[str, str]], parts: pd.DataFrame, axes: Axes) -> None:
+def _parts(names: Names, places: Sequence[Any], parts: pd.DataFrame, axes: Axes) -> None:
     """What sentences add to the lead over the fair baseline, where it was run, by whose canvas is nearer."""
     # The last one that was run is the fair one.
     baseline = [name for name in BASELINES if name in set(parts["baseline"])][-1]
     rows = parts[parts["baseline"] == baseline].set_index([*PLACE, "method", "canvas"])
-    looks = (("ev", "o", -0.07), (CONTROL, "x", 0.07))  # marker, and its place beside the middle
-    titles = {"nearer": "EV", "equal": "neither", "farther": names.method(baseline).short}  # the answers to the title
-    for number, canvas in enumerate(CANVASES):
-        for name, marker, shift in looks:
-            keys = [(*place, name, canvas) for place in places]
-            at = [place for place, key in enumerate(keys) if key in rows.index]
-            adds = rows.reindex([keys[place] for place in at])
-            middle, low, high = (adds[column].to_numpy() for column in ("adds", "adds_low", "adds_high"))
+    other = names.method(baseline).short
+    for number, title in enumerate(("EV", "neither", other)):  # the answers to the panel's title
+        # EV's points stand left of the middle, the control's right of it.
+        for name, marker, shift in (("ev", "o", -0.07), (CONTROL, "x", 0.07)):
+            middles = np.arange(len(places)) + 0.28 * (number - 1) + shift
+            adds = rows.reindex([(*place, name, CANVASES[number]) for place in places]).set_axis(middles)
+            # The control may be of some places alone.
+            adds = adds.dropna(subset="adds")
+            reach = adds[["adds_low", "adds_high"]].sub(adds["adds"], axis="index").abs()
             axes.errorbar(
-                np.array(at) + 0.28 * (number - 1) + shift, middle,
-                yerr=[(middle - low).tolist(), (high - middle).tolist()], linestyle="none", marker=marker,
-                markersize=5, color=SERIES_COLOURS[number], label=titles[canvas] if name == "ev" else None,
+                adds.index, adds["adds"], yerr=reach.to_numpy().T,
+                linestyle="none", marker=marker, markersize=5, color=SERIES_COLOURS[number],
+                label=title if name == "ev" else None,
             )  # fmt: skip
     axes.axhline(0, color=INK, linewidth=0.6)
     axes.set_xticks(range(len(places)), [names.place(*place) for place in places])
     axes.set_xlim(-0.6, len(places) - 0.4)
-    axes.set_xlabel(f"crosses: {names.method(CONTROL).short}" * (CONTROL in set(parts["method"])))
-    axes.set_ylabel(f"part of EV's lead over\n{names.method(baseline).short} ({names.metric.label})")
-    axes.set_title("Ours: nearer to the reference's length")
-    _legend_below(axes)
+    lead = f"part of EV's lead over\n{other} ({names.metric.label})"
+    crosses = f"crosses: {names.method(CONTROL).short}" if CONTROL in set(parts["method"]) else ""
+    _named(axes, "Ours: nearer to the reference's length", crosses, lead)
 
 
-def _legend_below(axes: Axes) -> None:
+def _named(axes: Axes, title: str, x: str, y: str) -> None:
+    """The names around a panel, with its legend below."""
+    axes.set(title=title, xlabel=x, ylabel=y)
     axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, handlelength=1, handletextpad=0.4, columnspacing=1
     )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import itertools
-import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from entropy_valley import files
@@ -53,25 +51,19 @@ def paper_comparison(names: Names, data: Data) -> Shown:
     # Of other models or metrics, sizes mean nothing.
     of_values = names.experiment.paper_comparison.compare == "values"
     table = compare(our_tables(names, data), settings_of(names.experiment), of_values)
-    claims, listed = [], []
-    for row in table.to_dict("records"):
-        if row["kind"] == "claim":
-            claims.append(row)
-        elif of_values or _is_compared(row):
-            listed.append(row)
-    rows = [_row(row, "Claims of the paper, and in how many places they hold") for row in claims]
-    different = [row for row in listed if _differs(row)]
+    is_claim, is_compared = table["kind"] == "claim", ~table["verdict"].isin([NOT_RUN, NO_TABLE])
+    listed = table[~is_claim & (is_compared | of_values)]
+    different = listed[listed["verdict"].map(_differs)]
+    rows = _rows(table[is_claim], lambda label: "Claims of the paper, and in how many places they hold")
     # What a reader looks for first; each stands again in its place.
-    rows += [_row(row, f"What differs: {len(different)}", placed=True) for row in different]
-    places: dict[str, list[dict[Any, Any]]] = {}
-    for row in listed:
-        places.setdefault(row["label"], []).append(row)
+    rows += _rows(different, lambda label: f"What differs: {len(different)}", placed=True)
     # Places with anything to compare come first, else in the order of the paper.
-    for label, of_place in sorted(places.items(), key=lambda place: not any(map(_is_compared, place[1]))):
-        rows += [_row(row, f"{_place(label)} ({label})") for row in of_place]
+    is_empty = ~is_compared[listed.index].groupby(listed["label"]).transform("any")
+    in_places = listed.loc[is_empty.sort_values(kind="stable").index]
+    rows += _rows(in_places, lambda label: f"{_place(label)} ({label})")
     ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {names.metric.label} in its place."
     notes = [VALUES if of_values else SIGNS, *[ours] * (names.metric.label != PAPERS_METRIC)]
-    return Shown(table, COLUMNS, rows, [*notes, *_summary(table), VERDICTS, ABSENT])
+    return Shown(table, COLUMNS, rows, [*notes, *_summary(table[~is_claim]), VERDICTS, ABSENT])
 
 
 def our_tables(names: Names, data: Data) -> OurTables:
@@ -89,11 +81,11 @@ def our_tables(names: Names, data: Data) -> OurTables:
 
 # --- The numbers: ours beside the paper's, and a verdict on each.
 
-NOT_RUN, NO_TABLE, SETTING = "not run", "not compared", "setting"
+NOT_RUN, NO_TABLE = "not run", "not compared"
 KEYS = ("label", "backbone", "direction", "setting", "system", "metric")
 TEXTS = ["kind", "label", "metric", "what", "backbone", "direction", "setting", "system", "why"]
 NUMBERS = ["paper", "paper_std", "ours", "ours_std", "difference"]
-Pair = dict[str, Any]  # a number of the paper and ours: a row of the comparison, and what it is judged by
+GROUP = ["label", "backbone", "direction", "setting", "metric"]  # systems that differ in nothing else
 ORDERED = (  # metrics by which systems can be put in an order
     *("comet", "comet_x100", "bleu", "mae", "retention", "losses", "empty_rate", "entropy", "span"),
     *("cost", "calls", "slots", "latency", "latency_batch16"),
@@ -123,44 +115,41 @@ def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -
     - of a setting of the config: same setting, other setting;
     - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
-    pairs = list(_pairs(tables, settings))
-    if of_values:
-        rows = [pair | {"kind": "value", "verdict": _verdict(pair)} for pair in pairs]
-    else:
+    pairs = _pairs(tables, settings)
+    rows = pairs.assign(kind="value")
+    if not of_values:
         # The limits of an interval have no sign to compare.
-        leads = [pair for pair in pairs if pair["metric"].endswith("_lead") and pair["paper"]]
-        rows = [pair | {"kind": "sign", "verdict": _sign(pair)} for pair in leads]
-    labels = list(dict.fromkeys(pair["label"] for pair in pairs))
-    rows = sorted([*rows, *_orders(pairs)], key=lambda row: labels.index(row["label"]))
-    claims = [_claim(pairs, *claim) for claim in CLAIMS]
-    table = pd.DataFrame([*claims, *rows], columns=[*TEXTS, *NUMBERS, "text", "ours_text", "verdict"])
+        rows = pairs[pairs["metric"].str.endswith("_lead") & (pairs["paper"] != 0)].assign(kind="sign")
+        signs = np.where(rows["ours"] * rows["paper"] > 0, "same", "other")
+        rows["verdict"] = rows["verdict"].where(rows["ours"].isna(), signs)
+    rows = pd.concat([rows, pd.DataFrame(_orders(pairs))])
+    # In the order of the paper: the order of systems stands below their values.
+    labels = pairs["label"].unique()
+    rows = rows.sort_values("label", key=lambda column: pd.Categorical(column, labels), kind="stable")
+    columns = [*TEXTS, *NUMBERS, "text", "ours_text", "verdict"]
+    table = pd.concat([pd.DataFrame(_claims(pairs)), rows], ignore_index=True).reindex(columns=columns)
     return table.fillna(dict.fromkeys(TEXTS, ""))
 
 
-def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> Iterator[Pair]:
+def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> pd.DataFrame:
+    """Each number of the paper with ours, NaN where there is none, and the verdict on its value."""
+    rows = []
     for number in means():
-        std, why, ours = deviation(number), "", None
+        why, ours, std = "", None, deviation(number)
         if number.key in settings:
-            ours, state = Ours(settings[number.key]), SETTING
+            ours = Ours(settings[number.key])
         elif number.table in ("", CONFIG):
-            state, why = NO_TABLE, "no such setting" if number.table else number.where
+            why = "no such setting" if number.table else number.where
         else:
             ours = tables.ours(number)
-            state = "" if ours else NOT_RUN
         # All in the unit of the paper: per cent for shares.
-        value, deviation_here, spread = (number.scale * one for one in ours or Ours(NONE))
-        yield {key: getattr(number, key) for key in (*KEYS, "what", "text")} | {
-            "paper": number.value,
-            "paper_std": std.value if std else NONE,
-            "ours": value,
-            "ours_std": deviation_here,
-            "difference": value - number.value,
-            "why": why,
-            # What is not printed.
-            "number": number,
-            "spread": spread,
-            "state": state,
-        }
+        value, own_std, spread = (number.scale * one for one in ours or Ours(NONE))
+        row = {key: getattr(number, key) for key in (*KEYS, "what", "text")} | {"why": why}
+        values = (number.value, std.value if std else NONE, value, own_std, value - number.value)
+        row |= dict(zip(NUMBERS, values, strict=True))
+        verdict = _verdict(number, value - number.value, [row["paper_std"], own_std, spread])
+        rows.append(row | {"verdict": verdict if ours else NO_TABLE if why else NOT_RUN})
+    return pd.DataFrame(rows)
 
 
 def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
@@ -183,87 +172,73 @@ def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
     return {key: value for key, value in settings.items() if value}
 
 
-def _verdict(pair: Pair) -> str:
-    number, off = pair["number"], abs(pair["difference"])
-    if pair["state"] in (NOT_RUN, NO_TABLE):
-        return pair["state"]
-    if pair["state"] == SETTING:
-        # A bound on a setting is kept by anything below it.
-        same = off <= number.rounding or (number.relation == "≤" and pair["difference"] < 0)
-        return "same setting" if same else "other setting"
-    if number.relation == "<":
-        return "holds" if pair["difference"] < 0 else "fails"
-    if number.relation == "≤":
-        return "holds" if pair["ours"] <= number.value + number.rounding else "fails"
-    # As printed, the paper says no more than that.
-    beyond = off - number.rounding * (1 + 1e-9)
-    if beyond <= 0:
-        return "equal"
+def _verdict(number: Published, difference: float, spreads: Sequence[float]) -> str:
+    """The verdict on a value of ours, which is by ``difference`` above the paper's."""
+    # A bound is kept by anything below it.
+    off = difference if number.relation in ("<", "≤") else abs(difference)
+    # As printed, the paper says no more than that. A setting is no sum, so it has no rounding of its own.
+    rounding = number.rounding * (1 if number.table == CONFIG else 1 + 1e-9)
+    holds = off < 0 if number.relation == "<" else off <= rounding
+    if number.table == CONFIG:
+        return "same setting" if holds else "other setting"
+    if number.relation in ("<", "≤"):
+        return "holds" if holds else "fails"
     # The larger deviation judges: it is an estimate of few runs.
-    spreads = [std for std in (pair["paper_std"], pair["ours_std"], pair["spread"]) if not math.isnan(std)]
-    if not spreads:
-        return "differs"
-    return "within" if beyond <= DEVIATIONS * max(spreads) else "outside"
+    spread = pd.Series(spreads).max()
+    if holds or pd.isna(spread):
+        return "equal" if holds else "differs"
+    return "within" if off - rounding <= DEVIATIONS * spread else "outside"
 
 
-def _sign(pair: Pair) -> str:
-    return pair["state"] or ("same" if pair["ours"] * pair["paper"] > 0 else "other")
-
-
-def _claim(pairs: Sequence[Pair], what: str, label: str, metric: str, larger: str, smaller: str) -> Pair:
+def _claims(pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """In how many places one system is above all others that were run, in the paper and here."""
-    places: dict[tuple[str, ...], dict[str, Pair]] = {}
-    for pair in pairs:
-        if (pair["label"], pair["metric"]) == (label, metric):
-            places.setdefault((pair["backbone"], pair["direction"], pair["setting"]), {})[pair["system"]] = pair
-    papers, here, compared, same = 0, 0, 0, 0
-    for systems in places.values():
-        others = [pair for name, pair in systems.items() if re.fullmatch(smaller, name)]
-        leads = systems[larger]["paper"] > max(pair["paper"] for pair in others)
-        papers += leads
-        ran = [pair["ours"] for pair in others if not pair["state"]]
+    for what, label, metric, larger, smaller in CLAIMS:
+        numbers = pairs[(pairs["label"] == label) & (pairs["metric"] == metric)]
+        is_first, is_other = (numbers["system"].str.fullmatch(pattern) for pattern in (larger, smaller))
+        first, others = (numbers[one].groupby(GROUP)[["paper", "ours"]].max() for one in (is_first, is_other))
+        lead = first - others
         # A place counts where both sides were run.
-        if ran and not systems[larger]["state"]:
-            leads_here = systems[larger]["ours"] > max(ran)
-            compared, here, same = compared + 1, here + leads_here, same + (leads == leads_here)
-    verdict = NOT_RUN if not compared else "same" if same == compared else f"{same} of {compared} places"
-    texts = {"text": f"{papers} of {len(places)}", "ours_text": f"{here} of {compared}"}
-    return {"kind": "claim", "label": label, "metric": metric, "what": what, **texts, "verdict": verdict}
+        leads, ran = lead > 0, lead["ours"].notna()
+        same = (leads["paper"] == leads["ours"])[ran]
+        yield {
+            "kind": "claim", "label": label, "metric": metric, "what": what,
+            "text": f"{leads['paper'].sum()} of {len(lead)}", "ours_text": f"{leads['ours'].sum()} of {ran.sum()}",
+            "verdict": _of_several(same.sum(), len(same), "places"),
+        }  # fmt: skip
 
 
-def _orders(pairs: Sequence[Pair]) -> Iterator[Pair]:
+def _orders(pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """A row for each group of systems that differ in nothing else."""
-    groups: dict[tuple[str, ...], list[Pair]] = {}
-    for pair in pairs:
-        ordered = pair["metric"] in ORDERED and (pair["label"], pair["metric"]) != UNORDERED
-        if ordered and pair["state"] != NO_TABLE:
-            # Elsewhere systems of two backbones are never put in one order.
-            backbone = "" if pair["label"] in ACROSS_BACKBONES else pair["backbone"]
-            key = (pair["label"], backbone, pair["direction"], pair["setting"], pair["metric"])
-            groups.setdefault(key, []).append(pair)
-    for group in groups.values():
-        if len({pair["paper"] for pair in group}) > 1:
-            compared = [pair for pair in group if pair["state"] in ("", SETTING)]
+    is_unordered = (pairs["label"] == UNORDERED[0]) & (pairs["metric"] == UNORDERED[1])
+    ordered = pairs[pairs["metric"].isin(ORDERED) & (pairs["why"] == "") & ~is_unordered]
+    # Elsewhere systems of two backbones are never put in one order.
+    backbones = ordered["backbone"].mask(ordered["label"].isin(ACROSS_BACKBONES), "")
+    for _, group in ordered.groupby([ordered["label"], backbones, *GROUP[2:]], sort=False):
+        if group["paper"].nunique() > 1:
+            ran = group.dropna(subset="ours")
             # Of those that were run, how many pairs that differ in the paper are in its order here.
-            falling = [
-                (one, other) for one, other in itertools.permutations(compared, 2) if one["paper"] > other["paper"]
-            ]
-            same = sum(one["ours"] > other["ours"] for one, other in falling)
-            verdict = "same" if same == len(falling) else f"{same} of {len(falling)} pairs"
-            yield {key: group[0][key] for key in ("label", "backbone", "direction", "setting", "metric", "why")} | {
+            in_paper, here = (np.greater.outer(*[ran[name].to_numpy()] * 2) for name in ("paper", "ours"))
+            yield group.iloc[0][GROUP].to_dict() | {
                 "kind": "order",
                 "text": _sorted(group, "paper"),
-                "ours_text": _sorted(compared, "ours"),
-                "verdict": verdict if falling else NOT_RUN,
+                "ours_text": _sorted(ran, "ours"),
+                "verdict": _of_several((in_paper & here).sum(), in_paper.sum(), "pairs"),
             }
 
 
-def _sorted(group: Sequence[Pair], key: str) -> str:
+def _of_several(same: int, compared: int, what: str) -> str:
+    """How many of several comparisons are as in the paper."""
+    if not compared:
+        return NOT_RUN
+    return "same" if same == compared else f"{same} of {compared} {what}"
+
+
+def _sorted(group: pd.DataFrame, column: str) -> str:
     """``oracle > ev = ratio``: systems from the largest value down."""
-    falling = sorted(group, key=lambda pair: -pair[key])
-    text = falling[0]["system"] if falling else ""
-    for one, other in itertools.pairwise(falling):
-        text += f" {'=' if one[key] == other[key] else '>'} {other['system']}"
+    text, above = "", NONE
+    for name, value in group.sort_values(column, ascending=False, kind="stable")[["system", column]].to_numpy():
+        text += (" = " if value == above else " > ") * bool(text) + name
+        above = value
     return text
 
 
@@ -295,18 +270,15 @@ ABSENT = "not run: this config did not ask for it. not compared: not had here, f
 def _summary(table: pd.DataFrame) -> Iterator[str]:
     """How many comparisons had which verdict."""
     names = {"value": "Values", "sign": "Leads", "order": "Orders"}
-    for kind, rows in table[table["kind"] != "claim"].groupby("kind", sort=False):
-        ordered = sorted(rows.to_dict("records"), key=_differs, reverse=True)  # what differs is counted first
-        verdicts = Counter("in part" if row["verdict"].endswith("pairs") else row["verdict"] for row in ordered)
-        yield f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}."
+    for kind, verdicts in table.groupby("kind", sort=False)["verdict"]:
+        # What differs is counted first.
+        falling = verdicts.sort_values(key=lambda of: ~of.map(_differs), kind="stable")
+        counts = falling.mask(falling.str.endswith("pairs"), "in part").value_counts(sort=False)
+        yield f"{names[str(kind)]}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
 
 
-def _differs(row: Mapping[str, Any]) -> bool:
-    return row["verdict"] in ("outside", "fails", "other") or row["verdict"].endswith(("pairs", "places"))
-
-
-def _is_compared(row: Mapping[str, Any]) -> bool:
-    return row["verdict"] not in (NOT_RUN, NO_TABLE)
+def _differs(verdict: str) -> bool:
+    return verdict in ("outside", "fails", "other") or verdict.endswith(("pairs", "places"))
 
 
 def _place(label: str) -> str:
@@ -315,11 +287,15 @@ def _place(label: str) -> str:
     return NAMED.get(label) or render.title(name) + ", figure" * (kind == "fig")
 
 
-def _row(row: dict[str, Any], section: str, placed: bool = False) -> Row:
-    """A comparison; with ``placed`` it names its place in the paper."""
-    texts = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
-    label = f"{_place(row['label'])}: " * placed + _described(row)
-    return Row([label, *texts, Bold(row["verdict"]) if _differs(row) else row["verdict"]], section)
+def _rows(table: pd.DataFrame, section: Callable[[str], str], placed: bool = False) -> list[Row]:
+    """A row for each comparison, in the ``section`` of its label; with ``placed`` it names its place in the paper."""
+    rows = []
+    for row in table.to_dict("records"):
+        label = f"{_place(row['label'])}: " * placed + _described(row)
+        texts = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
+        verdict = Bold(row["verdict"]) if _differs(row["verdict"]) else row["verdict"]
+        rows.append(Row([label, *texts, verdict], section(row["label"])))
+    return rows
 
 
 def _described(row: dict[str, Any]) -> str:
@@ -357,10 +333,9 @@ def _one_system(name: str) -> str:
 
 def _texts(row: dict[str, Any]) -> list[str]:
     """The cells of an order of systems, or of a claim."""
-    texts = [row["text"], row["ours_text"] if _is_compared(row) else ""]
+    texts = [row["text"], "" if row["verdict"] == NOT_RUN else row["ours_text"]]
     if row["kind"] == "order":
-        parts = (re.split(" ([>=]) ", text) for text in texts)
-        texts = [" ".join(part if part in (">", "=") else _system(part) for part in of_text) for of_text in parts]
+        texts = [re.sub("[^ >=]+", lambda name: _system(name[0]), text) for text in texts]
     return [*(text or formats.NONE for text in texts), ""]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 PART = "texts decoded again"
 NEAR = 5e-5  # nats between two float32 computations of a mean entropy
 MOST_STEPS = 10_000
-MODEL = ("family", "precision", "merge_adapter", "shifted", "head_precision", "attention")
+MODEL = {"dtype": "precision", "merge": "merge_adapter", "shifted": "shifted", "attention": "attention"}  # and params
 NO_CHECKPOINT = Unchecked("the checkpoint is not at hand")
 OTHERWISE = Unchecked(
     "a reveal order, a canvas that changes, a prompt cache, or revealed masks that the plain algorithm does not have"
@@ -38,39 +37,22 @@ def usable(device: str | None) -> str:
 
 
 def check(folder: Folder, report: Report, count: int, device: str) -> None:
-    """Decode ``count`` sentences of each run again."""
-    load = functools.lru_cache(maxsize=1)(_load)  # one model at a time in memory
+    """Decode ``count`` sentences of each run again. Nothing in the files of a model is executed."""
+    from entropy_valley.model.load import load_backbone
+
+    load = functools.lru_cache(maxsize=1)(load_backbone)  # one model at a time in memory
     for cell, row in drawn(folder, report, count):
         with report.reading(PART, cell.header):
-            source = folder.testset(cell.of.direction, cell.system.testset).get(row["id"])
-            rank, checkpoint = _rank(cell.params, cell.system), folder.checkpoint(cell.of)
+            source = folder.testset(cell.run[0], cell.system.testset).get(row["id"])
+            rank, (checkpoint, adapter) = _rank(cell.params, cell.system), folder.model(cell.home)
             if rank and source and checkpoint:
-                paths = folder.input_paths(cell.of)
-                adapter = next((path for path in paths if (path / "adapter_config.json").is_file()), None)
-                backbone = load(checkpoint, adapter, device, *(cell.params[name] for name in MODEL))
+                settings = {argument: cell.params[name] for argument, name in MODEL.items()}
+                settings["float32_head"] = cell.params["head_precision"] == "float32"
+                backbone = load(checkpoint, cell.params["family"], device=device, adapter=adapter, **settings)
                 _check_sentence(report, backbone, rank, cell, row, source["source"])
             else:
                 reason = OTHERWISE if not rank else NO_TESTSET if not source else NO_CHECKPOINT
                 report.compare(PART, cell.file, f"line {row['line']}, tokens", row["tokens"], reason)
-
-
-def _load(checkpoint: Path, adapter: Path | None, device: str, family: str, *settings: Any) -> Backbone:
-    """The model of a run, loaded without executing anything in its files; ``settings`` are the other values of
-    :data:`MODEL`."""
-    from entropy_valley.model.load import load_backbone
-
-    dtype, merge, shifted, head, attention = settings
-    return load_backbone(
-        checkpoint,
-        family,
-        device=device,
-        dtype=dtype,
-        adapter=adapter,
-        merge=merge,
-        shifted=shifted,
-        float32_head=head == "float32",
-        attention=attention,
-    )
 
 
 def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Row]]:
@@ -78,10 +60,10 @@ def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Ro
     runs: dict[tuple[str, ...], list[tuple[Cell, Row]]] = {}
     for cell in folder.cells(report, TRANSLATIONS):
         if cell.system.order:  # an autoregressive system denoises nothing
-            runs.setdefault(cell.of[1:], []).extend((cell, row) for row in cell.rows)
+            runs.setdefault(cell.run, []).extend((cell, row) for row in cell.rows)
     for of_run in runs.values():
         # Nobody can choose which sentences are drawn, and everybody draws the same.
-        of_run.sort(key=lambda at: files.text_digest(f"{at[0].of.home} {at[0].system.label} {at[1]['id']}"))
+        of_run.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[0].system.label} {at[1]['id']}"))
         yield from of_run[:count]
 
 

@@ -85,26 +85,21 @@ class Report:
 # --- The folder.
 
 
-class Set(NamedTuple):
-    """A set of a run: where it is, and what its path says of the run."""
+class Cell(NamedTuple):
+    """What a file of a set has of a cell; ``home`` is the folder of the set. ``entry`` and ``params`` are what the
+    header beside the file says of the cell and of the set."""
 
     home: str
-    direction: str
-    backbone: str
-    run: str
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What a file of a set has of a cell; ``entry`` and ``params`` are what the header beside it says of the cell and
-    of the set."""
-
-    of: Set
     file: str
     system: System
     rows: Sequence[Row]
     entry: Mapping[str, Any]
     params: Mapping[str, Any]
+
+    @property
+    def run(self) -> tuple[str, ...]:
+        """Direction, backbone, and the run's seed and pool."""
+        return tuple(self.home.split("/")[:3])
 
     @property
     def header(self) -> str:
@@ -134,8 +129,9 @@ class Folder:
                 with report.reading(FILES, place):
                     if record := read_record(path):
                         self.records[place.as_posix()] = record
-        headers = [place.split("/") for place in self.records if place.endswith(f"/{HEADER}")]
-        self.sets = [Set("/".join(path[:4]), *path[:3]) for path in headers if len(path) == 5]
+        # `en-zh/llada-8b/seed1/matrix`
+        homes = [place.rpartition("/")[0] for place in self.records if place.endswith(f"/{HEADER}")]
+        self.sets = [home for home in homes if home.count("/") == 3]
 
     def check(self, report: Report) -> None:
         """Compare each header with the files that it describes, and with the headers of what these were made from."""
@@ -155,35 +151,39 @@ class Folder:
                     report.differ(FILES, place, problem)
                 report.same[FILES] += not problems
 
-    def input_paths(self, one: Set) -> list[Path]:
+    def input_paths(self, home: str) -> list[Path]:
         """Where what the translations of a set were made from is now: LLaDA-tiny's checkpoint is wherever this package
         is installed."""
-        record, shipped_digest = self.records[f"{one.home}/{HEADER}"], shipped.origin()["digest"]
-        former, paths = record.path.removesuffix(f"{one.home}/{TRANSLATIONS}"), []
+        record = self.records[f"{home}/{HEADER}"]
+        former, paths = record.path.removesuffix(f"{home}/{TRANSLATIONS}"), []
         for path, digest in record.inputs.items():
             here = self.root / path.removeprefix(former) if path.startswith(former) else Path(path)
-            paths.append(shipped.CHECKPOINT if digest == shipped_digest else here)
+            paths.append(shipped.CHECKPOINT if digest == shipped.origin()["digest"] else here)
         return paths
 
-    def checkpoint(self, one: Set) -> Path | None:
-        """The checkpoint of a set's backbone, None if it is not here."""
-        return next((path for path in self.input_paths(one) if (path / "config.json").is_file()), None)
+    def model(self, home: str) -> tuple[Path | None, Path | None]:
+        """The checkpoint and the adapter of a set, None for what is not here."""
+        paths = self.input_paths(home)
+        checkpoint, adapter = (
+            next((path for path in paths if (path / name).is_file()), None)
+            for name in ("config.json", "adapter_config.json")
+        )
+        return checkpoint, adapter
 
     # Rows.
 
     def cells(self, report: Report, name: str) -> Iterator[Cell]:
         """The cells of all sets in their translations or scores."""
-        for one in self.sets:
-            file = f"{one.home}/{name}"
-            header, cells = header_path(file).as_posix(), []
+        for home in self.sets:
+            file, cells = f"{home}/{name}", []
+            header = header_path(file).as_posix()
             with report.reading("rows", file):
-                if header in self.records:
+                if record := self.records.get(header):
                     rows, described = self.rows(file), entries(self.root / header)
                     # A cell that lacks on one side is found here, before its rows are looked at.
                     report.compare("rows", file, "cells", sorted(rows), sorted(described))
                     for system, own in rows.items():
-                        params = self.records[header].params
-                        cells.append(Cell(one, file, system, own, described.get(system, {}), params))
+                        cells.append(Cell(home, file, system, own, described.get(system, {}), record.params))
             yield from cells
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
@@ -209,10 +209,10 @@ class Folder:
     @functools.cache  # noqa: B019
     def prompt(self, backbone: str) -> Prompt | None:
         """A prompt of a backbone with its tokenizer, None if that is not here."""
-        for one in self.sets:
+        for home in self.sets:
             # All runs of a backbone share a tokenizer; one checkpoint that is here suffices.
-            if one.backbone == backbone and (checkpoint := self.checkpoint(one)):
-                params = self.records[f"{one.home}/{HEADER}"].params
+            if home.split("/")[1] == backbone and (checkpoint := self.model(home)[0]):
+                params = self.records[f"{home}/{HEADER}"].params
                 return Prompt(params["prompt"], load_tokenizer(checkpoint, find_family(params["family"])))
         return None
 

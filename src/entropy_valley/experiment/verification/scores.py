@@ -28,14 +28,14 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
     for cell in folder.cells(report, SCORES):
         with report.reading("rows", cell.file):
             check_ids(folder, report, cell)
-            label, testset = cell.system.label, folder.root / testset_file(cell.of.direction, cell.system.testset)
+            label, testset = cell.system.label, folder.root / testset_file(cell.run[0], cell.system.testset)
             stored = cell.entry.get("sentences")
             report.compare("totals of cells", cell.header, f"sentences of {label}", stored, len(cell.rows))
             texts: Outputs | Unchecked = NO_TESTSET
             if testset.is_file():
                 # read_outputs pairs ids, and names the first that does not fit.
-                translated = folder.rows(f"{cell.of.home}/{TRANSLATIONS}").get(cell.system, [])
-                texts = read_outputs(testset, translated, f"{cell.of.home}/{TRANSLATIONS}: {label}")
+                translated = folder.rows(f"{cell.home}/{TRANSLATIONS}").get(cell.system, [])
+                texts = read_outputs(testset, translated, f"{cell.home}/{TRANSLATIONS}: {label}")
             for name, metric in from_params({**cell.params, "metrics": {}}).items():
                 # Scores depend on settings and language, not on what was translated.
                 key = files.canonical([name, {**cell.params, "made_from": None}])

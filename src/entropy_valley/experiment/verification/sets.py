@@ -27,11 +27,11 @@ def check(folder: Folder, report: Report) -> None:
     for cell in folder.cells(report, TRANSLATIONS):
         with report.reading("rows", cell.file):
             check_ids(folder, report, cell)
-            prompt, first_line = folder.prompt(cell.of.backbone), cell.params.get("first_line", False)
+            prompt, first_line = folder.prompt(cell.run[1]), cell.params.get("first_line", False)
             for row in cell.rows:
                 text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
                 report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
-            tokens = folder.tokens(cell.of.direction, cell.of.backbone, cell.system.testset)
+            tokens = folder.tokens(*cell.run[:2], cell.system.testset)
             if cell.system.order:  # an autoregressive system has no canvas
                 _check_canvases(folder, report, cell, tokens)
             for name, total in _totals(cell, tokens).items():
@@ -41,7 +41,7 @@ def check(folder: Folder, report: Report) -> None:
 
 def check_ids(folder: Folder, report: Report, cell: Cell) -> None:
     """A row for each sentence of the test set, in its order."""
-    ids, stored = [*folder.testset(cell.of.direction, cell.system.testset)], [row["id"] for row in cell.rows]
+    ids, stored = [*folder.testset(cell.run[0], cell.system.testset)], [row["id"] for row in cell.rows]
     # Missing and foreign sentences, by name; then doubles and the order.
     different = sorted({*ids} ^ {*stored}) if ids else []
     if different:
@@ -133,8 +133,9 @@ def _reassigned(folder: Folder, cell: Cell, settings: Mapping[str, Any], tokens:
     """The canvases of a method, its ratios given to other sentences by a seeded shuffle; none without them."""
     # The canvases that were shuffled are in the home set of their method.
     origin = cell.system._replace(method=settings.get("of", "ev"))
-    for other in folder.sets:
-        rows = folder.rows(f"{other.home}/{TRANSLATIONS}").get(origin, []) if other[1:] == cell.of[1:] else []
+    for home in folder.sets:
+        is_of_run = home.startswith("/".join((*cell.run, "")))
+        rows = folder.rows(f"{home}/{TRANSLATIONS}").get(origin, []) if is_of_run else []
         if rows and all(row["id"] in tokens for row in rows):
             lengths = [row["canvas"]["length"] for row in rows]
             sources = [tokens[row["id"]][0] for row in rows]
