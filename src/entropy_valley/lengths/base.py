@@ -98,7 +98,7 @@ class LengthMethod(Section):
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
-    learns: ClassVar[bool] = False  # :meth:`learn` gets development pairs, as many as its field ``pairs`` says
+    learns: ClassVar[bool] = False  # it is a :class:`Learning` method
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
     # By its name: of a positional default, a type checker without pydantic's plugin knows nothing.
     label: Printed[str | None] = Field(default=None, description="its printed name in tables and figures")
@@ -112,9 +112,15 @@ class LengthMethod(Section):
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         """The canvas length, from the sentence and its probes."""
 
+
+class Learning(LengthMethod):
+    """A base for length methods that learn from development pairs, as many as the field ``pairs`` says."""
+
+    learns: ClassVar[bool] = True
+
+    @abstractmethod
     def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
         """A copy that has learned from development pairs, and what the header of the translations says of it."""
-        raise NotImplementedError(f"{type(self).__name__} says that it learns, and has no `learn`")
 
 
 class Unprobed:
@@ -250,20 +256,11 @@ def choosing(
     ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
     an answer that is not a choice.
     """
-    about = f"sentence {name!r}"
     yield from probing(method, sentence, probe, probes, name)
-    with plugins.calling(method, "choose", about):
+    if plugins.is_own(method):
+        choice = _checked(method, sentence, probes, f"sentence {name!r}")
+    else:
         choice = method.choose(sentence, probes)
-        if isinstance(choice, Choice):
-            choice = _in_numbers(choice, functools.partial(_whole, method, "choose", about))
-    if not isinstance(choice, Choice):
-        remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
-        raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
-    if choice.length < 1:
-        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
-    if bad := [f"{length} slots as {score}" for length, score in choice.scores.items() if not math.isfinite(score)]:
-        problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
-        raise plugins.refused(method, "choose", about, problem, remedy)
     return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1)
 
 
@@ -276,21 +273,30 @@ def probing(
 ) -> Generator[list[Any], list[ProbeResult], None]:
     """The first half of :func:`choosing`: yield what the method proposes, round by round; ``probes`` takes the
     readings."""
-    about = f"sentence {name!r}"
+    own = plugins.is_own(method)
     while True:
-        with plugins.calling(method, "propose", about):
+        if own:
+            proposed = _proposed(method, sentence, probes, f"sentence {name!r}")
+        else:
             proposed = method.propose(sentence, probes)
-            if not isinstance(proposed, Iterable):
-                remedy = "Return a list of whole numbers, empty when nothing more is to be probed."
-                raise plugins.refused(method, "propose", about, f"returns {brief(proposed)}", remedy)
-            numbers = {_whole(method, "propose", about, "proposes", length) for length in proposed}
-        lengths = sorted(numbers - probes.keys())
+        lengths = sorted({*proposed} - probes.keys())
         if not lengths:
             return
-        if lengths[0] < 1:
-            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
         readings = yield [probe(length) for length in lengths]
         probes |= zip(lengths, readings, strict=True)
+
+
+def _proposed(method: LengthMethod, sentence: Sentence, probes: Mapping[int, ProbeResult], about: str) -> list[int]:
+    """What a user's own method proposes, in integers of Python."""
+    with plugins.calling(method, "propose", about):
+        proposed = method.propose(sentence, probes)
+        if not isinstance(proposed, Iterable):
+            remedy = "Return a list of whole numbers, empty when nothing more is to be probed."
+            raise plugins.refused(method, "propose", about, f"returns {brief(proposed)}", remedy)
+        lengths = [_whole(method, "propose", about, "proposes", length) for length in proposed]
+    if (least := min(lengths, default=1)) < 1:
+        raise plugins.refused(method, "propose", about, f"proposes {least} slots", "Give 1 or more.")
+    return lengths
 
 
 def _whole(method: LengthMethod, name: str, about: str, does: str, length: Any) -> int:
@@ -301,14 +307,26 @@ def _whole(method: LengthMethod, name: str, about: str, does: str, length: Any) 
         raise plugins.refused(method, name, about, f"{does} {brief(length)} slots", "Give whole numbers.") from None
 
 
-def _in_numbers(choice: Choice, whole: Callable[[str, Any], int]) -> Choice:
-    """The same in numbers of Python: a user's own method may choose by those of numpy or torch."""
-    scores = {
-        whole("scores", length): score if isinstance(score, int | float) else float(score)
-        for length, score in choice.scores.items()
-    }
-    contenders = [whole("chooses", length) for length in choice.contenders]
-    return Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
+def _checked(method: LengthMethod, sentence: Sentence, probes: Mapping[int, ProbeResult], about: str) -> Choice:
+    """What a user's own method chooses, in numbers of Python: it may choose by those of numpy or torch."""
+    remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
+    whole = functools.partial(_whole, method, "choose", about)
+    with plugins.calling(method, "choose", about):
+        choice = method.choose(sentence, probes)
+        if not isinstance(choice, Choice):
+            raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
+        scores, bad = {}, []
+        for length, score in choice.scores.items():
+            scores[whole("scores", length)] = float(score)
+            if not math.isfinite(score):
+                bad.append(f"{length} slots as {score}")
+        contenders = [whole("chooses", length) for length in choice.contenders]
+        choice = Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
+    if bad:
+        raise plugins.refused(method, "choose", about, f"scores {listed(bad)}", "Leave such lengths out of `scores`.")
+    if choice.length < 1:
+        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
+    return choice
 
 
 def declared(method: LengthMethod | type, name: str) -> Any:

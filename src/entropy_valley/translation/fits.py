@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.canvas import SHORTEST
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.runner import Work
+    from entropy_valley.lengths.base import Learning
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.prompt import Prompt
 
@@ -96,7 +97,7 @@ class Pairs:
         examples = self.examples(method)
         about = counted(len(examples), "pair")
         with plugins.calling(method, "learn", about):
-            answer = method.learn(examples)
+            answer = cast("Learning", method).learn(examples)
         if not (isinstance(answer, tuple) and len(answer) == 2):
             problem = f"returns {brief(answer)}, which is not two"
             remedy = "Return the copy that has learned, and facts."
