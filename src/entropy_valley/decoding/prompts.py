@@ -167,7 +167,7 @@ class PassBudget:
         return named
 
     def _fits(self, rows: int, kept: int) -> bool:
-        return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)
+        return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)  # `most` asks for the free memory
 
     def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
         """Count a canvas in: its ``step``-th pass."""

@@ -256,11 +256,23 @@ def choosing(
     ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
     an answer that is not a choice.
     """
+    about = f"sentence {name!r}"
     yield from probing(method, sentence, probe, probes, name)
-    if plugins.is_own(method):
-        choice = _checked(method, sentence, probes, f"sentence {name!r}")
-    else:
+    with plugins.calling(method, "choose", about):
         choice = method.choose(sentence, probes)
+        if not isinstance(choice, Choice):
+            remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
+            raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
+        # A user's own method may choose by numbers of numpy or torch; the row is JSON.
+        whole = functools.partial(_whole, method, "choose", about)
+        scores = {whole("scores", length): float(score) for length, score in choice.scores.items()}
+        contenders = [whole("chooses", length) for length in choice.contenders]
+        choice = Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
+    if choice.length < 1:
+        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
+    if bad := [f"{length} slots as {score}" for length, score in scores.items() if not math.isfinite(score)]:
+        problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
+        raise plugins.refused(method, "choose", about, problem, remedy)
     return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1)
 
 
@@ -273,30 +285,21 @@ def probing(
 ) -> Generator[list[Any], list[ProbeResult], None]:
     """The first half of :func:`choosing`: yield what the method proposes, round by round; ``probes`` takes the
     readings."""
-    own = plugins.is_own(method)
+    about = f"sentence {name!r}"
     while True:
-        if own:
-            proposed = _proposed(method, sentence, probes, f"sentence {name!r}")
-        else:
+        with plugins.calling(method, "propose", about):
             proposed = method.propose(sentence, probes)
-        lengths = sorted({*proposed} - probes.keys())
+            if not isinstance(proposed, Iterable):
+                remedy = "Return a list of whole numbers, empty when nothing more is to be probed."
+                raise plugins.refused(method, "propose", about, f"returns {brief(proposed)}", remedy)
+            numbers = {_whole(method, "propose", about, "proposes", length) for length in proposed}
+        lengths = sorted(numbers - probes.keys())
         if not lengths:
             return
+        if lengths[0] < 1:
+            raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
         readings = yield [probe(length) for length in lengths]
         probes |= zip(lengths, readings, strict=True)
-
-
-def _proposed(method: LengthMethod, sentence: Sentence, probes: Mapping[int, ProbeResult], about: str) -> list[int]:
-    """What a user's own method proposes, in integers of Python."""
-    with plugins.calling(method, "propose", about):
-        proposed = method.propose(sentence, probes)
-        if not isinstance(proposed, Iterable):
-            remedy = "Return a list of whole numbers, empty when nothing more is to be probed."
-            raise plugins.refused(method, "propose", about, f"returns {brief(proposed)}", remedy)
-        lengths = [_whole(method, "propose", about, "proposes", length) for length in proposed]
-    if (least := min(lengths, default=1)) < 1:
-        raise plugins.refused(method, "propose", about, f"proposes {least} slots", "Give 1 or more.")
-    return lengths
 
 
 def _whole(method: LengthMethod, name: str, about: str, does: str, length: Any) -> int:
@@ -305,28 +308,6 @@ def _whole(method: LengthMethod, name: str, about: str, does: str, length: Any) 
         return operator.index(length)
     except TypeError:
         raise plugins.refused(method, name, about, f"{does} {brief(length)} slots", "Give whole numbers.") from None
-
-
-def _checked(method: LengthMethod, sentence: Sentence, probes: Mapping[int, ProbeResult], about: str) -> Choice:
-    """What a user's own method chooses, in numbers of Python: it may choose by those of numpy or torch."""
-    remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
-    whole = functools.partial(_whole, method, "choose", about)
-    with plugins.calling(method, "choose", about):
-        choice = method.choose(sentence, probes)
-        if not isinstance(choice, Choice):
-            raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
-        scores, bad = {}, []
-        for length, score in choice.scores.items():
-            scores[whole("scores", length)] = float(score)
-            if not math.isfinite(score):
-                bad.append(f"{length} slots as {score}")
-        contenders = [whole("chooses", length) for length in choice.contenders]
-        choice = Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
-    if bad:
-        raise plugins.refused(method, "choose", about, f"scores {listed(bad)}", "Leave such lengths out of `scores`.")
-    if choice.length < 1:
-        raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
-    return choice
 
 
 def declared(method: LengthMethod | type, name: str) -> Any:
