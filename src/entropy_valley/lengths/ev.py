@@ -88,7 +88,7 @@ class EntropyValley(OnGrid):
 class OnLine(Fitted):
     """A base for length methods that probe the lengths nearest to the line of expected ones, two slots at least."""
 
-    candidates: PositiveInt = Field(5, description="lengths that are probed")
+    candidates: PositiveInt = Field(5, description="lengths nearest to the length line")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
         return nearest(self.line.expected(sentence.source_tokens), self.candidates)
