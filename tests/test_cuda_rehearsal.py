@@ -15,6 +15,7 @@ import torch
 from held import Held
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 
+from entropy_valley.decoding.batch import Batch
 from entropy_valley.decoding.canvas import NO_REUSE, Canvas, Reuse
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import reveal_counts
@@ -72,7 +73,7 @@ def read(name, model, attention=BOTH_WAYS, reuse=NO_REUSE, sig=False, copies=1, 
         canvases.append(Canvas(prompt, length, counts, **given))
     engine = Engine(backbone, **engine)
     with torch.inference_mode():
-        seen = engine._attempt(engine._batch(list(enumerate(canvases))), make_denoiser("med"))
+        seen = engine._attempt(Batch.of(list(enumerate(canvases)), engine.backbone.mask_id), make_denoiser("med"))
     assert {column.device.type for column in seen.values} == {"cuda"}
     assert [column.dtype for column in seen.values] == [torch.int64, *[torch.float64] * 3]
     assert {len(column) for column in seen.values} == {68 * copies}

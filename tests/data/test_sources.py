@@ -218,10 +218,6 @@ def test_tsv_columns_by_number_and_in_both_directions(tsv):
     assert pairs_of(source, "en-de") == [("Hello", "Hallo"), ("Yes", '"Ja"!')]
 
 
-def test_tsv_columns_by_name(tsv):
-    assert pairs_of(tsv("id\tde\ten\n1\tHallo\tHello\n", {"de": "de", "en": "en"})) == [("Hallo", "Hello")]
-
-
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [

@@ -114,11 +114,3 @@ def test_the_length_error_is_of_the_chosen_canvas(bench, llada):
     true = [len(llada.tokenizer(text, add_special_tokens=False)["input_ids"]) + 1 for text in targets]
     errors = [abs(row["length"] - one) for row, one in zip(rows, true, strict=True)]
     assert entry["length_mae"] == round(sum(errors) / 12, 6)
-
-
-def test_what_exceeds_the_context_is_no_contender(bench, monkeypatch):
-    monkeypatch.setitem(METHODS, "neighbours", {"ratios": RATIOS, "radius": 500})
-    for canvas in bench.canvas("neighbours"):
-        lengths = canvas["contenders"]
-        assert lengths[0] == 2 and lengths == list(range(2, lengths[-1] + 1))
-        assert canvas["length"] in lengths and lengths[-1] < 128  # of the context, which holds the prompt too

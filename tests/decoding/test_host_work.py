@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from entropy_valley.decoding import engine, head
+from entropy_valley.decoding.batch import Batch
 from entropy_valley.decoding.canvas import Canvas, ProbeResult, Queue
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
@@ -152,5 +153,5 @@ def test_a_first_step_that_a_probe_has_told_does_not_touch_the_device(llada, nam
     named = [(place, dataclasses.replace(one, start=readings[place])) for place, one in enumerate(cases)]
     ours = engine.Engine(llada)
     ours._device = torch.device("meta")
-    batch, settled = ours._enter(ours._batch(), named, order)
+    batch, settled = ours._enter(Batch.of([], ours.backbone.mask_id), named, order)
     assert len(batch) + len(settled) == 5 and set(batch.steps) <= {1}

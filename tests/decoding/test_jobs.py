@@ -101,18 +101,6 @@ def test_an_order_and_its_settings_name_a_decode(bench, no_model):
     bench.decode("ratio", order="hybrid", p=0.25)
 
 
-def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
-    """It makes what is missing again, be it the header alone."""
-    bench.decode("ev")
-    first, header = bench.out.read_bytes(), bench.out.with_suffix(".json")
-    before = header.read_bytes()
-    header.unlink()
-    no_model()
-    bench.decode("ev")
-    assert (bench.out.read_bytes(), header.read_bytes()) == (first, before)
-    assert [ledger["loads"] for ledger in bench.ledgers()] == [1, 0]
-
-
 def test_another_shift_is_another_decode(bench):
     """One checkpoint may be read both ways; what the store has of one is no answer for the other."""
     first, _ = bench.decode("ratio")

@@ -53,24 +53,6 @@ def translations(pipeline, sentences, denoising=MED, method="ev"):
     return [done[place] for place in range(len(sentences))]
 
 
-@pytest.mark.parametrize("denoising", [MED, DAEDAL], ids=lambda one: one.name)
-def test_with_and_without_a_store_it_is_the_plain_reference(llada, inputs, sentences, tmp_path, denoising):
-    without = translations(Pipeline.of(Engine(llada), inputs), sentences, denoising)
-    pipeline, _ = stored(llada, inputs, tmp_path)
-    assert translations(pipeline, sentences, denoising) == without
-    for prompt, sentence, (row, decoded) in zip(inputs.prompts, sentences, without, strict=True):
-        means = {length: mean_entropy(llada, prompt, length) for length in row["candidates"]}
-        assert row["length"] == min(sorted(means), key=means.__getitem__)
-        assert len(means) > 1 or sentence.source_tokens < 4
-        (one,) = decoded.values()
-        if denoising is MED:
-            text = reference.decode(llada, prompt, row["length"], 4)[1]
-        else:
-            tokens, _ = reference_variants.daedal(llada, prompt, row["length"], 1, 24)
-            text = tokens[: tokens.index(llada.eos_id)] if llada.eos_id in tokens else tokens
-        assert one.tokens[: one.text] == text
-
-
 @pytest.mark.parametrize("refresh", [2, sys.maxsize])
 def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, sentences, tmp_path, refresh):
     """Together, in two halves, and from the store."""

@@ -56,12 +56,6 @@ class TestCal:
         assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
 
 
-def test_candidates_of_the_line_halfway_go_to_the_shorter():
-    assert nearest(10.5, 1) == [10]
-    assert nearest(10.5, 2) == [10, 11]
-    assert nearest(10.0, 5) == [8, 9, 10, 11, 12]
-
-
 @given(st.floats(-20, 90), st.integers(1, 9))
 def test_candidates_are_neighbours_and_none_left_out_is_nearer(expected, count):
     candidates = nearest(expected, count)
@@ -164,11 +158,6 @@ class TestFittedEv:
         assert method.learn([*self.examples(), *far])[1] == method.learn(self.examples())[1]
         with pytest.raises(InputError, match="none of 5 development pairs has a length among its candidates"):
             method.learn(far)
-
-    def test_a_copy_learns(self):
-        method = make_method("ev_fit", {}, STATISTICS)
-        learned, _ = method.learn(self.examples())
-        assert method._weights is None and learned._weights
 
     def test_repeats_are_neighbours_with_one_token(self):
         assert [repeats(canvas(5, 1.0, n)) for n in range(5)] == [0, 1, 2, 3, 4]

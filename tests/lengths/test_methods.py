@@ -9,10 +9,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
 
 
-def test_oracle_is_the_reference_and_its_eos():
-    assert make_method("oracle", {}).choose(Sentence(5, 9), {}).length == 10
-
-
 def test_ratio_probes_nothing():
     length_method = make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": True})
     assert list(length_method.propose(Sentence(10), {})) == []

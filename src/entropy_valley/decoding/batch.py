@@ -249,8 +249,8 @@ class Batch:
     def _settled(self, eos_id: int) -> list[bool]:
         """Whether the text of each canvas is settled."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
-        pairs = zip(self.canvases, self.steps, strict=True)
-        done = np.array([step > len(canvas.counts) for canvas, step in pairs], dtype=bool)
+        steps = _integers(len(canvas.counts) for canvas in self.canvases)
+        done = _integers(self.steps) > steps  # a mask that was revealed as one takes a step more
         return ((first_eos < first_mask) | (first_mask == NO_SLOT) | done).tolist()
 
     def foreseen(self, flags: np.ndarray, eos_id: int) -> tuple[Self, np.ndarray]:
@@ -274,7 +274,7 @@ class Batch:
 
     def rows(self) -> list[slice]:
         """Those of each canvas."""
-        return list(itertools.starmap(slice, itertools.pairwise(self._starts().tolist())))
+        return [slice(first, end) for first, end in itertools.pairwise(self._starts().tolist())]
 
     def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
         """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""

@@ -241,7 +241,7 @@ class Queue:
 
     def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = (), by_prompt: bool = False) -> None:
         self._by_prompt = by_prompt
-        self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []
+        self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []  # its first has its turn
         self._arrivals = itertools.count()
         self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
         for name, canvas in canvases:
@@ -253,10 +253,6 @@ class Queue:
         prompt, slots = next(iter(canvas.sources), (canvas.prompts[0], canvas.length))
         new, size = not (canvas.start or canvas.tokens), len(prompt) + (0 if self._by_prompt else slots)
         heapq.heappush(self.heap, (new, -size, prompt, next(self._arrivals), name, canvas))
-
-    def first(self) -> Canvas:
-        """The canvas whose turn it is."""
-        return self.heap[0][-1]
 
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""

@@ -103,12 +103,14 @@ class Engine:
 
         What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
         """
-        batch = waiting = nobody = self._batch()
+        batch = waiting = nobody = Batch.of([], self.backbone.mask_id)
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
             # 1. Who is in the pass: the canvases on their way, as far as the budget goes, then new ones of the queue.
-            self.prompts.forget([batch, waiting])
-            batch, waiting = batch.cat(waiting), nobody
+            if self.prompts.pool.size:
+                self.prompts.forget([batch, waiting])
+            if waiting.canvases:
+                batch, waiting = batch.cat(waiting), nobody
             budget = PassBudget(self.prompts, self.budget, batch)
             if any(budget.beyond):
                 waiting, batch = batch.split(budget.beyond)
@@ -161,15 +163,22 @@ class Engine:
         if not named:
             return batch, []
         named = sorted(named, key=lambda entry: -entry[1].size)  # on a CPU, equal neighbours share their attention call
-        starting, others = self._batch(named).split([_starts(canvas, order) for _, canvas in named])
-        settled: list[tuple[Any, Decoded]] = []
-        if starting.canvases:
-            starting, _ = _step(starting, _first_steps(starting), order)
-            starting, settled = starting.release(self.backbone.eos_id)
+        # A canvas's first step is known where a reading says all that the order looks at there, but no SIG.
+        known = []
+        for _, canvas in named:
+            known.append(canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts)))
+        entering = Batch.of(named, self.backbone.mask_id)
+        if not any(known):
+            return batch.cat(entering), []
+        starting, others = entering.split(known)
+        # The step that a pass would lead to, on the host, which has the readings.
+        starts = [canvas.start for canvas in starting.canvases]
+        columns = ([getattr(start, name) for start in starts] for name in VALUES)
+        values = SlotValues(*(torch.from_numpy(np.concatenate(column)) for column in columns))
+        free = np.zeros((2, len(starts)), np.int64)
+        starting, _ = _step(starting, Pass(starting.masked(), values, free), order)
+        starting, settled = starting.release(self.backbone.eos_id)
         return batch.cat(starting, others), settled
-
-    def _batch(self, named: Sequence[tuple[Any, Canvas]] = ()) -> Batch:
-        return Batch.of(named, self.backbone.mask_id)
 
     def _attempt(self, batch: Batch, order: Order | None, alone: bool = False) -> Pass | None:
         """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
@@ -193,10 +202,15 @@ class Engine:
 
     def _read(self, batch: Batch, order: Order | None) -> Pass:
         """One forward pass, and the head on the rows that speak for the masked slots; their SIG where it is wanted."""
-        backbone, wanted = self.backbone, _wants_sourceless(batch, order)
-        whole = batch.cat(batch.select(wanted).sourceless()) if any(wanted) else batch
+        backbone, count = self.backbone, len(batch.canvases)
+        # The canvases that run without their source too: those whose SIG the order wants now, or that are read with it.
+        wanted = np.zeros(count, dtype=bool)
+        for place, (canvas, step) in enumerate(zip(batch.canvases, batch.steps, strict=True)):
+            if canvas.sourceless is not None:
+                wanted[place] = not canvas.counts or needs_sourceless(order, step, len(canvas.counts))
+        whole = batch.cat(batch.select(wanted).sourceless()) if wanted.any() else batch
         masked, own = whole.masked(), sum(batch.masks)
-        paired = np.array(wanted, dtype=bool)[batch.canvas[masked[:own]]]
+        paired = wanted[batch.canvas[masked[:own]]]
         layout = self.prompts.layout(whole)
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
         read = layout.at[masked - int(backbone.shifted)]
@@ -208,16 +222,15 @@ class Engine:
         if layout.saved:
             self.prompts.keep(layout)
         sig: torch.Tensor | None = None
-        if any(wanted):
+        if wanted.any():
             pair = states[:own], states[own:]
             values, sig = sourced_values(self.head, *pair, compared, others, self._never, backbone.eos_id)
         else:
             values = slot_values(self.head, states, self._never, backbone.eos_id)
         self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         run = np.array([layout.lengths, layout.counts])
-        count = len(wanted)
         cost = run[:, :count].copy()
-        cost[:, np.array(wanted, dtype=bool)] += run[:, count : len(whole.canvases)]
+        cost[:, wanted] += run[:, count : len(whole.canvases)]
         return Pass(masked[:own], values, cost, sig)
 
 
@@ -231,19 +244,6 @@ def _room(backbone: Backbone) -> int:
     return 512 if backbone.device.type == "cuda" else 10**8 // weights
 
 
-def _starts(canvas: Canvas, order: Order | None) -> bool:
-    """Whether a canvas's first step is known: a reading says all that the order looks at there, but no SIG."""
-    return canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts))
-
-
-def _first_steps(batch: Batch) -> Pass:
-    """The first steps of canvases whose reading is known, as a pass would give them; on the host, which has it."""
-    starts = [canvas.start for canvas in batch.canvases]
-    columns = ([getattr(start, name) for start in starts] for name in VALUES)
-    values = SlotValues(*(torch.from_numpy(np.concatenate(column)) for column in columns))
-    return Pass(batch.masked(), values, np.zeros((2, len(batch)), np.int64))
-
-
 def _step(batch: Batch, seen: Pass, order: Order | None) -> tuple[Batch, list[tuple[Any, ProbeResult]]]:
     """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most probable
     tokens. Those that were only to be read are not in the new batch, but in the list."""
@@ -254,13 +254,3 @@ def _step(batch: Batch, seen: Pass, order: Order | None) -> tuple[Batch, list[tu
         canvas = batch.canvas[place]
         raise not_a_number(order, batch.canvases[canvas], int(batch.slot[place]), batch.steps[canvas] - 1)
     return batch, readings
-
-
-def _wants_sourceless(batch: Batch, order: Order | None) -> list[bool]:
-    """The canvases that run without their source too: those whose SIG the order wants now, and those to be read with
-    it."""
-    wanted = []
-    for canvas, step in zip(batch.canvases, batch.steps, strict=True):
-        has_both = canvas.sourceless is not None
-        wanted.append(has_both and (not canvas.counts or needs_sourceless(order, step, len(canvas.counts))))
-    return wanted

@@ -149,7 +149,7 @@ class PassBudget:
         self._prompts, self._budget = prompts, budget
         self._kept: set[RowSource] = set(prompts.cached)
         self._whole: set[RowSource] = set()  # canvases of the pass that run all their rows
-        self.rows, self.kept = 0, prompts.pool.used
+        self.rows, self.kept = 0, prompts.pool.used if prompts.cached else 0
         self.beyond: list[bool] = []
         for state in zip(batch.canvases, batch.steps, batch.names, strict=True):
             self.add(*state)
@@ -159,7 +159,7 @@ class PassBudget:
         """The canvases of the queue that the budget has room for, by name; at least one where nothing else runs."""
         named = []
         while queue.heap:
-            canvas = queue.first()
+            canvas = queue.heap[0][-1]
             if self.rows and not self._fits(*self.after(canvas)):
                 break
             self.add(canvas)
@@ -167,7 +167,7 @@ class PassBudget:
         return named
 
     def _fits(self, rows: int, kept: int) -> bool:
-        return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)
+        return rows <= self._budget and (kept == 0 or kept <= self._prompts.most)  # `most` asks for the free memory
 
     def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
         """Count a canvas in: its ``step``-th pass."""

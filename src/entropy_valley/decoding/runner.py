@@ -141,8 +141,7 @@ class _Stream:
         except StopIteration as done:
             yield piece.name, done.value
             return
-        piece.results, piece.missing = [None] * len(requests), len(requests)
-        self._ledger.count(requested=len(requests))
+        piece.results, piece.missing, new = [None] * len(requests), len(requests), 0
         for place, request in enumerate(requests):
             if (stored := self._stored(request)) is not None:
                 self._answer(piece, place, stored)
@@ -152,12 +151,13 @@ class _Stream:
             if computation is None:
                 computation = _Computation(request, key)
                 self._new.append(computation)
-                self._ledger.count(computed=1)
+                new += 1
                 if self._memo:
                     self._pending[key] = computation
                 if self._bar is not None:
                     self._bar.total += 1
             computation.waiting.append((piece, place))
+        self._ledger.count(requested=len(requests), computed=new)
         if not requests:
             self._ready.append(piece)
 

@@ -12,7 +12,6 @@ code (github.com/yjyddq/rho-EOS at 69992ca).
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -161,15 +160,14 @@ class DaedalDecoder(ByBlock):
         sure = confident(guesses, self.reveal_threshold)
         slots = reveal(seen, sure)
         unsure = [slot for slot in guesses if slot not in sure and guesses[slot].chance < self.insertion_threshold]
-        if unsure and self._confidence(seen, eos_id) < self.eos_threshold:
+        chances = []
+        for slot in seen:
+            if slot.token == eos_id:
+                chances.append(math.exp(slot.eos_logprob) if isinstance(slot, Guess) else 1.0)
+        if unsure and eos_confidence(chances, self.eos_window) < self.eos_threshold:
             weakest = min(unsure, key=lambda slot: guesses[slot].logprob)
             slots[weakest : weakest + 1] = [None] * max(1, min(self.masks, most - len(slots) + 1))
         return slots
-
-    def _confidence(self, seen: Seen, eos_id: int) -> float:
-        expected = [slot for slot in seen if slot.token == eos_id]
-        chances = [math.exp(slot.eos_logprob) if isinstance(slot, Guess) else 1.0 for slot in expected]
-        return eos_confidence(chances, self.eos_window)
 
 
 _SEGMENT, _LARGEST = Fraction(1, 10), 8  # the width of a step of the gap, and the largest multiple
@@ -201,20 +199,18 @@ class RhoEosDecoder(ByBlock):
         low, high = Fraction(str(self.low)), Fraction(str(self.high))  # the config's decimals, exactly
         if step >= self.adjustments or low <= density <= high:
             return slots
+        gap = max(density - high, low - density)
+        change = self.masks * min(_LARGEST, 2 ** (math.ceil(gap / _SEGMENT) - 1))
         if density > high:
-            return slots[: len(slots) - min(self._change(density - high), _droppable(slots))]
-        end = next((place for place, slot in enumerate(slots) if slot and slot.token == eos_id), len(slots))
-        more = min(self._change(low - density), max(0, most - len(slots)))
+            while change and len(slots) > SHORTEST and slots[-1] is None:
+                slots.pop()
+                change -= 1
+            return slots
+        end = 0
+        while end < len(slots) and ((slot := slots[end]) is None or slot.token != eos_id):
+            end += 1
+        more = min(change, max(0, most - len(slots)))
         return [*slots[:end], *[None] * more, *slots[end:]]
-
-    def _change(self, gap: Fraction) -> int:
-        return self.masks * min(_LARGEST, 2 ** (math.ceil(gap / _SEGMENT) - 1))
-
-
-def _droppable(slots: GrowingCanvas) -> int:
-    """Masks behind all revealed slots, two slots staying."""
-    behind = sum(1 for _ in itertools.takewhile(lambda slot: slot is None, reversed(slots)))
-    return max(0, min(behind, len(slots) - SHORTEST))
 
 
 class SemiAutoregressiveDecoder(VariableLengthDecoder):

@@ -98,7 +98,7 @@ class LengthMethod(Section):
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
-    learns: ClassVar[bool] = False  # :meth:`learn` gets development pairs, as many as its field ``pairs`` says
+    learns: ClassVar[bool] = False  # it is a :class:`Learning` method
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
     # By its name: of a positional default, a type checker without pydantic's plugin knows nothing.
     label: Printed[str | None] = Field(default=None, description="its printed name in tables and figures")
@@ -112,9 +112,15 @@ class LengthMethod(Section):
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
         """The canvas length, from the sentence and its probes."""
 
+
+class Learning(LengthMethod):
+    """A base for length methods that learn from development pairs, as many as the field ``pairs`` says."""
+
+    learns: ClassVar[bool] = True
+
+    @abstractmethod
     def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
         """A copy that has learned from development pairs, and what the header of the translations says of it."""
-        raise NotImplementedError(f"{type(self).__name__} says that it learns, and has no `learn`")
 
 
 class Unprobed:
@@ -254,14 +260,17 @@ def choosing(
     yield from probing(method, sentence, probe, probes, name)
     with plugins.calling(method, "choose", about):
         choice = method.choose(sentence, probes)
-        if isinstance(choice, Choice):
-            choice = _in_numbers(choice, functools.partial(_whole, method, "choose", about))
-    if not isinstance(choice, Choice):
-        remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
-        raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
+        if not isinstance(choice, Choice):
+            remedy = "Return `Choice.lowest(scores)`, or `Choice(length, scores)`."
+            raise plugins.refused(method, "choose", about, f"returns {brief(choice)}, which is not a Choice", remedy)
+        # A user's own method may choose by numbers of numpy or torch; the row is JSON.
+        whole = functools.partial(_whole, method, "choose", about)
+        scores = {whole("scores", length): float(score) for length, score in choice.scores.items()}
+        contenders = [whole("chooses", length) for length in choice.contenders]
+        choice = Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
     if choice.length < 1:
         raise plugins.refused(method, "choose", about, f"chooses {choice.length} slots", "Choose 1 or more.")
-    if bad := [f"{length} slots as {score}" for length, score in choice.scores.items() if not math.isfinite(score)]:
+    if bad := [f"{length} slots as {score}" for length, score in scores.items() if not math.isfinite(score)]:
         problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
         raise plugins.refused(method, "choose", about, problem, remedy)
     return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1)
@@ -299,16 +308,6 @@ def _whole(method: LengthMethod, name: str, about: str, does: str, length: Any) 
         return operator.index(length)
     except TypeError:
         raise plugins.refused(method, name, about, f"{does} {brief(length)} slots", "Give whole numbers.") from None
-
-
-def _in_numbers(choice: Choice, whole: Callable[[str, Any], int]) -> Choice:
-    """The same in numbers of Python: a user's own method may choose by those of numpy or torch."""
-    scores = {
-        whole("scores", length): score if isinstance(score, int | float) else float(score)
-        for length, score in choice.scores.items()
-    }
-    contenders = [whole("chooses", length) for length in choice.contenders]
-    return Choice(whole("chooses", choice.length), scores, contenders, bool(choice.rescoring))
 
 
 def declared(method: LengthMethod | type, name: str) -> Any:

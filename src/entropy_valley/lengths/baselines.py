@@ -31,7 +31,7 @@ from entropy_valley.lengths.base import (
     Unprobed,
     candidate_length,
 )
-from entropy_valley.lengths.ev import nearest, valley
+from entropy_valley.lengths.ev import OnLine, valley
 from entropy_valley.settings import CanvasRatio, Name, PerDirection, Printed, Section, Share
 
 
@@ -84,16 +84,14 @@ class OracleOnGrid(Unprobed, OnGrid):
         return _nearest_to_reference(OnGrid.propose(self, sentence, probes), sentence)
 
 
-class OracleOnLine(Unprobed, Fitted):
+class OracleOnLine(Unprobed, OnLine):
     """Of the candidates of ``ev_fit``, the one nearest to the reference's length; the shorter one on a tie."""
 
     method: Literal["oracle_on_line"] = "oracle_on_line"
     sees_reference: ClassVar[bool] = True
-    candidates: PositiveInt = Field(5, description="lengths nearest to the length line")
 
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        candidates = nearest(self.line.expected(sentence.source_tokens), self.candidates)
-        return _nearest_to_reference(candidates, sentence)
+        return _nearest_to_reference(OnLine.propose(self, sentence, probes), sentence)
 
 
 def _nearest_to_reference(candidates: Iterable[int], sentence: Sentence) -> Choice:

@@ -19,7 +19,7 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
-from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, OnRatios, Sentence
+from entropy_valley.lengths.base import Choice, Example, Fitted, Learning, OnGrid, OnRatios, Sentence
 
 
 def mean_entropy(reading: ProbeResult) -> float:
@@ -85,7 +85,16 @@ class EntropyValley(OnGrid):
         return valley(probes, SCORES[self.score])
 
 
-class LineEntropyValley(Fitted):
+class OnLine(Fitted):
+    """A base for length methods that probe the lengths nearest to the line of expected ones, two slots at least."""
+
+    candidates: PositiveInt = Field(5, description="lengths nearest to the length line")
+
+    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
+
+
+class LineEntropyValley(OnLine):
     """EV over the lengths nearest to the line of expected ones, with a prior about it.
 
     Smallest mean entropy + ``weight`` · (z - ``shift``)²/2 (nats); the shorter one on a tie in six decimals.
@@ -97,21 +106,18 @@ class LineEntropyValley(Fitted):
     """
 
     method: Literal["ev_line"] = "ev_line"
-    candidates: PositiveInt = Field(5, description="lengths that are probed")
     weight: float = Field(0.1, ge=0, allow_inf_nan=False, description="λ of mean entropy + λ·(z − shift)²/2")
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
-
     def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
-        z = {length: self.line.z(length, sentence.source_tokens) - self.shift for length in probes}
-        return Choice.lowest(
-            {length: round(mean_entropy(probes[length]) + self.weight * z[length] ** 2 / 2, 6) for length in probes}
-        )
+        scores = {}
+        for length, reading in probes.items():
+            z = self.line.z(length, sentence.source_tokens) - self.shift
+            scores[length] = round(mean_entropy(reading) + self.weight * z**2 / 2, 6)
+        return Choice.lowest(scores)
 
 
-class _WeighedReadings(Fitted):
+class _WeighedReadings(OnLine):
     """A base for methods that weigh three readings of the ``candidates`` lengths nearest to the length line.
 
     Most probable length by P(L) ∝ exp(-w·x(L)), x(L) being the mean entropy, z and z² (the prior), and the repeats.
@@ -123,27 +129,20 @@ class _WeighedReadings(Fitted):
 
     candidates: int = Field(5, ge=2, description="lengths that are probed")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
-        return nearest(self.line.expected(sentence.source_tokens), self.candidates)
-
     def _choice(self, sentence: Sentence, probes: Mapping[int, ProbeResult], weights: Mapping[Any, float]) -> Choice:
         features = self._features(sentence, probes)
         shares = logit.probabilities([*features.values()], weights)
-        scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]
+        scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]  # + 0.0: no -0.0 in the rows
         return Choice.lowest(dict(zip(features, scores, strict=True)))
 
     def _features(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> dict[int, dict[str, float]]:
         """By length, ascending, the value of each feature."""
-        z = {length: self.line.z(length, sentence.source_tokens) for length in sorted(probes)}
-        return {
-            length: {
-                "entropy": mean_entropy(probes[length]),
-                "z": at,
-                "z_squared": at**2,
-                "repeats": repeats(probes[length]),
-            }
-            for length, at in z.items()
-        }
+        features = {}
+        for length, reading in sorted(probes.items()):
+            z = self.line.z(length, sentence.source_tokens)
+            values = {"entropy": mean_entropy(reading), "z": z, "z_squared": z**2, "repeats": repeats(reading)}
+            features[length] = values
+        return features
 
 
 class WeighedEntropyValley(_WeighedReadings):
@@ -162,7 +161,7 @@ class WeighedEntropyValley(_WeighedReadings):
         return self._choice(sentence, probes, self.weights)
 
 
-class FittedEntropyValley(_WeighedReadings):
+class FittedEntropyValley(_WeighedReadings, Learning):
     """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
 
     Weights are fitted to development pairs: the fit maximises the likelihood of the lengths of ``pairs`` of them; a
@@ -171,7 +170,6 @@ class FittedEntropyValley(_WeighedReadings):
     """
 
     method: Literal["ev_fit"] = "ev_fit"
-    learns: ClassVar[bool] = True
     gives_probabilities: ClassVar[bool] = True
     pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
     terms: list[Term] = Field([*TERMS], min_length=1, description="what is weighed")
@@ -232,8 +230,12 @@ def _kept_terms(choices: Sequence[logit.Observed], terms: Sequence[Term]) -> tup
 
     best = likelihood(kept)
     facts = {"all": best}
+    # Backward elimination. A term stays only if held-out pairs become less likely without it: on a tie it goes.
     while True:
-        without = {term: likelihood(other for other in kept if other != term) for term in kept}
+        without = {}
+        for term in kept:
+            without[term] = likelihood(other for other in kept if other != term)
+        # What an earlier round said stays: it is of more terms.
         facts = {**{f"without {term}": value for term, value in without.items()}, **facts}
         worst = max(without, key=without.__getitem__)
         if len(kept) == 1 or without[worst] < best:
@@ -252,12 +254,15 @@ class AdaptiveEntropyValley(OnRatios):
     extensions: NonNegativeInt = Field(3, description="most ratio steps on a side")
 
     def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+        # Each round takes all steps again from the grid on: what was probed decides them as it did before, and only
+        # the last step can be new.
         below, above = 0, 0
         while True:
             window = self._lengths(sentence, below, above)
             if window - probes.keys():
                 return window
             best = valley({length: probes[length] for length in window}).length
+            # No step below goes to a ratio of 0 or less. A window of one length grows on both sides.
             can_fall = below < self._most and self._edges(below + 1, 0)[0] > 0
             lower = below + (best == min(window) and can_fall)
             upper = above + (best == max(window) and above < self._most)

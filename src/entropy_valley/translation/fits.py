@@ -8,8 +8,9 @@ import base64
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.canvas import SHORTEST
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.runner import Work
+    from entropy_valley.lengths.base import Learning
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.prompt import Prompt
 
@@ -69,6 +71,7 @@ class Pairs:
         """(length, mean max-probability) of canvases of the first pairs, whose own ``lengths`` are not near."""
         pipeline = self.pipeline(len(lengths))
         probes = []
+        # All pairs at once: their probes share passes, and equal ones are read once.
         for place, own in enumerate(lengths):
             for length in statistics.LENGTHS:
                 if abs(length - own) > statistics.NEAR and pipeline.inputs.fits(place, length):
@@ -81,22 +84,23 @@ class Pairs:
         rows = self.rows[: getattr(method, "pairs", None)]
         pipeline = self.pipeline(len(rows))
         sentences = sentences_of(rows, self.prompt, method, rooms=pipeline.inputs.rooms)
-        works = (
-            (place, _if_it_fits(pipeline.probing(method, place, sentence))) for place, sentence in enumerate(sentences)
-        )
-        examples = {}
-        for place, probes in pipeline.runner.run(works):
+        works = []
+        for place, sentence in enumerate(sentences):
+            works.append((place, _if_it_fits(pipeline.probing(method, place, sentence))))
+        examples = []
+        # In the order of the pairs, not in that in which they are done: what a fit rounds must not depend on a batch.
+        for place, probes in sorted(pipeline.runner.run(works), key=itemgetter(0)):
             if probes is not None:
                 length = len(self.prompt.tokens(rows[place]["target"])) + 1
-                examples[place] = Example(sentences[place], probes, length)
-        return [examples[place] for place in sorted(examples)]
+                examples.append(Example(sentences[place], probes, length))
+        return examples
 
     def taught(self, method: LengthMethod) -> tuple[LengthMethod, Mapping[str, Any]]:
         """A copy of the method that has learned from the pairs, and what it says of that."""
         examples = self.examples(method)
         about = counted(len(examples), "pair")
         with plugins.calling(method, "learn", about):
-            answer = method.learn(examples)
+            answer = cast("Learning", method).learn(examples)
         if not (isinstance(answer, tuple) and len(answer) == 2):
             problem = f"returns {brief(answer)}, which is not two"
             remedy = "Return the copy that has learned, and facts."
@@ -119,6 +123,7 @@ def length_head(training: Sentences, dev: Path, spec: Mapping[str, Any]) -> tupl
     # A corpus lies in the order of its keyed hash: its beginning is a random sample.
     train = training.rows[: spec.get("limit")][: settings.pop("pairs")]
     both = Sentences(model, [*train, *files.read_jsonl(dev, ROW)], training.file)
+    # A pair is of use where its prompt leaves room for some canvas; how long its target is does not matter.
     kept = [place for place in range(len(both.rows)) if both.inputs.fits(place, SHORTEST)]
     if not kept or kept[0] >= len(train):
         raise InputError(training.file, "no training pair fits the context", "Give shorter pairs.")
@@ -200,6 +205,7 @@ class Fits:
             return cls()
         (train, dev), kept = model.execution.pairs, model.execution.store
         training, fits = Sentences.read(model, train), cls()
+        # In this order: what learns may use the statistics, and no probe needs the length head.
         facts: dict[str, Any] = {}
         with Store(kept and kept / "fits") as store:
             if spec := specs.get("length_statistics"):

@@ -56,9 +56,11 @@ def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
 
 def _sentences(path: str | Path) -> list[str]:
     lines = files.read_lines(path)
+    # Some sentences have a tab; a file in which most lines have one was meant for the source `tsv`.
     if 2 * sum("\t" in line for line in lines) > len(lines):
         raise InputError(path, "most of its lines have tabs: a table, not sentences", "Give a file for each side.")
     sentences = [checked_sentence(f"{path}:{number}", line) for number, line in enumerate(lines, 1)]
+    # A blank line is no sentence, and without it all lines below would be paired wrongly: the user must say which.
     if blank := [str(number) for number, sentence in enumerate(sentences, 1) if not visible(sentence)]:
         many = f"{len(blank)} blank lines: {listed(blank)}"
         remedy = "Remove such lines from both files, or fill them."
@@ -110,6 +112,7 @@ class Tsv(Source):
                     problem = f"more than one column {column!r}"
                 raise InputError(f"{self.file}:1", problem, "Correct `columns` of this source in the config.")
         places = [header.index(column) if isinstance(column, str) else column - 1 for column in wanted]
+        # Without names the usual number of columns tells which lines have a tab too many.
         usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
         self._refuse(rows[named:], places, len(header) if named else max(usual, *(place + 1 for place in places)))
         return (self._pair(number, row, places) for number, row in rows[named:])
@@ -120,6 +123,7 @@ class Tsv(Source):
     def _rows(self) -> list[tuple[int, list[str]]]:
         """The cells of each row, behind the number of its first line."""
         lines = files.read_lines(self.file)
+        # Without quotation marks a line is a row. With them a cell may have line breaks, and a row many lines.
         if not self.quoted:
             return [(number, line.split("\t")) for number, line in enumerate(lines, 1)]
         reader = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
@@ -137,6 +141,7 @@ class Tsv(Source):
         """Raise InputError that lists the faults of lines, each with all its lines."""
         sides = " or ".join(str(place + 1) for place in places)
         faults: dict[str, list[str]] = {}
+        # Of each line the first fault: a tab too many also moves the columns behind it.
         for number, row in rows:
             texts = _texts(row, places)
             if any(cell.strip() for cell in row[width:]):
@@ -229,7 +234,7 @@ class JsonLines(Source):
         if getattr(self.rows, split) not in (None, len(rows)):
             problem = f"{len(rows)} rows instead of {getattr(self.rows, split)}"
             raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
-        kept = list(enumerate(rows, 1))
+        kept = list(enumerate(rows, 1))  # errors name the line of the file, whatever is left out
         for key, value in (self.without or {}).items():
             kept = [(number, row) for number, row in kept if value_at(row, key, f"{path}:{number}") != value]
         if self.without:
