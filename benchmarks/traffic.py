@@ -118,8 +118,8 @@ def _layer_bytes(family: str, tokens: int, trains: bool) -> int:
     if trains:
         attach_lora(model, FAMILIES[family], LORA, 1).train()
     angles = model.angles.at(torch.arange(tokens), model.device, model.dtype)
-    layer = model.model.layers[0].self_attn.o_proj
-    states, attended = (torch.randn(tokens, width, dtype=torch.bfloat16) for width in layer.weight.shape)
+    widths = model.model.layers[0].self_attn.o_proj.weight.shape  # of the states, and of all heads
+    states, attended = (torch.randn(tokens, width, dtype=torch.bfloat16) for width in widths)
     torch._dynamo.reset()
     metrics.reset()
     counting = mock.patch.object(compile_fx.inductor_metrics_log, "isEnabledFor", lambda level: True)

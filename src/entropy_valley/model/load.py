@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,12 @@ class Backbone:
         The row that slot 0 is read from is none of them: it sees the whole canvas.
         """
         return prompt - int(self.shifted) if self.attention == PREFIX else 0
+
+    @functools.cached_property
+    def vocabulary(self) -> int | None:
+        """The ids that may be predicted are below this one: a model may have more embeddings than its tokenizer has
+        tokens. None without a tokenizer."""
+        return max(self.tokenizer.get_vocab().values()) + 1 if self.tokenizer else None
 
     @property
     def device(self) -> torch.device:
