@@ -23,6 +23,7 @@ from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, S
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
 from entropy_valley.settings import read_object
 
+NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
 NO_TOKEN = -1  # an id that no token has
 NO_FOLDER = "and there is no such folder here"
 
@@ -81,27 +82,33 @@ def load_backbone(
     """Load a released checkpoint, tensor by tensor, and merge an adapter by PEFT.
 
     With ``merge=False`` PEFT's layers stay beside the weights in float32, as in training. ``shifted`` overrides
-    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
-    fit the family or one another.
+    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded
+    and merged in bfloat16 on the host, and goes to the device layer by layer, in 4 bits. Raises InputError for files
+    that do not fit the family or one another.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
     model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
-    _require_memory(model, device, folder)
+    place = "cpu" if dtype == NF4 else device
+    _require_memory(model, place, folder)
     digest = checkpoint.checkpoint_digest(folder)
     if adapter is not None:
         adapters.checked_facts(Path(adapter), digest, attention)
         change = adapters.read_adapter(Path(adapter), kind, model)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
-    checkpoint.fill(model, kind, folder, device)
+    checkpoint.fill(model, kind, folder, place)
     if adapter is not None:
         if change.changes_head:
             model.untie()
         adapters.attach(model, change)
         if merge:
             adapters.merge(model, adapter)
+    if dtype == NF4:
+        if adapter is not None and not merge:
+            raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
+        quantise(model, device)
     model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
     shifted = kind.shifted if shifted is None else shifted
     mask = NO_TOKEN if ids.mask is None else ids.mask
@@ -119,9 +126,26 @@ def _require_memory(model: Decoder, device: str, folder: Path) -> None:
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16}):
+    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16, NF4: torch.bfloat16}):
         raise InputError("dtype", unknown(name, f"{name!r} is unknown", names), "Give one of these.")
     return names[name]
+
+
+def quantise(model: Decoder, device: str) -> None:
+    """Put the products of the layers in 4 bits on the device, by bitsandbytes, and all else as it is."""
+    try:
+        from bitsandbytes.nn import Linear4bit, Params4bit
+    except ImportError as error:
+        remedy = "pip install bitsandbytes, or use another precision."
+        raise InputError("precision nf4", f"bitsandbytes cannot be imported ({error})", remedy) from None
+    for layer in model.model.layers:
+        for name, part in [*layer.named_modules()]:
+            if isinstance(part, torch.nn.Linear):
+                small = Linear4bit(part.in_features, part.out_features, compute_dtype=model.dtype, device="meta")
+                small.weight, small.bias = Params4bit(part.weight.data, False, quant_type=NF4), part.bias
+                layer.set_submodule(name, small)
+        layer.to(device)  # bitsandbytes quantises here
+    model.to(device)
 
 
 def require_device(name: str, other: str = 'device="cpu"') -> None:
