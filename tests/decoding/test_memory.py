@@ -41,7 +41,9 @@ def peak(family, config, budget, monkeypatch):
             ids = torch.zeros(1, 40 * count, dtype=torch.long)
             rows = Rows(torch.zeros(16 * count, dtype=torch.long), (16,) * count)
             states = model.hidden_states(Packed(ids, ids, (40,) * count), rows)
-            head.slot_values(Head(model.lm_head, float32=True), states, mask_id=family.releases[0].ids["mask"], eos_id=0)
+            head.slot_values(
+                Head(model.lm_head, float32=True), states, mask_id=family.releases[0].ids["mask"], eos_id=0
+            )
     (snapshot,) = tracker.get_tracker_snapshot("peak").values()
     return snapshot["Total"]
 

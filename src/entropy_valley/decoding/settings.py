@@ -25,7 +25,7 @@ class Decoding(Section):
     """Denoising."""
 
     precision: Literal["float32", "bfloat16", "nf4"] = Field(
-        description="of the model; softmax and entropy are in float32. nf4: weights of the layers in 4 bits, all else in "
+        description="of the model; softmax and entropy are in float32. nf4: the layers' weights in 4 bits, else "
         "bfloat16; it needs bitsandbytes"
     )
     head_precision: Literal["float32", "backbone"] = Field(

@@ -21,6 +21,7 @@ from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
+from entropy_valley.model.wrapped import load_stock
 from entropy_valley.settings import read_object
 
 NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
@@ -89,15 +90,51 @@ def load_backbone(
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
-    model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
-    place = "cpu" if dtype == NF4 else device
-    _require_memory(model, place, folder)
-    digest = checkpoint.checkpoint_digest(folder)
-    if adapter is not None:
-        adapters.checked_facts(Path(adapter), digest, attention)
-        change = adapters.read_adapter(Path(adapter), kind, model)
+    arguments = config_arguments(folder, kind)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
+    model: Any
+    if not kind.is_stock:
+        model = _load_decoder(folder, kind, arguments, device, dtype, adapter, merge, attention)
+    elif adapter is not None or dtype == NF4 or attention == PREFIX:
+        problem = "a stock class runs without an adapter, the precision nf4 and prefix attention"
+        raise InputError(folder, problem, "Leave them out.")
+    else:
+        model = load_stock(folder, torch_dtype(dtype), device)
+    return Backbone(
+        family=kind,
+        model=model.eval().requires_grad_(False),
+        tokenizer=tokenizer,
+        mask_id=NO_TOKEN if ids.mask is None else ids.mask,
+        eos_id=ids.eos,
+        bos_id=ids.bos,
+        digest=checkpoint.checkpoint_digest(folder),
+        shifted=kind.shifted if shifted is None else shifted,
+        context=arguments["max_position_embeddings"],
+        float32_head=float32_head,
+        attention=attention,
+    )
+
+
+def _load_decoder(
+    folder: Path,
+    kind: Family,
+    arguments: dict[str, Any],
+    device: str,
+    dtype: str,
+    adapter: str | Path | None,
+    merge: bool,
+    attention: str,
+) -> Decoder:
+    """The decoder with the weights of a checkpoint, and its adapter."""
+    model = empty_model(kind, arguments, torch_dtype(dtype))
+    place = "cpu" if dtype == NF4 else device
+    _require_memory(model, place, folder)
+    if adapter is not None:
+        adapters.checked_facts(Path(adapter), checkpoint.checkpoint_digest(folder), attention)
+        change = adapters.read_adapter(Path(adapter), kind, model)
+        if dtype == NF4 and not merge:
+            raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
     checkpoint.fill(model, kind, folder, place)
     if adapter is not None:
         if change.changes_head:
@@ -106,13 +143,8 @@ def load_backbone(
         if merge:
             adapters.merge(model, adapter)
     if dtype == NF4:
-        if adapter is not None and not merge:
-            raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
         quantise(model, device)
-    model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
-    shifted = kind.shifted if shifted is None else shifted
-    mask = NO_TOKEN if ids.mask is None else ids.mask
-    return Backbone(kind, model, tokenizer, mask, ids.eos, ids.bos, digest, shifted, context, float32_head, attention)
+    return model
 
 
 def _require_memory(model: Decoder, device: str, folder: Path) -> None:
@@ -224,6 +256,9 @@ def fetch(
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
     family = find_family(spec["family"])
+    if family.is_stock:
+        load_backbone(folder, spec["family"], dtype="bfloat16")
+        return checkpoint.manifest(folder)
     arguments = checkpoint.config_arguments(folder, family)
     checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
     checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)

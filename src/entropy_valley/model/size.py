@@ -14,7 +14,7 @@ _LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of th
 
 @dataclass(frozen=True)
 class Size:
-    """A backbone's dimensions. ``head``: the width of a head. ``tied``: the LM head has the weights of the embeddings."""
+    """A backbone's dimensions; ``head``: the width of a head; ``tied``: the LM head has the embeddings' weights."""
 
     width: int
     ffn: int
@@ -30,6 +30,7 @@ class Size:
         """From the arguments of a stock config class."""
         names = ("hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "num_attention_heads")
         width, ffn, layers, vocabulary, heads = (arguments[name] for name in names)
+        ffn = ffn or 4 * width  # as GPT-2, which names none
         kv_heads, head = arguments.get("num_key_value_heads") or heads, arguments.get("head_dim") or width // heads
         return cls(width, ffn, layers, vocabulary, heads, kv_heads, head, arguments.get("tie_word_embeddings", False))
 

@@ -153,7 +153,10 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     really holds."""
     size, item, room = size_of(backbone), BYTES[subject.precision], device_memory(subject.device)
     rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
-    weights, largest = size.weights(subject.precision), size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
+    weights, largest = (
+        size.weights(subject.precision),
+        size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows),
+    )
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
         raise CheckError(f"{text}: it does not fit. Use a larger GPU, or another backbone")
@@ -161,7 +164,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
         engine = Engine(random_backbone(backbone, subject), fill=subject.fill, compile_layers=subject.compile_layers)
         full_pass(engine)
         text += f"; a pass held {machine.amount(torch.cuda.max_memory_allocated())} in all"
-    if subject.training:
+    if subject.training and not find_family(backbone["family"]).is_stock:
         plan = pass_plan(backbone, subject, room if subject.device == "cuda" else None)
         recomputed = ", activation checkpointing" * plan.activation_checkpointing
         text += f"; a training: {plan.micro_tokens} tokens a pass{recomputed}"
@@ -365,6 +368,8 @@ def not_run(backbone: dict[str, Any], subject: Subject, **other: Any) -> str | N
     """Why no check runs a model of the backbone's shape; None where one does."""
     if find_family(backbone["family"]).causal:
         return "an autoregressive backbone is decoded by transformers"
+    if find_family(backbone["family"]).is_stock:
+        return "a stock class is decoded by itself"
     if not model_config(backbone):
         return UNKNOWN
     if subject.device == "cpu" and size_of(backbone, **other).weights(subject.precision) > CPU_MEMORY:

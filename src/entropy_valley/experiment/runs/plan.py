@@ -20,7 +20,6 @@ from entropy_valley.experiment.runs.downloads import downloads, downloads_line, 
 from entropy_valley.experiment.runs.jobs import Job, finished
 from entropy_valley.experiment.runs.work import GPU, Work, kind_of
 from entropy_valley.experiment.stats.job_costs import MEMORY, gpus
-
 from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
 
