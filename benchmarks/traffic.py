@@ -66,6 +66,7 @@ def measured(family: str, layers: int, run: Callable[[Any], None], trains: bool)
     kernel = mock.patch.object(attention, "has_kernel", lambda query: True)
     with kernel, native, FakeTensorMode(allow_non_fake_inputs=True):
         model.to_empty(device="cpu")
+        model.tie()  # which `to_empty` undoes
         model.angles.at(torch.zeros(1, dtype=torch.long), model.device, model.dtype)  # made once, not in each pass
         with Traffic() as traffic, nullcontext() if trains else torch.inference_mode():
             run(model)
@@ -117,7 +118,8 @@ def _layer_bytes(family: str, tokens: int, trains: bool) -> int:
     if trains:
         attach_lora(model, FAMILIES[family], LORA, 1).train()
     angles = model.angles.at(torch.arange(tokens), model.device, model.dtype)
-    states, attended = torch.randn(2, tokens, model.config.hidden_size, dtype=torch.bfloat16)
+    widths = model.model.layers[0].self_attn.o_proj.weight.shape  # of the states, and of all heads
+    states, attended = (torch.randn(tokens, width, dtype=torch.bfloat16) for width in widths)
     torch._dynamo.reset()
     metrics.reset()
     counting = mock.patch.object(compile_fx.inductor_metrics_log, "isEnabledFor", lambda level: True)

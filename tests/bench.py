@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from entropy_valley import files, results
-from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.families import find_family
 from entropy_valley.results import System
 from entropy_valley.store import Store
 from entropy_valley.translation import diagnostics, latency, translations
@@ -56,7 +56,7 @@ class Bench:
             "family": family,
             "prompt": "Say: {src}\nIn German: ",
             "bos": family in ("diffullama", "llama3"),
-            "shifted": FAMILIES[family].shifted,
+            "shifted": find_family(family).shifted,
             "precision": "float32",
             "direction": "en-de",
         }

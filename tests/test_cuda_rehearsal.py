@@ -56,7 +56,9 @@ def model_of(name, layers=None):
     shape |= {"num_hidden_layers": layers} if layers else {}
     with unset_fake_temporarily():
         empty = empty_model(FAMILIES[name], shape, torch.bfloat16).eval().requires_grad_(False)
-    return empty.to_empty(device="cuda")
+    model = empty.to_empty(device="cuda")
+    model.tie()  # which `to_empty` undoes
+    return model
 
 
 def read(name, model, attention=BOTH_WAYS, reuse=NO_REUSE, sig=False, copies=1, **engine):
@@ -87,7 +89,7 @@ def test_a_pass_of_full_depth(name, engine):
 
 
 @pytest.mark.parametrize("engine", [{"fill": TOKENS["cuda"]}, {}], ids=["padded", "plain"])
-@pytest.mark.parametrize("name", ["llada", "dream"])
+@pytest.mark.parametrize("name", ["llada", "dream", "a2d_qwen3"])
 def test_other_ways_to_decode(name, engine):
     model = model_of(name, 2)
     read(name, model, PREFIX, **engine)
@@ -97,7 +99,7 @@ def test_other_ways_to_decode(name, engine):
     read(name, model, **engine)
 
 
-@pytest.mark.parametrize("name", ["llada", "dream"])
+@pytest.mark.parametrize("name", ["llada", "dream", "a2d_qwen3"])
 def test_the_trace_of_compiled_layers(name, monkeypatch):
     """As far as the kernels, which are made for a GPU that is there."""
     compile = torch.compile
@@ -128,7 +130,7 @@ def backward(loss):
     return gradients
 
 
-@pytest.mark.parametrize("name", ["llada", "dream", "llama3"])
+@pytest.mark.parametrize("name", ["llada", "dream", "a2d_qwen3", "llama3"])
 def test_a_training_pass_and_what_it_keeps(name):
     model = model_of(name, 3)
     demand = memory.demand(model, FAMILIES[name], LORA, 8)
@@ -147,7 +149,7 @@ def test_a_training_pass_and_what_it_keeps(name):
     assert held.peak <= expected < 2 * held.peak, (held.peak, expected)
 
 
-@pytest.mark.parametrize("name", ["llada", "dream"])
+@pytest.mark.parametrize("name", ["llada", "dream", "a2d_qwen3"])
 def test_a_full_pass_holds_what_the_check_says(name):
     """Thousands of masked slots: the head takes its rows in chunks."""
     model, held = model_of(name, 2), Held()

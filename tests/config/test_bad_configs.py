@@ -189,6 +189,11 @@ UNFIT = [  # configs that cannot run
     ({"backbones": {"dream-7b": {"hub": {"repository": "GSAI-ML/LLaDA-8B-Base"}}}}, "is of family llada, not dream"),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False: an autoregressive family"),
     ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "the autoregressive systems are trained on the same pairs"),
+    ({"backbones": {"dream-7b": {"family": "stock"}}}, "a stock class is not fine-tuned here; set it to true"),
+    (
+        {"backbones": {"dream-7b": {"family": "stock", "decoding": {"prompt_cache": {"refresh": 4}}}}},
+        "a stock class has none; remove this key",
+    ),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
     (variant(attention="prefix", decoding={"prompt_cache": {"refresh": 4}}), "set {refresh: 1} here"),
     ({"matrix": {"seeds_of": {"llama3-8b": [9]}}}, "matrix.seeds_of.llama3-8b = [9]: no seed in common with llada"),

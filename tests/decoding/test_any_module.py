@@ -1,22 +1,32 @@
-"""`Translator.of`: a module of transformers that the decoder does not compute, in the engine."""
+"""Modules of transformers that the decoder does not compute: `Translator.of`, and backbones of the family `stock`."""
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 import torch
+from bench import Bench
 from tiny_checkpoints import SOURCES
 from transformers import (
     BertConfig,
     BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
     PreTrainedTokenizerFast,
     Qwen3MoeConfig,
     Qwen3MoeForCausalLM,
 )
 
-from entropy_valley import InputError, Translator, choose_length
-from entropy_valley.model.load import stock_model
+from entropy_valley import InputError, Translator, choose_length, files
+from entropy_valley.decoding.canvas import CachePolicy
+from entropy_valley.model.load import load_backbone, stock_model
+from entropy_valley.model.prompt import Prompt
 
 GIVEN = {"prompt": "{src} = ", "ratios": [0.6, 0.8, 1.0], "steps": 3}
 
@@ -61,7 +71,7 @@ def plain(module, prompt, length, steps, mask, eos):
 
 
 def logits_of(module):
-    if isinstance(module, BertForMaskedLM):
+    if isinstance(module, BertForMaskedLM | ModernBertForMaskedLM):
         return lambda ids: module(input_ids=ids)
     return lambda ids: module(input_ids=ids, attention_mask=torch.zeros(1, 1, ids.shape[1], ids.shape[1]))
 
@@ -101,3 +111,64 @@ def test_a_module_that_stays_causal_is_refused(tokenizer):
         Translator.of(module, tokenizer, mask=3, eos=4, **GIVEN)
     with pytest.raises(InputError, match="mask: the tokenizer has no token <m>"):
         Translator.of(module, tokenizer, mask="<m>", eos=4, **GIVEN)
+
+
+# --- A backbone of a config: `family: stock`.
+
+
+@pytest.fixture(scope="module", params=["modernbert", "gpt_neox"])
+def folder(tokenizer, tmp_path_factory, request):
+    """A checkpoint with layer norms and GELU; attention in windows, or rotation of a quarter of a head and biases."""
+    folder = tmp_path_factory.mktemp(request.param) / "stock"
+    if request.param == "gpt_neox":
+        model = small(GPTNeoXForCausalLM, GPTNeoXConfig)
+    else:
+        windows = {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}
+        model = small(ModernBertForMaskedLM, ModernBertConfig, **windows)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_stock_class_goes_through_a_job_of_the_workflow(folder, testset, tmp_path):
+    bench = Bench(tmp_path, folder.parent, testset, "stock")
+    rows, _ = bench.decode("ev", steps=3)
+    backbone = load_backbone(folder, "stock")
+    name = json.loads((folder / "config.json").read_text())["architectures"][0]
+    module = {"GPTNeoXForCausalLM": GPTNeoXForCausalLM, "ModernBertForMaskedLM": ModernBertForMaskedLM}[name]
+    module, prompt = module.from_pretrained(folder).eval(), Prompt(bench.spec["prompt"], backbone.tokenizer)
+    sources = [row["source"] for row in files.read_jsonl(testset)]
+    for row, source in zip(rows, sources, strict=True):
+        tokens = plain(module, prompt.encode(source), row["canvas"]["length"], 3, backbone.mask_id, backbone.eos_id)
+        assert row["hypothesis"] == prompt.text(tokens)
+    assert len({row["hypothesis"] for row in rows}) > 3
+
+
+def changed(folder, tmp_path, **config):
+    """The checkpoint with other fields in its `config.json`."""
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    content = json.loads((copy / "config.json").read_text()) | config
+    (copy / "config.json").write_text(json.dumps(content))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"architectures": ["TheirsForMaskedLM"]}, r"no class 'TheirsForMaskedLM' that gives logits of tokens"),
+        ({"architectures": ["AutoModel"]}, r"no class 'AutoModel' that gives logits of tokens"),
+        ({"num_hidden_layers": 3}, r"\.2\.\S+ is missing"),
+        ({"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Config"}}, r"not a config that can be read"),
+    ],
+)
+def test_what_is_no_class_of_transformers_is_refused(folder, tmp_path, config, message):
+    with pytest.raises(InputError, match=message):
+        load_backbone(changed(folder, tmp_path, **config), "stock")
+
+
+def test_what_a_stock_class_lacks_is_said(folder):
+    for given in ({"adapter": "mine"}, {"dtype": "nf4"}, {"attention": "prefix"}):
+        with pytest.raises(InputError, match="without an adapter, the precision nf4 and prefix attention"):
+            load_backbone(folder, "stock", **given)
+    with pytest.raises(InputError, match="cache: a stock class keeps no prompts"):
+        Translator.load(folder, family="stock", cache=CachePolicy(4), **GIVEN)

@@ -68,6 +68,25 @@ def test_the_engine_is_the_plain_algorithm_token_for_token(backbone, cases):
     assert settled  # the case that stops early was there
 
 
+@pytest.mark.parametrize("order", ["med", "sig_first"])
+def test_embeddings_that_are_no_token_are_never_predicted(backbone, cases, order):
+    """A model with more of them than its tokenizer has tokens, as most released ones are: they would win here."""
+    model, settings = copy.deepcopy(backbone.model), {"sig": "stepwise_kl"} if order == "sig_first" else {}
+    more = torch.nn.Linear(32, 40, bias=False)
+    more.weight = torch.nn.Parameter(torch.cat([backbone.model.lm_head.weight, *[9 * model.lm_head.weight] * 40]))
+    model.lm_head = more
+    canvases = [dataclasses.replace(case, sourceless=case.prompt[:2]) for case, _ in cases[:12]]
+    padded = dataclasses.replace(backbone, model=model)
+    filled = []
+    for one in (backbone, padded):
+        results = dict(Engine(one).run(Queue(enumerate(canvases)), make_denoiser(order, settings)))
+        filled.append({place: result.tokens for place, result in results.items()})
+    assert filled[0] == filled[1]
+    case, steps = cases[0]
+    tokens, _ = reference.decode(padded, case.prompt, case.length, steps)
+    assert tokens == reference.decode(backbone, case.prompt, case.length, steps)[0]
+
+
 def test_the_plain_algorithm_shows_each_step(backbone, cases):
     case, steps = next(pair for pair in cases if pair[0].length == 13 and pair[1] == 8)
     before = [backbone.mask_id] * case.length

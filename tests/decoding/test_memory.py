@@ -1,7 +1,8 @@
-"""What a pass of the 8B model holds at most, counted on tensors that have sizes but no data."""
+"""What a pass of a released model holds at most, counted on tensors that have sizes but no data."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -14,10 +15,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.size import Size
 
-LLADA = find_family("llada")
-CONFIG = LLADA.releases[0].config | {"tie_word_embeddings": False}
-SMALL = CONFIG | {"num_hidden_layers": 4}
-GPU = 24e9
+GPU = {"llada": 24e9, "a2d_qwen3": 8e9}
 
 
 def product(states, weight):
@@ -25,7 +23,7 @@ def product(states, weight):
     return states.new_empty(len(states), len(weight), dtype=torch.float32)
 
 
-def peak(budget, monkeypatch):
+def peak(family, config, budget, monkeypatch):
     """Bytes of weights and everything else that one pass of all-mask canvases (40 tokens, 16 of them masked) holds."""
     from torch.distributed._tools.mem_tracker import MemTracker  # it loads the compiler
 
@@ -33,24 +31,33 @@ def peak(budget, monkeypatch):
     monkeypatch.setitem(head.BLOCK, "cpu", head.BLOCK["cuda"])
     monkeypatch.setattr(head, "float32_product", product)
     count = budget // 40
-    empty = empty_model(LLADA, SMALL, torch.bfloat16).eval()
+    empty = empty_model(family, config, torch.bfloat16).eval()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         model = empty.to_empty(device="cpu")
+        model.tie()  # which `to_empty` undoes
         tracker = MemTracker()
         tracker.track_external(model)
         with tracker:
             ids = torch.zeros(1, 40 * count, dtype=torch.long)
             rows = Rows(torch.zeros(16 * count, dtype=torch.long), (16,) * count)
             states = model.hidden_states(Packed(ids, ids, (40,) * count), rows)
-            head.slot_values(Head(model.lm_head, float32=True), states, mask_id=126336, eos_id=126081)
+            head.slot_values(
+                Head(model.lm_head, float32=True), states, mask_id=family.releases[0].ids["mask"], eos_id=0
+            )
     (snapshot,) = tracker.get_tracker_snapshot("peak").values()
     return snapshot["Total"]
 
 
-def test_the_8b_model_decodes_on_24_gb_even_at_full_budget(monkeypatch):
+@pytest.mark.parametrize("name", GPU)
+def test_a_released_model_decodes_even_at_full_budget(name, monkeypatch):
+    """The 8B model on a card of 24 GB; Qwen3-0.6B, whose heads are wider than its states and whose head is tied, on one
+    of 8 GB."""
     # A pass holds as much beside the weights whatever the number of layers is: four stand for all.
-    size, small = Size.of(CONFIG), Size.of(SMALL)
-    held = peak(BUDGET["cuda"], monkeypatch) + 2 * (size.parameters - small.parameters)
-    assert 2 * 8.015e9 < held < 18.5e9 < GPU
+    family = find_family(name)
+    config = {"tie_word_embeddings": False, **family.releases[0].config}
+    small = config | {"num_hidden_layers": 4}
+    size, smaller = Size.of(config), Size.of(small)
+    held = peak(family, small, BUDGET["cuda"], monkeypatch) + 2 * (size.parameters - smaller.parameters)
+    assert 2 * size.parameters < held < GPU[name]
     # What `entropy-valley check` expects.
-    assert held < size.parameters * 2 + size.pass_bytes(BUDGET["cuda"], item=2) < 1.05 * held
+    assert held < size.parameters * 2 + size.pass_bytes(BUDGET["cuda"], item=2) < 1.1 * held

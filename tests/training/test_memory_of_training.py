@@ -28,7 +28,7 @@ FREE = {24: int(24.8e9), 40: int(41.9e9), 80: int(84.4e9)}  # bytes on an empty 
 def released(name, layers=None):
     """A released backbone on ``meta``."""
     family = FAMILIES[name]
-    config = {"max_position_embeddings": 2048, **family.releases[0].config, "tie_word_embeddings": False}
+    config = {"max_position_embeddings": 2048, "tie_word_embeddings": False, **family.releases[0].config}
     return empty_model(family, config | ({"num_hidden_layers": layers} if layers else {}), torch.bfloat16)
 
 
@@ -65,6 +65,7 @@ def counted(name, layers, tokens, checkpointing, prefix, monkeypatch):
     [
         ("llada", False, 0),
         ("dream", False, 0),
+        ("a2d_qwen3", False, 0),
         ("llada", False, 60),
         ("llada", True, 0),
         ("diffullama", True, 60),

@@ -95,7 +95,8 @@ class Engine:
         self.budget = fill or budget or BUDGET[device]
         self.lookahead, self._room = lookahead, fill or _room(backbone)
         self.prompts = CachedPrompts(backbone)
-        self.head = Head(backbone.model.lm_head, backbone.float32_head, HEAD_ROWS[device] if fill else None)
+        rows = HEAD_ROWS[device] if fill else None
+        self.head = Head(backbone.model.lm_head, backbone.float32_head, rows, backbone.vocabulary)
 
     @torch.inference_mode()
     def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, ProbeResult | Decoded]]:

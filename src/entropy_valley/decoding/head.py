@@ -29,6 +29,9 @@ from entropy_valley.model.decoder import FULL_KERNEL
 BLOCK = {"cpu": (512, 4096), "cuda": (1024, 2**20)}
 
 
+_LEAST = torch.finfo(torch.float32).min  # a logit whose exp is 0 as of -inf, and its products are finite
+
+
 @dataclass(frozen=True)
 class Head:
     """``module`` gives logits (rows, vocabulary) from states (rows, width): a linear layer without bias, or one with
@@ -36,12 +39,13 @@ class Head:
 
     With ``float32`` its logits are float32 where states and weights are bfloat16: sums of the same products, which are
     not rounded to bfloat16 in the end. ``rows``: how many each product has, whatever is read;
-    None: as many as are read.
+    None: as many as are read. Entries from ``vocabulary`` on, which are no tokens, are in no distribution.
     """
 
     module: torch.nn.Linear
     float32: bool = False
     rows: int | None = None
+    vocabulary: int | None = None
 
     def chunks(self, states: torch.Tensor) -> Sequence[torch.Tensor]:
         """The rows whose logits are held at once; zeros fill the last up to ``rows``, or to a full kernel's."""
@@ -56,6 +60,12 @@ class Head:
 
         The logits are float32, but perhaps rounded to the dtype of ``states``.
         """
+        for first, logits in self._products(states):
+            if self.vocabulary and self.vocabulary < first + logits.shape[1]:
+                logits[:, max(0, self.vocabulary - first) :] = _LEAST
+            yield first, logits
+
+    def _products(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         wider = self.float32 and states.dtype != torch.float32
         if type(self.module) is not torch.nn.Linear:
             yield 0, (self._in_float32(states.float()) if wider else self.module(states)).float()
@@ -135,7 +145,7 @@ def _part(logits: torch.Tensor, first: int, mask: int, eos: int) -> Part:
     """Reduce ``logits`` (rows, entries from ``first`` on), overwriting them; ``mask`` and ``eos`` are the two tokens'
     columns, where they are among these."""
     if 0 <= mask < logits.shape[1]:
-        logits[:, mask] = torch.finfo(logits.dtype).min  # its exp is 0 as of -inf, and 0 · distance stays 0
+        logits[:, mask] = _LEAST
     best, token = _largest(logits)
     end = logits[:, eos].clone() if 0 <= eos < logits.shape[1] else torch.full_like(best[:, 0], -torch.inf)
     distance = logits.sub_(best)
@@ -227,7 +237,7 @@ def _divergence_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence
     """Compare two rows of logits (rows, entries) without column ``mask``, where it is among these."""
     p, q = p.double(), q.double()
     if 0 <= mask < p.shape[1]:
-        p[:, mask] = q[:, mask] = torch.finfo(torch.float32).min  # its exp is 0 as of -inf, and differences stay finite
+        p[:, mask] = q[:, mask] = _LEAST
     mass, other = p.logsumexp(-1, keepdim=True), q.logsumexp(-1, keepdim=True)
     return _Divergence(mass.squeeze(-1), other.squeeze(-1), _terms(p - mass, q - other).sum(-1))
 

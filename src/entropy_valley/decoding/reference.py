@@ -80,12 +80,14 @@ def read(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> tu
 def slot_logits(
     backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False
 ) -> torch.Tensor:
-    """Float64 logits (slots, vocabulary), the mask token's -inf unless that may be revealed."""
+    """Float64 logits (slots, vocabulary). Those of ids that are no tokens are -inf, and so is the mask token's unless
+    that may be revealed."""
     ids, prefix = torch.tensor([[*prompt, *tokens]], device=backbone.device), backbone.prefix(len(prompt))
     count, dtype = ids.shape[1], backbone.model.dtype
     mask = torch.zeros(1, 1, count, count, dtype=dtype, device=backbone.device)
     mask[..., :prefix, prefix:] = torch.finfo(dtype).min  # the rows of the prefix attend to one another alone
     logits = stock_logits(backbone, input_ids=ids, attention_mask=mask, use_cache=False).double()
+    logits[:, backbone.vocabulary :] = float("-inf")
     if not mask_token:
         logits[:, backbone.mask_id] = float("-inf")
     first = len(prompt) - int(backbone.shifted)

@@ -159,6 +159,8 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
 
     Raises one InputError that names every field with which the checkpoint computes another function than its family.
     """
+    if family.is_stock:
+        return _stock_arguments(folder)
     config = _config(folder, family)
     remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model."
     if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
@@ -178,6 +180,18 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
         remedy = "The decoder does not compute this: docs/models_and_data.md says what it computes."
     if problems or not_computed:
         raise InputError(folder / CONFIG, "; ".join(dict.fromkeys(problems + not_computed)), remedy)
+    return arguments
+
+
+def _stock_arguments(folder: Path) -> dict[str, Any]:
+    """What the config class of transformers says of a checkpoint under the stock names."""
+    from transformers import AutoConfig
+
+    with files.readable(folder / CONFIG, "config", "Give the checkpoint of a class of transformers."):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    arguments = {name: getattr(config, name, None) for name in STOCK_FIELDS}
+    if missing := [name for name in ("vocab_size", "hidden_size", "max_position_embeddings") if not arguments[name]]:
+        raise InputError(folder / CONFIG, f"has no {' and no '.join(missing)}", "Give another checkpoint.")
     return arguments
 
 
@@ -224,18 +238,25 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     no embedding of.
     """
     tokens = {"eos": family.eos_token or tokenizer.eos_token, "pad": family.pad_token, "bos": family.bos_token}
+    if family.is_stock:
+        tokens["eos"] = tokens["eos"] or tokenizer.sep_token
+        tokens["bos"] = tokens["bos"] or tokenizer.bos_token or tokenizer.cls_token
     # A mask token that the tokenizer itself declares has priority.
-    tokens["mask"] = family.mask_token and (tokenizer.mask_token or family.mask_token)
+    tokens["mask"] = None if family.causal else tokenizer.mask_token or family.mask_token
     vocabulary = tokenizer.get_vocab()
     ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
     config = _config(folder, family)
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
     expected = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
+    if family.is_stock:  # whose classes write a default of their own
+        expected = {}
     size = config[family.fields["vocab_size"]]
     for release in family.releases:
         if release.config.get("vocab_size") == size:
             expected[f"{release.repository} has"] = release.ids
     problems = [] if tokens["eos"] else ["declares no EOS token"]
+    if not tokens["mask"] and not family.causal:
+        problems.append("declares no mask token")
     for token in (*tokens.values(), *family.chat_tokens):
         if token is not None and token not in vocabulary:
             problems.append(f"no token {token!r}")

@@ -95,7 +95,8 @@ class Release:
 class Family:
     """A released checkpoint layout and the stock transformers class that computes the same function.
 
-    ``architecture`` is that class, one of :data:`STOCK_CLASSES`.
+    ``architecture`` is that class, one of :data:`STOCK_CLASSES`; empty: the one that ``config.json`` names, which runs
+    itself, see :data:`STOCK`.
 
     ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
     ``fields`` has the released name of each field of ``config.json`` by its stock name, ``written`` further fields of a
@@ -141,6 +142,10 @@ class Family:
     chat_tokens: tuple[str, ...] = ()
     turn_end: str | None = None
     releases: tuple[Release, ...] = ()
+
+    @property
+    def is_stock(self) -> bool:
+        return not self.architecture
 
     def release(self, repository: str) -> Release | None:
         """The release of that repository; None if the family does not list it."""
@@ -542,8 +547,24 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+# --- Any class of transformers, for masked tokens or next ones: :mod:`.wrapped` runs it, slower, and it is not trained.
+# The special tokens are those that its tokenizer declares.
+
+STOCK = Family(
+    name="stock",
+    architecture="",
+    model_type="",
+    shifted=False,
+    mask_token=None,
+    eos_token=None,
+    pad_token=None,
+    bos_token=None,
+    written={},
+    fixed={},
+)
+
 NEW_FAMILY = (
-    "docs/extending.md#a-new-family says how to describe another, and Translator.of runs any module of transformers"
+    "docs/extending.md#a-new-family says how to describe another, and the family `stock` runs any class of transformers"
 )
 
 
@@ -555,12 +576,12 @@ def find_family(name: str, file: Path | None = None) -> Family:
         raise InputError(file, f"its family is code of someone's own, {brief(name)}", remedy)
     if name in FAMILIES:
         return FAMILIES[name]
-    family = plugins.find("family", FAMILIES, name)
+    family = plugins.find("family", {**FAMILIES, STOCK.name: STOCK}, name)
     if not isinstance(family, Family):
         raise InputError(
             f"family {name!r}", "is not a Family", "Name an instance of entropy_valley.model.families.Family."
         )
-    if family.architecture not in STOCK_CLASSES:
+    if not family.is_stock and family.architecture not in STOCK_CLASSES:
         problem = f"its architecture is {brief(family.architecture)}"
         raise InputError(f"family {name!r}", problem, f"The decoder computes {', '.join(STOCK_CLASSES)}.")
     return family if family.name == name else dataclasses.replace(family, name=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,10 @@ from entropy_valley.model.checkpoint import config_arguments, special_ids
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
+from entropy_valley.model.wrapped import load_stock
 from entropy_valley.settings import read_object
 
+NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
 NO_TOKEN = -1  # an id that no token has
 NO_FOLDER = "and there is no such folder here"
 
@@ -54,6 +57,12 @@ class Backbone:
         """
         return prompt - int(self.shifted) if self.attention == PREFIX else 0
 
+    @functools.cached_property
+    def vocabulary(self) -> int | None:
+        """The ids that may be predicted are below this one: a model may have more embeddings than its tokenizer has
+        tokens. None without a tokenizer."""
+        return max(self.tokenizer.get_vocab().values()) + 1 if self.tokenizer else None
+
     @property
     def device(self) -> torch.device:
         return self.model.device
@@ -74,31 +83,68 @@ def load_backbone(
     """Load a released checkpoint, tensor by tensor, and merge an adapter by PEFT.
 
     With ``merge=False`` PEFT's layers stay beside the weights in float32, as in training. ``shifted`` overrides
-    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not
-    fit the family or one another.
+    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded
+    and merged in bfloat16 on the host, and goes to the device layer by layer, in 4 bits. Raises InputError for files
+    that do not fit the family or one another.
     """
     folder, kind = Path(folder), find_family(family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
-    model = empty_model(kind, config_arguments(folder, kind), torch_dtype(dtype))
-    _require_memory(model, device, folder)
-    digest = checkpoint.checkpoint_digest(folder)
-    if adapter is not None:
-        adapters.checked_facts(Path(adapter), digest, attention)
-        change = adapters.read_adapter(Path(adapter), kind, model)
+    arguments = config_arguments(folder, kind)
     tokenizer = load_tokenizer(folder, kind)
     ids = special_ids(folder, kind, tokenizer)
-    checkpoint.fill(model, kind, folder, device)
+    model: Any
+    if not kind.is_stock:
+        model = _load_decoder(folder, kind, arguments, device, dtype, adapter, merge, attention)
+    elif adapter is not None or dtype == NF4 or attention == PREFIX:
+        problem = "a stock class runs without an adapter, the precision nf4 and prefix attention"
+        raise InputError(folder, problem, "Leave them out.")
+    else:
+        model = load_stock(folder, torch_dtype(dtype), device)
+    return Backbone(
+        family=kind,
+        model=model.eval().requires_grad_(False),
+        tokenizer=tokenizer,
+        mask_id=NO_TOKEN if ids.mask is None else ids.mask,
+        eos_id=ids.eos,
+        bos_id=ids.bos,
+        digest=checkpoint.checkpoint_digest(folder),
+        shifted=kind.shifted if shifted is None else shifted,
+        context=arguments["max_position_embeddings"],
+        float32_head=float32_head,
+        attention=attention,
+    )
+
+
+def _load_decoder(
+    folder: Path,
+    kind: Family,
+    arguments: dict[str, Any],
+    device: str,
+    dtype: str,
+    adapter: str | Path | None,
+    merge: bool,
+    attention: str,
+) -> Decoder:
+    """The decoder with the weights of a checkpoint, and its adapter."""
+    model = empty_model(kind, arguments, torch_dtype(dtype))
+    place = "cpu" if dtype == NF4 else device
+    _require_memory(model, place, folder)
+    if adapter is not None:
+        adapters.checked_facts(Path(adapter), checkpoint.checkpoint_digest(folder), attention)
+        change = adapters.read_adapter(Path(adapter), kind, model)
+        if dtype == NF4 and not merge:
+            raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
+    checkpoint.fill(model, kind, folder, place)
     if adapter is not None:
         if change.changes_head:
             model.untie()
         adapters.attach(model, change)
         if merge:
             adapters.merge(model, adapter)
-    model, context = model.eval().requires_grad_(False), model.config.max_position_embeddings
-    shifted = kind.shifted if shifted is None else shifted
-    mask = NO_TOKEN if ids.mask is None else ids.mask
-    return Backbone(kind, model, tokenizer, mask, ids.eos, ids.bos, digest, shifted, context, float32_head, attention)
+    if dtype == NF4:
+        quantise(model, device)
+    return model
 
 
 def _require_memory(model: Decoder, device: str, folder: Path) -> None:
@@ -112,9 +158,26 @@ def _require_memory(model: Decoder, device: str, folder: Path) -> None:
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16}):
+    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16, NF4: torch.bfloat16}):
         raise InputError("dtype", unknown(name, f"{name!r} is unknown", names), "Give one of these.")
     return names[name]
+
+
+def quantise(model: Decoder, device: str) -> None:
+    """Put the products of the layers in 4 bits on the device, by bitsandbytes, and all else as it is."""
+    try:
+        from bitsandbytes.nn import Linear4bit, Params4bit
+    except ImportError as error:
+        remedy = "pip install bitsandbytes, or use another precision."
+        raise InputError("precision nf4", f"bitsandbytes cannot be imported ({error})", remedy) from None
+    for layer in model.model.layers:
+        for name, part in [*layer.named_modules()]:
+            if isinstance(part, torch.nn.Linear):
+                small = Linear4bit(part.in_features, part.out_features, compute_dtype=model.dtype, device="meta")
+                small.weight, small.bias = Params4bit(part.weight.data, False, quant_type=NF4), part.bias
+                layer.set_submodule(name, small)
+        layer.to(device)  # bitsandbytes quantises here
+    model.to(device)
 
 
 def require_device(name: str, other: str = 'device="cpu"') -> None:
@@ -193,6 +256,9 @@ def fetch(
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
     family = find_family(spec["family"])
+    if family.is_stock:
+        load_backbone(folder, spec["family"], dtype="bfloat16")
+        return checkpoint.manifest(folder)
     arguments = checkpoint.config_arguments(folder, family)
     checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
     checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)

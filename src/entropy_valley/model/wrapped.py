@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief, listed
+from entropy_valley.files import readable
 from entropy_valley.model.attention import Packed, Rows, pack
+from entropy_valley.model.checkpoint import CONFIG, shards
+from entropy_valley.settings import read_object
 
+_HEADS = ("ForMaskedLM", "ForCausalLM", "LMHeadModel")  # of classes whose logits are of tokens
 _FIRST, _OTHER, _SECOND = [3, 1, 4, 1], [3, 1, 4, 6], [5, 2, 6]  # what a module is tried on
+
+
+def load_stock(folder: Path, dtype: torch.dtype, device: str) -> Wrapped:
+    """The class of transformers that ``config.json`` names, with its weights from safetensors. No code of others runs.
+
+    Raises InputError for a class that is not there or gives no logits of tokens, and for weights that do not fit it.
+    """
+    import transformers
+
+    shards(folder)  # raises where there are only pickles
+    names = read_object(folder / CONFIG).get("architectures") or []
+    name = str(names[0]) if isinstance(names, list) and names else ""
+    kind = getattr(transformers, name, None) if name.endswith(_HEADS) else None
+    if kind is None:
+        problem = f"transformers {transformers.__version__} has no class {brief(name)!r} that gives logits of tokens"
+        raise InputError(folder / CONFIG, problem, f"`architectures` names one that ends in {', '.join(_HEADS)}.")
+    with readable(folder, "checkpoint", "Give the whole checkpoint, in safetensors."):
+        how = dict(use_safetensors=True, local_files_only=True, output_loading_info=True)
+        module, loaded = kind.from_pretrained(folder, dtype=dtype, **how)
+    problems = [f"{name} is missing" for name in loaded["missing_keys"]]
+    problems += [f"{name} has another shape" for name, *_ in loaded["mismatched_keys"]]
+    if problems:
+        raise InputError(folder, listed(problems), "Fetch or make the checkpoint again.")
+    return Wrapped(module.to(device).eval())
 
 
 class Wrapped(nn.Module):

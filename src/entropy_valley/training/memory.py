@@ -81,11 +81,13 @@ def demand(model: Any, family: Family, settings: Lora, processes: int, attention
 
 def _layer(model: Any, attention: str) -> int:
     """Bytes that a token leaves in a stock layer: normalised states, q, k, v, the attended, and three of the FFN. The k
-    and v of a prefix are there twice: for its own rows, and for the others."""
+    and v of a prefix are there twice: for its own rows, and for the others. Norms of q and k keep what they normalise.
+    """
     config, size, projections = model.config, model.dtype.itemsize, model.model.layers[0].self_attn
     query, key = projections.q_proj.out_features, projections.k_proj.out_features
     attended = size * 2 * (query + key * (2 if attention == PREFIX else 1)) + 4 * config.num_attention_heads
-    return 8 * config.hidden_size + attended + 3 * size * config.intermediate_size
+    normalised = 4 * (2 * config.hidden_size + config.qk_norm * (query + key))
+    return normalised + attended + 3 * size * config.intermediate_size
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from entropy_valley.decoding.runner import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest
-from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, config_arguments
+from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, config_arguments, special_ids
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, attention_of, load_tokenizer, turn_end_id
 from entropy_valley.progress import progress
@@ -80,14 +80,12 @@ def read_identity(
     digest = checkpoint_digest(backbone)
     context = config_arguments(backbone, kind)["max_position_embeddings"]
     tokenizer = load_tokenizer(backbone, kind)
-    vocabulary = tokenizer.get_vocab()
-    start = vocabulary.get(kind.bos_token or "") if bos else None
-    if bos and start is None:
-        remedy = "Set the backbone's bos: false."
-        raise InputError(backbone, f"the tokenizer has no BOS token {kind.bos_token!r}", remedy)
-    prompt = Prompt(template, tokenizer, start)
+    ids = special_ids(backbone, kind, tokenizer)
+    if bos and ids.bos is None:
+        raise InputError(backbone, "its tokenizer has no BOS token", "Set the backbone's bos: false.")
+    prompt = Prompt(template, tokenizer, ids.bos if bos else None)
     given = adapter_digest(adapter, kind, digest, attention) if adapter else None
-    texts = Texts(prompt, turn_end_id(tokenizer, kind), vocabulary.get(kind.mask_token or ""))
+    texts = Texts(prompt, turn_end_id(tokenizer, kind), ids.mask)
     return Identity(prompt, context, digest, given, texts)
 
 
@@ -135,7 +133,8 @@ class RunModel:
         self.precision: str = spec["precision"]
         self.merge: bool = spec.get("merge_adapter", True)
         self.float32_head = spec.get("head_precision") == "float32"
-        self.fill = padded_tokens(spec, execution.device, execution.token_budget)
+        stock = find_family(spec["family"]).is_stock  # which pads nothing
+        self.fill = None if stock else padded_tokens(spec, execution.device, execution.token_budget)
         self.reveals_masks = reveals_masks(spec)
         # Only padded passes have one shape.
         self.compiles = bool(self.fill) and spec.get("compile_layers", False)

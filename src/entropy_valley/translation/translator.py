@@ -26,7 +26,7 @@ from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model import adapters
-from entropy_valley.model.families import find_family
+from entropy_valley.model.families import STOCK, find_family
 from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
@@ -171,6 +171,8 @@ class Translator:
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
             remedy = "Give translate(…, lengths=…) those of the references, len(translator.prompt.tokens(y)) + 1."
             raise InputError("length method", problem, remedy)
+        if self.backbone and self.backbone.family.is_stock and not self.cache.is_exact:
+            raise InputError("cache", "a stock class keeps no prompts", "Leave it out.")
         if isinstance(self.prompt, str):
             remedy = "Give dataclasses.replace(translator.prompt, template=…)."
             raise InputError("prompt", f"{brief(self.prompt, 60)!r} is a text", remedy)
@@ -228,8 +230,6 @@ class Translator:
         if chat and prompt is not None:  # that of the adapter's training is in its template already
             template = kind.in_chat(prompt)
         bos = trained.get("bos", kind.bos) if bos is None else bos
-        if bos and kind.bos_token is None:
-            raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
         loaded = load_backbone(
             checkpoint,
             family,
@@ -239,6 +239,8 @@ class Translator:
             shifted=trained.get("shifted"),
             attention=attention_of(trained),
         )
+        if bos and loaded.bos_id is None:
+            raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
         read = Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None)
         return dataclasses.replace(unloaded, backbone=loaded, prompt=read)
 
@@ -272,7 +274,7 @@ class Translator:
             if ids[f"{name}_id"] is None:
                 raise InputError(name, f"the tokenizer has no token {brief(token, 60)}", "Give a token or its id.")
         backbone = Backbone(
-            family=None,  # type: ignore[arg-type]  # nothing is known of one
+            family=STOCK,
             model=Wrapped(module.eval()),  # type: ignore[arg-type]  # runs as a decoder
             tokenizer=tokenizer,
             **ids,
@@ -441,8 +443,7 @@ class Translator:
     @functools.cached_property
     def _texts(self) -> Texts:
         backbone = self.backbone
-        end = turn_end_id(self.prompt.tokenizer, backbone.family) if backbone.family else None
-        return Texts(self.prompt, end, backbone.mask_id)
+        return Texts(self.prompt, turn_end_id(self.prompt.tokenizer, backbone.family), backbone.mask_id)
 
     @functools.cached_property
     def _engine(self) -> Engine:

@@ -31,7 +31,7 @@ from entropy_valley.experiment.demo.grammar import Synthetic
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
 from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import Backbone, empty_model, torch_dtype
+from entropy_valley.model.load import NF4, Backbone, empty_model, quantise, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.size import BYTES, Size
 from entropy_valley.texts import counted
@@ -153,7 +153,10 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     really holds."""
     size, item, room = size_of(backbone), BYTES[subject.precision], device_memory(subject.device)
     rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
-    weights, largest = size.parameters * item, size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
+    weights, largest = (
+        size.weights(subject.precision),
+        size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows),
+    )
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
         raise CheckError(f"{text}: it does not fit. Use a larger GPU, or another backbone")
@@ -161,7 +164,7 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
         engine = Engine(random_backbone(backbone, subject), fill=subject.fill, compile_layers=subject.compile_layers)
         full_pass(engine)
         text += f"; a pass held {machine.amount(torch.cuda.max_memory_allocated())} in all"
-    if subject.training:
+    if subject.training and not find_family(backbone["family"]).is_stock:
         plan = pass_plan(backbone, subject, room if subject.device == "cuda" else None)
         recomputed = ", activation checkpointing" * plan.activation_checkpointing
         text += f"; a training: {plan.micro_tokens} tokens a pass{recomputed}"
@@ -365,9 +368,11 @@ def not_run(backbone: dict[str, Any], subject: Subject, **other: Any) -> str | N
     """Why no check runs a model of the backbone's shape; None where one does."""
     if find_family(backbone["family"]).causal:
         return "an autoregressive backbone is decoded by transformers"
+    if find_family(backbone["family"]).is_stock:
+        return "a stock class is decoded by itself"
     if not model_config(backbone):
         return UNKNOWN
-    if subject.device == "cpu" and size_of(backbone, **other).parameters * BYTES[subject.precision] > CPU_MEMORY:
+    if subject.device == "cpu" and size_of(backbone, **other).weights(subject.precision) > CPU_MEMORY:
         return "too large to be run on a CPU for a check"
     return None
 
@@ -397,5 +402,7 @@ def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) ->
             spread = 3 if name.startswith("lm_head") else 1
             weight.normal_(0.0, spread * weight.shape[-1] ** -0.5, generator=generator)
     model = model.to(torch_dtype(subject.precision)).eval().requires_grad_(False)
+    if subject.precision == NF4:
+        quantise(model, device)
     eos, mask = size.vocabulary - 2, size.vocabulary - 1
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)

@@ -20,7 +20,6 @@ from entropy_valley.experiment.runs.downloads import downloads, downloads_line, 
 from entropy_valley.experiment.runs.jobs import Job, finished
 from entropy_valley.experiment.runs.work import GPU, Work, kind_of
 from entropy_valley.experiment.stats.job_costs import MEMORY, gpus
-from entropy_valley.model.size import BYTES
 from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
 
@@ -126,7 +125,7 @@ class Plan:
         """Seconds until a model is loaded."""
         if kind_of(job) not in CPU or job.rule == "score":
             return START * (job.rule == "score")
-        weights = self._model.size(job.wildcards["backbone"]).parameters * BYTES[self.experiment.decoding.precision]
+        weights = self._model.size(job.wildcards["backbone"]).weights(self.experiment.decoding.precision)
         return START + weights / LOADED
 
     @property

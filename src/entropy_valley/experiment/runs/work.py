@@ -27,7 +27,7 @@ from entropy_valley.model.size import BYTES, Size
 from entropy_valley.results import system_of
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
-LARGE = Size(4096, 12288, 32, 126464, 32, 32)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
+LARGE = Size(4096, 12288, 32, 126464, 32, 32, 128)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 # Operations a second on a GPU, where no job of a kind has finished: with this the whole matrix of config.yaml takes the
 # paper's hours. A test computes it again.
 GPU = 4.34e13
