@@ -345,7 +345,8 @@ def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():
     start = [spec["methods"][name] for name in ("daedal", "daedal_own")]
     assert (start[0]["ratios"], start[0]["eos_window"], "start" in start[0]) == (1.8, 1, False)
     assert (start[1]["start"], start[1]["eos_window"], "ratios" in start[1]) == (64, 32, False)
-    assert methods.order_settings(PAPER, "daedal_own") == {"order": "daedal", "order_settings": {"eos_window": 32}}
+    settings = [methods.order_settings(PAPER, name)["order_settings"] for name in ("daedal", "daedal_own")]
+    assert settings == [{"eos_window": window, "appended_eos": 16} for window in (1, 32)]
 
 
 @pytest.mark.parametrize("experiment", [PAPER, DEMO], ids=["paper", "demo"])
