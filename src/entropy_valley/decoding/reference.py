@@ -87,7 +87,8 @@ def slot_logits(
     mask = torch.zeros(1, 1, count, count, dtype=dtype, device=backbone.device)
     mask[..., :prefix, prefix:] = torch.finfo(dtype).min  # the rows of the prefix attend to one another alone
     logits = stock_logits(backbone, input_ids=ids, attention_mask=mask, use_cache=False).double()
-    logits[:, backbone.vocabulary :] = float("-inf")
+    if backbone.vocabulary:  # None, as without a tokenizer, would be all of them
+        logits[:, backbone.vocabulary :] = float("-inf")
     if not mask_token:
         logits[:, backbone.mask_id] = float("-inf")
     first = len(prompt) - int(backbone.shifted)
