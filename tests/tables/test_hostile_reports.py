@@ -67,14 +67,14 @@ class Texts(HTMLParser):
 
 @pytest.mark.parametrize("text", MARKUP)
 def test_a_text_stays_one_in_a_page(text):
-    page, plain = Texts(render.page(text, table(text))), Texts(render.page("x", table("x")))
+    page, plain = Texts(render.to_text("html", table(text), text)), Texts(render.to_text("html", table("x"), "x"))
     assert page.elements == plain.elements
     assert page.texts.count(shown(text)) == plain.texts.count("x")
 
 
 @pytest.mark.parametrize("text", MARKUP)
 def test_a_text_stays_one_in_markdown(text):
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(table(text)))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_text("md", table(text)))
     inline = [part for token in tokens for part in token.children or ()]
     assert {part.type for part in inline} <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
     kinds = {token.type for token in tokens}
@@ -88,7 +88,7 @@ def test_a_text_stays_one_in_markdown(text):
 def test_any_text_stays_one_in_markdown(text):
     columns, rows = [Column("k"), Column(text)], [Row(["x", text])]
     written = Shown(pd.DataFrame(), columns, rows, [text], signatures=[("n:", text)])
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_text("md", written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
@@ -97,7 +97,7 @@ def test_any_text_stays_one_in_markdown(text):
 def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
     rows = [Row([text, text, Bold(text)], "[/x]") for text in MARKUP]
     columns = [Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c")]
-    files.write_text(tmp_path / "t.md", render.to_markdown(Shown(pd.DataFrame(), columns, rows, ["[/x]"])))
+    files.write_text(tmp_path / "t.md", render.to_text("md", Shown(pd.DataFrame(), columns, rows, ["[/x]"])))
     render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
     for name in ("t.md", "t.csv"):
         terminal.show(tmp_path / name)

@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, sets_of, study_cells
 from entropy_valley.experiment.frames import SOURCES, read_sets, require_means
@@ -191,18 +190,14 @@ class Report:
 
     def make(self, results: Results, **paths: Path) -> None:
         """Make it and write its files, one path for each ending."""
-        written = self.shown(results)
-        render.write_csv(paths["csv"], written.numbers)
-        if isinstance(written, Figure):
+        shown = self.shown(results)
+        if isinstance(shown, Figure):
+            render.write_csv(paths["csv"], shown.numbers)
             rc = style.settings(self.experiment.tables.matplotlibrc)
-            style.save(written.draw(rc), paths, rc)
-            return
-        if "tex" in paths:
-            files.write_text(paths["tex"], render.to_latex(written))
-            files.write_text(paths["float.tex"], render.to_latex(written, self.text, f"tab:{self.name}"))
-        files.write_text(paths["md"], render.to_markdown(written))
-        caption = self.text if self.rule == "table" else ""
-        files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
+            style.save(shown.draw(rc), paths, rc)
+        else:
+            caption = self.text if self.rule == "table" else ""
+            render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")
 
 
 def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict[str, list[System]]:
