@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import pickle
-import re
 import zipfile
 from html.parser import HTMLParser
 
@@ -21,7 +20,7 @@ from entropy_valley import files
 from entropy_valley.data.build import overlap
 from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.tables import render, style, terminal
+from entropy_valley.experiment.tables import render, style
 from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
@@ -92,26 +91,6 @@ def test_any_text_stays_one_in_markdown(text):
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
-
-
-def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
-    rows = [Row([text, text, Bold(text)], "[/x]") for text in MARKUP]
-    columns = [Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c")]
-    files.write_text(tmp_path / "t.md", render.to_text("md", Shown(pd.DataFrame(), columns, rows, ["[/x]"])))
-    render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
-    for name in ("t.md", "t.csv"):
-        terminal.show(tmp_path / name)
-        said = capsys.readouterr().out
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said)
-        plain = [text for text in MARKUP if text.isprintable() and "*" not in text]
-        assert "[/x]" in said and all(text in said for text in plain)
-
-
-@pytest.mark.parametrize(("name", "text"), [("x.csv", "a,b\n1\n"), ("x.csv", "a\n\n1\n")])
-def test_what_is_no_table_is_named(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=rf"{name}: is no table of results\. Name a \.md"):
-        terminal.show(tmp_path / name)
 
 
 @pytest.mark.parametrize("text", FORMULAS)
