@@ -7,7 +7,6 @@ import pickle
 import zipfile
 from html.parser import HTMLParser
 
-import matplotlib as mpl
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -103,7 +102,7 @@ def test_a_text_is_no_formula(tmp_path, text):
 
 
 def test_a_figure_reads_no_formula():
-    with mpl.rc_context(style.RC):
+    with style.look():
         assert not figure.Figure().text(0, 0, r"$\frac{$").get_parse_math()
 
 

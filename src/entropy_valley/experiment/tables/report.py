@@ -193,8 +193,8 @@ class Report:
         shown = self.shown(results)
         if isinstance(shown, Figure):
             render.write_csv(paths["csv"], shown.numbers)
-            rc = style.settings(self.experiment.tables.matplotlibrc)
-            style.save(shown.draw(rc), paths, rc)
+            own = self.experiment.tables.matplotlibrc
+            style.save(shown.draw(own), paths, own)
         else:
             caption = self.text if self.rule == "table" else ""
             render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")
