@@ -33,6 +33,7 @@ REMEDY = "Install what is missing (Debian: apt install texlive-latex-extra latex
 def about(experiment: Experiment) -> dict[str, str]:
     """What the title page says of a config."""
     names, matrix, tables = Names(experiment), experiment.matrix, experiment.tables
+    # Directions may share test sets.
     tests: list[str] = []
     for name in matrix.directions:
         tests += experiment.directions[name].tests
@@ -73,6 +74,7 @@ def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -
         # A table says in its first line which packages it needs.
         if ending != "pdf" and render.CHINESE in files.read_lines(out.parent / file)[0]:
             packages.append(render.CHINESE)
+    # Those of the paper in its order, the others in that of the registry.
     parts = {"The paper's tables and figures": sorted(of_paper.items(), key=_place), "Ours": ours.items()}
     text = render.LATEX.get_template("document.tex").render(
         packages=dict.fromkeys(packages), facts=about(experiment), parts=parts, titled=render.title
@@ -90,10 +92,12 @@ def typeset(source: Path, out: Path) -> None:
         raise InputError(out, "needs pdflatex of LaTeX", REMEDY.format(source))
     with tempfile.TemporaryDirectory() as work:
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={work}", source.name]
+        # It runs in the folder of results, whose files the source names, and writes elsewhere.
         for _ in range(2):  # the second one knows the pages of the contents
             done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, errors="replace")
         if done.returncode:
             errors = "\n".join(re.findall(r"^!.*(?:\n.*){0,4}", done.stdout, re.M)) or done.stdout[-500:]
+            # Most often a package or a font lacks.
             remedy = REMEDY.format(source) if "not found" in errors else "Correct what it names, or compile it by hand."
             raise InputError(source, f"pdflatex cannot set it:\n{errors}", remedy)
         with files.atomic(out) as new:

@@ -34,6 +34,7 @@ FEW = 50  # sentences
 
 def setting(names: Names, *more: str) -> str:
     """Whose numbers these are: backbones, reveal order and step budget of its cells; and ``more``."""
+    # What writes from left to right has neither an order nor a budget.
     cells = [cell for cell in names.cells if not cell.autoregressive]
     backbones = ", ".join(map(names.backbone, dict.fromkeys(cell.backbone for cell in cells)))
     order = f"reveal order {names.order(cells[0].order)}, T = {cells[0].steps}"
@@ -43,6 +44,7 @@ def setting(names: Names, *more: str) -> str:
 def spread(numbers: pd.DataFrame) -> str:
     """What mean and deviation are, with the number of runs; a single run has its value alone."""
     fewest, most = numbers["runs"].min(), numbers["runs"].max()
+    # A standard deviation needs two runs.
     if most == 1:
         return "One run (training seed)."
     if fewest == most:
@@ -113,6 +115,7 @@ def sentences(names: Names, data: Data) -> str:
     counts: dict[int, dict[str, None]] = {}
     for cell in data.cells.itertuples():
         counts.setdefault(cell.sentences, {})[names.place(cell.direction, cell.testset)] = None
+    # Test sets of one size share a number.
     if len(counts) == 1:
         return f"N = {next(iter(counts)):,} sentences."
     parts = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
@@ -141,6 +144,7 @@ def provenance(
     """
     cells = data.cells
     require_same_signatures(names, cells)
+    # The first of these stand open below the table, so what all readers need comes first.
     lines = [count(names) if count else sentences(names, data)]
     lines += [*pretrainings(names, cells), *overlaps(names, data), *copied(names, cells), *fitted(names)]
     lines += filter(None, map(footnote, cells["decoder"].unique()))
@@ -172,6 +176,7 @@ def require_same_signatures(names: Names, cells: pd.DataFrame) -> None:
 
 def _unlike(cells: pd.DataFrame, scope: list[str], column: str) -> Iterator[tuple[pd.Series, pd.Series]]:
     """Pairs of cells that agree in all of ``scope``, and differ in the column."""
+    # Most tables have one value, and a set of thousands of cells is quick to look through.
     distinct = cells.drop_duplicates([*scope, column])
     for _, alike in distinct.groupby(scope, sort=False) if scope else [("all", distinct)]:
         if len(alike) > 1:
@@ -214,6 +219,7 @@ def fitted(names: Names) -> Iterator[str]:
     experiment = names.experiment
     for name in dict.fromkeys(cell.method for cell in names.cells if cell.testset == DEV):
         if declares(experiment, name, "learns"):
+            # Without a number it is fitted to all.
             pairs = getattr(getattr(experiment.length_methods, name), "pairs", None)
             which = f"the first {pairs} of these sentences" if pairs else "these sentences"
             yield f"{names.method(name).short} was fitted to {which}."
@@ -236,6 +242,7 @@ def overlaps(names: Names, data: Data) -> Iterator[str]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     trained, odd = [], []
     for cell in overlapping(names):
+        # The file counts the test set's own oddities, and below `training` what of it the training pairs have.
         counts = files.read_json(data.files.file(overlap_file(data.files.root, cell)))
         place = names.place(cell.direction, cell.testset)
         pairs = counts.get("training")
@@ -258,6 +265,7 @@ def overlaps(names: Names, data: Data) -> Iterator[str]:
 def copied(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     """How many hypotheses are their source, where some are: COMET scores such a copy high."""
     systems = []
+    # Sets that were scored by other programs say nothing of copies.
     copies = cells[cells["copies"] > 0] if "copies" in cells else cells[:0]
     for (method, backbone, *place), rows in copies.groupby(["method", "backbone", *PLACE], sort=False):
         system = f"{names.method(method).short}, {names.backbone(backbone)}, {names.place(*place)}"
@@ -271,6 +279,7 @@ def _signed(names: Names, subject: str, cells: pd.DataFrame, column: str) -> Ite
     all, where a direction has two signatures."""
     places: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for direction, of_direction in cells.groupby("direction", sort=False):
+        # Metrics that tokenize have a signature for each language; only backbones tell two of one direction apart.
         several = of_direction[column].nunique() > 1
         for value, rows in of_direction.groupby(column, sort=False):
             backbones = tuple(rows["backbone"].unique()) if several else ()
@@ -288,6 +297,7 @@ def _digests(cells: pd.DataFrame) -> Iterator[tuple[str, str]]:
     for direction, testset, digest in cells[[*PLACE, "data_digest"]].itertuples(index=False):
         data[f"{direction}/{testset}"] = digest[:SHORT]
     for backbone, rows in cells.groupby("backbone", sort=False):
+        # Runs may each have a pre-training of their own.
         first, *others = sorted(rows["backbone_digest"].unique())
         checkpoints[backbone] = _of_all([first, *others]) if others else first[:SHORT]
         logits[backbone] = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"

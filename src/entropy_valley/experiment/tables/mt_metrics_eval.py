@@ -38,12 +38,14 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     exported: list[Cell] = []
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
+            # A set may have been scored before the config got more cells.
             scored = entries(header_path(one.scores(root)))
             cells_of_set = [cell for cell in one.cells if system_of(cell) in scored]
             folders[one.folder(root)] = [*map(system_of, cells_of_set)]
             exported += cells_of_set
     if not folders:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
+    # The toolkit sees no headers: what is older than the config must not get that far.
     results = Results(experiment, root)
     require_of_config(results, exported)
     sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"), results.file)

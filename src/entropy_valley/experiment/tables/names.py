@@ -110,6 +110,7 @@ class Names:
     def informed(self) -> set[str]:
         """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
         informed = set()
+        # Beam searches have no block, and see nothing.
         for name in {cell.method for cell in self.cells} & self._methods.keys():
             for one in (name, *origins(self.experiment, name)):
                 if declares(self.experiment, one, "sees_reference"):
@@ -123,6 +124,7 @@ class Names:
         ratios = getattr(self._methods.get(name), "ratios", None)
         if not isinstance(ratios, Mapping) or self._methods[name].method != "ratio":
             return label
+        # The number belongs to the ratio, not to the slot behind it.
         what, plus, slot = label.partition(" + ")
         return f"{what} {ratios[direction]:g}{plus}{slot}"
 

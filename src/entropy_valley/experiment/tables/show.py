@@ -57,6 +57,7 @@ class Shown:
         sections: list[tuple[str, list[Row]]] = []
         above = None
         for row in self.rows:
+            # In a section, the first row has all its labels.
             if above is None or row.parts or row.section != above.section:
                 sections.append((row.section, []))
                 above = None
@@ -83,5 +84,6 @@ class Shown:
 
     def pages(self, rows: int) -> list[Shown]:
         """The table in parts of so many rows, each with the labels and the section of its first row."""
+        # A table without rows is one page.
         starts = range(0, max(len(self.rows), 1), rows)
         return [dataclasses.replace(self, rows=self.rows[start : start + rows]) for start in starts]
