@@ -265,7 +265,7 @@ def overlaps(names: Names, data: Data) -> Iterator[str]:
 def copied(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     """How many hypotheses are their source, where some are: COMET scores such a copy high."""
     systems = []
-    # Sets that were scored by other programs say nothing of copies.
+    # A header may lack the count.
     copies = cells[cells["copies"] > 0] if "copies" in cells else cells[:0]
     for (method, backbone, *place), rows in copies.groupby(["method", "backbone", *PLACE], sort=False):
         system = f"{names.method(method).short}, {names.backbone(backbone)}, {names.place(*place)}"
