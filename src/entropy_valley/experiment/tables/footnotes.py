@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.decoding.canvas import footnote
+from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import DEV, Cell
 from entropy_valley.experiment.config.methods import declares
@@ -147,7 +147,9 @@ def provenance(
     # The first of these stand open below the table, so what all readers need comes first.
     lines = [count(names) if count else sentences(names, data)]
     lines += [*pretrainings(names, cells), *overlaps(names, data), *copied(names, cells), *fitted(names)]
-    lines += filter(None, map(footnote, cells["decoder"].unique()))
+    for decoder in cells["decoder"].unique():
+        if PART in decoder:
+            lines += filter(None, [footnote(decoder)])
     lines += made_by(versions(data.files, names.cells))
     signed: list[tuple[str, str]] = []
     for metric in names.shown_metrics:

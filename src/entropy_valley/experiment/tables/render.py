@@ -101,13 +101,15 @@ def write_csv(path: Path, tidy: pd.DataFrame) -> None:
     """Write a tidy frame with ten significant digits; what is not available is empty, and no text is a formula."""
     safe = tidy.copy()
     for name in tidy.select_dtypes("object"):
-        safe[name] = tidy[name].map(_safe)
+        # A column has few texts, each many times.
+        texts = {value: _safe(value) for value in tidy[name].unique() if isinstance(value, str)}
+        safe[name] = tidy[name].map(lambda value, texts=texts: texts.get(value, value))
     files.write_text(path, safe.to_csv(index=False, float_format="%.10g"))
 
 
-def _safe(value: Any) -> Any:
+def _safe(value: str) -> str:
     """A text of a CSV file: one that is not a number is guarded; its lines end with LF, as those of the file."""
-    if not isinstance(value, str) or re.fullmatch(r"[+-][\d.,]+%?", value):
+    if re.fullmatch(r"[+-][\d.,]+%?", value):
         return value
     return re.sub(r"\r\n?", "\n", guarded(value))
 
@@ -120,7 +122,8 @@ _MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w
 
 def markdown(text: str) -> str:
     """What Markdown would read as a mark, a link, HTML or a formula stays text."""
-    marked = _MARKS.sub(r"\\\g<0>", shown(text))
+    # Most texts can be printed as they are.
+    marked = _MARKS.sub(r"\\\g<0>", text if text.isprintable() else shown(text))
     return f"**{marked}**" if isinstance(text, Bold) else marked
 
 
@@ -134,7 +137,7 @@ def code(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     blank = " " if text.startswith("`") or text.endswith("`") else ""
-    return shown(f"{fence}{blank}{text}{blank}{fence}")
+    return f"{fence}{blank}{text if text.isprintable() else shown(text)}{blank}{fence}"
 
 
 # --- LaTeX, for pdflatex's own fonts.
